@@ -1,0 +1,1 @@
+"""How it is measured: asv suites; the instrument is in `ruler/`."""

@@ -1,0 +1,1 @@
+"""What is seen: the dashboard in the browser."""
