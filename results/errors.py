@@ -1,0 +1,49 @@
+"""What can go wrong in the store and the judgement.
+
+ResultsError                 everything below; its message says what happened, to what, and what to do
+├── StoreError               the database cannot be used
+│   ├── NoStore              there is no database yet
+│   ├── NewerSchema          a newer fusebench wrote it
+│   └── NotAStore            the file is no database of ours, or is damaged
+├── UnreadableFile           a file of records is truncated, foreign or of a future format
+└── UnknownRevision          a revision names no stored commit, or several
+"""
+
+from __future__ import annotations
+
+import click
+
+
+class ResultsError(click.ClickException):
+    """Base of everything the results tower raises on purpose; shown to a person without a traceback."""
+
+    exit_code = 2
+
+
+class StoreError(ResultsError):
+    """The database cannot be used; nothing in it was changed."""
+
+
+class NoStore(StoreError):
+    """There is no database yet."""
+
+
+class NewerSchema(StoreError):
+    """A newer fusebench wrote the database; this one will not touch it."""
+
+
+class NotAStore(StoreError):
+    """The file is no database of ours, or is damaged."""
+
+
+class UnreadableFile(ResultsError):
+    """A file of records is truncated, foreign or of a future format; `reason` is one line in words."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class UnknownRevision(ResultsError):
+    """A revision names no stored commit, or several; the message lists what there is."""
