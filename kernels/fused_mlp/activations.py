@@ -1,0 +1,86 @@
+"""The activations between two linear layers, and what they compute in plain PyTorch."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+import torch
+from torch.nn import functional
+
+from fused_mlp.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NO_ACTIVATION = "none"
+"""How the ops spell the absence of an activation; TorchScript has no optional enum."""
+
+
+class Activation(StrEnum):
+    """A nonlinearity, applied elementwise. Each is equal to its name, so a plain string does as well.
+
+    GELU is x·Φ(x) with the exact normal distribution (erf); GELU_TANH is its tanh approximation; SILU is
+    x·sigmoid(x).
+    """
+
+    RELU = "relu"
+    GELU = "gelu"
+    GELU_TANH = "gelu_tanh"
+    SILU = "silu"
+
+
+# Plain strings as values: graphs and TorchScript carry them as constants, enum members they would not.
+_NAMES: dict[str, str] = {activation: activation.value for activation in Activation}
+
+
+def name_from_activation(activation: Activation | str) -> str:
+    """The op's name of `activation`, as a plain string. Raises: InvalidArgument if there is none such."""
+    name = _NAMES.get(activation)
+    if name is None:
+        raise InvalidArgument("activation", got=repr(activation), expected=f"one of {', '.join(_NAMES)}")
+    return name
+
+
+def name_from_optional_activation(activation: Activation | str | None) -> str:
+    """As name_from_activation, with None for no activation."""
+    return NO_ACTIVATION if activation is None else name_from_activation(activation)
+
+
+def activate(z: Tensor, name: str) -> Tensor:
+    """act(z) in the dtype of z, differentiable twice. `name` as the ops spell it, "none" included."""
+    if name == NO_ACTIVATION:
+        return z
+    match Activation(name):
+        case Activation.RELU:
+            return functional.relu(z)
+        case Activation.GELU:
+            return functional.gelu(z)
+        case Activation.GELU_TANH:
+            return functional.gelu(z, approximate="tanh")
+        case Activation.SILU:
+            return functional.silu(z)
+        case unknown:
+            assert_never(unknown)
+
+
+def activation_gradient(grad: Tensor, z: Tensor, name: str) -> Tensor:
+    """grad·act'(z) in the dtype of z, itself differentiable in both, so that second derivatives exist."""
+    if name == NO_ACTIVATION:
+        return grad
+    aten = torch.ops.aten
+    match Activation(name):
+        case Activation.RELU:
+            return _as_tensor(aten.threshold_backward(grad, z, 0))
+        case Activation.GELU:
+            return _as_tensor(aten.gelu_backward(grad, z))
+        case Activation.GELU_TANH:
+            return _as_tensor(aten.gelu_backward(grad, z, approximate="tanh"))
+        case Activation.SILU:
+            return _as_tensor(aten.silu_backward(grad, z))
+        case unknown:
+            assert_never(unknown)
+
+
+def _as_tensor(result: Tensor) -> Tensor:
+    return result

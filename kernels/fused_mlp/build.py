@@ -1,0 +1,170 @@
+"""The C++ kernels, compiled once per machine and loaded on first use.
+
+The library lies in a folder named by a hash of everything that goes into it: sources, flags, torch's version and
+the CPU's features. So two commits, two torch versions or two machines on one home never share a build. Builders
+take turns by a lock of the operating system on that folder, which ends with the process that holds it.
+
+FUSED_MLP_CACHE names another parent folder than $XDG_CACHE_HOME/fused_mlp (~/.cache/fused_mlp).
+CXX names another compiler than the first of c++, g++, clang++ on PATH.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import threading
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch.utils import cpp_extension
+
+from fused_mlp.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PACKAGE = Path(__file__).parent
+_LIBRARY_NAME = "fused_mlp_cpu.so"
+_COMPILERS = ("c++", "g++", "clang++")
+
+_load_lock = threading.RLock()
+_loaded: Path | None = None
+_failure: str | None = None
+
+
+def ensure_built() -> Path:
+    """The CPU ops are built and loaded when this returns; where the library lies.
+
+    Takes some seconds the first time on a machine, milliseconds later, nothing within one process.
+
+    Raises:
+        Unavailable: there is no compiler, or it failed; the message says which and what it printed.
+    """
+    global _loaded, _failure  # noqa: PLW0603 - a library is loaded once per process
+    with _load_lock:
+        if _loaded is not None:
+            return _loaded
+        if _failure is not None:
+            raise Unavailable(_failure)
+        try:
+            library = _built_library()
+        except Unavailable as unavailable:
+            _failure = str(unavailable)
+            raise
+        try:
+            torch.ops.load_library(str(library))
+        except OSError as error:
+            _failure = f"the CPU kernels were built but do not load: {error.__cause__ or error}"
+            raise Unavailable(_failure) from error
+        _loaded = library
+        return library
+
+
+def why_not_buildable() -> str | None:
+    """Why the CPU ops cannot be had here, or None. Compiles nothing: a compiler that will fail is found later."""
+    if _loaded is not None or _library_path().exists():
+        return None
+    if _failure is not None:
+        return _failure
+    return None if _compiler() is not None else _no_compiler()
+
+
+def _built_library() -> Path:
+    library = _library_path()
+    if library.exists():
+        return library
+    compiler = _compiler()
+    if compiler is None:
+        raise Unavailable(_no_compiler())
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with _exclusive(library.parent / "lock"):
+        if not library.exists():
+            _compile(compiler, library)
+    return library
+
+
+def _compile(compiler: list[str], library: Path) -> None:
+    # The finished file appears under its name in one step, so that a reader never loads half of one.
+    unfinished = library.with_suffix(f".{os.getpid()}.tmp")
+    source = str(_PACKAGE / "cpu" / "extension.cpp")
+    command = [*compiler, *_compile_flags(), source, *_link_flags(), "-o", str(unfinished)]
+    try:
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Unavailable(f"the C++ compiler {compiler[0]} did not start: {error}") from error
+    if finished.returncode != 0:
+        unfinished.unlink(missing_ok=True)
+        complaint = "\n".join(finished.stderr.strip().splitlines()[-20:])
+        raise Unavailable(f"the C++ compiler failed ({shlex.join(command)}):\n{complaint}")
+    unfinished.replace(library)
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _compiler() -> list[str] | None:
+    named = os.environ.get("CXX")
+    if named:
+        words = shlex.split(named)
+        return words if shutil.which(words[0]) else None
+    return next(([found] for name in _COMPILERS if (found := shutil.which(name))), None)
+
+
+def _no_compiler() -> str:
+    named = os.environ.get("CXX")
+    missing = (
+        f"CXX is {named!r}, which is not on PATH" if named else f"none of {', '.join(_COMPILERS)} is on PATH"
+    )
+    return f"the CPU kernels need a C++ compiler and {missing}; install one (g++ 11 or later does)"
+
+
+def _compile_flags() -> list[str]:
+    include = [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
+    capability = torch.backends.cpu.get_cpu_capability().replace(" ", "_")
+    return [
+        *("-std=c++20", "-O3", "-march=native", "-fPIC", "-fopenmp", "-w"),
+        *(f"-DCPU_CAPABILITY={capability}", f"-DCPU_CAPABILITY_{capability}"),
+        *(f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", *include),
+    ]
+
+
+def _link_flags() -> list[str]:
+    # Not linked with OpenMP: torch has one loaded already, and a second would bring its own threads.
+    folders = [f"-L{folder}" for folder in cpp_extension.library_paths()]
+    return ["-shared", *folders, "-lc10", "-ltorch_cpu"]
+
+
+@cache
+def _library_path() -> Path:
+    digest = hashlib.sha256()
+    for source in sorted((*_PACKAGE.rglob("*.cpp"), *_PACKAGE.rglob("*.h"))):
+        digest.update(source.relative_to(_PACKAGE).as_posix().encode() + b"\0" + source.read_bytes())
+    digest.update("\0".join([*_compile_flags(), *_link_flags(), torch.__version__, _cpu_features()]).encode())
+    return _cache_folder() / digest.hexdigest()[:16] / _LIBRARY_NAME
+
+
+def _cache_folder() -> Path:
+    if named := os.environ.get("FUSED_MLP_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fused_mlp"
+
+
+def _cpu_features() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    described = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
+    return "\n".join([platform.machine(), *sorted(set(described))])

@@ -1,0 +1,32 @@
+"""What can go wrong, as a tree.
+
+FusedMlpError            everything this package raises on purpose
+├── InvalidArgument      an argument has the wrong shape, dtype, device or value (also a ValueError)
+└── Unavailable          this machine cannot run the operation there, and why (also a RuntimeError)
+"""
+
+from __future__ import annotations
+
+
+class FusedMlpError(Exception):
+    """Everything fused_mlp raises on purpose."""
+
+
+class InvalidArgument(FusedMlpError, ValueError):  # noqa: N818 - read at `except`, the name says it
+    """One argument is not what the operation takes; the message says which, what it got and what it expected.
+
+    Attributes:
+        argument: name of the argument as in the function's signature.
+        got: what was passed, in words.
+        expected: what would have been right, in words.
+    """
+
+    def __init__(self, argument: str, *, got: str, expected: str) -> None:
+        super().__init__(f"{argument} is {got}; expected {expected}")
+        self.argument = argument
+        self.got = got
+        self.expected = expected
+
+
+class Unavailable(FusedMlpError, RuntimeError):  # noqa: N818 - read at `except`, the name says it
+    """The operation cannot run on this machine; the message is the reason, in words for a user."""

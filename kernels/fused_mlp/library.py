@@ -1,0 +1,63 @@
+"""How an operation becomes one opaque torch op, the same for every device.
+
+`fused_mlp::<name>` has its schema, its shapes under tracing and its gradient from here; the CPU kernel comes from
+the C++ library when that is first needed, the CUDA kernel from Triton. An op without a kernel for a device raises
+Unavailable with the reason; nothing is computed some other way behind the caller's back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fused_mlp.build import ensure_built
+from fused_mlp.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+# Kept for the life of the process: an op lives as long as the Library that defined it.
+_LIBRARY = torch.library.Library("fused_mlp", "DEF")
+
+
+def register(
+    schema: str,
+    *,
+    fake: Callable[..., Tensor],
+    cuda: Callable[..., Tensor],
+    setup_context: Callable[..., None],
+    backward: Callable[..., tuple[Tensor | None, ...]],
+) -> Callable[..., Tensor]:
+    """Defines the op of `schema` and returns it, callable with the schema's arguments.
+
+    Args:
+        schema: name and signature as torch writes them; the first argument is a tensor.
+        fake: the same arguments → an empty tensor of the right shape, dtype and device.
+        cuda: the same arguments → the result, on CUDA tensors.
+        setup_context: what to keep for backward, as in torch.library.register_autograd.
+        backward: the gradients by formula, in differentiable operations, so that they have gradients too.
+    """
+    name = schema[: schema.index("(")]
+    _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    qualified = f"fused_mlp::{name}"
+    op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
+    torch.library.register_fake(qualified, fake, lib=_LIBRARY)
+    torch.library.register_autograd(qualified, backward, setup_context=setup_context, lib=_LIBRARY)
+    _LIBRARY.impl(name, cuda, "CUDA")
+    # This alias stands for every backend without a kernel of its own. The C++ library, once loaded, registers one
+    # for the CPU, which takes precedence.
+    _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
+    return op
+
+
+def _kernel_for_other_devices(name: str, op: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def load_or_refuse(x: Tensor, *rest: Any) -> Tensor:
+        if x.device.type != "cpu":
+            raise Unavailable(f"fused_mlp.{name} has no kernel for {x.device.type}; it runs on cpu and cuda")
+        ensure_built()
+        return op(x, *rest)
+
+    return load_or_refuse

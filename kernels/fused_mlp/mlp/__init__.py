@@ -1,0 +1,79 @@
+"""act(x·W1ᵀ + b1)·W2ᵀ + b2 as one op: Linear → activation → Linear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fused_mlp.activations import Activation, name_from_activation
+from fused_mlp.library import register
+from fused_mlp.mlp.gradients import mlp_gradients
+from fused_mlp.validation import fault_in_mlp
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def mlp(
+    x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, activation: Activation | str
+) -> Tensor:
+    """act(x·W1ᵀ + b1)·W2ᵀ + b2 in the dtype of x, accumulated in float32.
+
+    x: [..., dim], w1: [hidden, dim], b1: [hidden], w2: [out, hidden], b2: [out]; returns [..., out]. The hidden
+    activations are rounded to the dtype of x, as between two layers.
+
+    Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
+    and computes the hidden activations again. Inputs whose rows are not contiguous are copied first.
+
+    Raises:
+        InvalidArgument: an argument does not fit; the message names it.
+        Unavailable: this machine cannot run it; `why_unavailable` tells before.
+    """
+    name = name_from_activation(activation)
+    if torch.compiler.is_compiling():
+        if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
+            raise fault
+        return _op(x, w1, b1, w2, b2, name)
+    try:
+        return _op(x, w1, b1, w2, b2, name)
+    except Exception:
+        if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
+            raise fault from None
+        raise
+
+
+def _fake(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str) -> Tensor:
+    del activation
+    if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
+        raise fault
+    return x.new_empty((*x.shape[:-1], w2.shape[0]))
+
+
+def _cuda(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str) -> Tensor:
+    from fused_mlp.mlp.triton_epilogue import launch_mlp  # noqa: PLC0415 - triton only where it is used
+
+    if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
+        raise fault
+    with torch.cuda.device(x.device):
+        return launch_mlp(x, w1, b1, w2, b2, activation=activation)
+
+
+def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    del output
+    x, w1, b1, w2, _, ctx.activation = inputs
+    ctx.save_for_backward(x, w1, b1, w2)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    needed = ctx.needs_input_grad[:5]
+    return *mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None
+
+
+_op = register(
+    "mlp(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation) -> Tensor",
+    fake=_fake,
+    cuda=_cuda,
+    setup_context=_keep_inputs,
+    backward=_backward,
+)
