@@ -1,0 +1,92 @@
+"""`fusebench dashboard`: the pages in the browser, over the database or over files."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from werkzeug.serving import make_server
+
+from dashboard.app import create_app
+from results.errors import ResultsError
+from results.store import OpenMode, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from dash import Dash
+
+    from results.store import Store
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--db", metavar="URL", help="The database; by default FUSEBENCH_DB, else results/data/fusebench.db."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one."
+)
+def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
+    """Draw what was measured, in the browser.
+
+    With PATH, a journal, an asv results folder or a tree of them, that is read first: into the database given
+    with --db, else into a temporary one that ends with the dashboard.
+    """
+    with contextlib.closing(_listening_socket(host, port)) as listener, _opened(path, db) as store:
+        serve(create_app(store), listener=listener)
+
+
+def serve(app: Dash, *, listener: socket.socket) -> None:
+    """Serve `app` at a bound socket until Ctrl-C or SIGTERM."""
+    host, port = listener.getsockname()[:2]
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server = make_server(host, port, app.server, threaded=True, fd=listener.fileno())
+    signal.signal(signal.SIGTERM, _interrupt)
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"The dashboard is at http://{shown}:{port}/ (Ctrl-C ends it).")
+    server.serve_forever()
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """End like Ctrl-C, so that a temporary database is removed."""
+    del signum, frame
+    raise KeyboardInterrupt
+
+
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """A socket bound to the address; raises UsageError with the remedy if it cannot be had."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise click.UsageError(
+            f"cannot listen at {host} port {port}: {error.strerror}; choose another with --port or --host"
+        ) from error
+
+
+@contextlib.contextmanager
+def _opened(path: Path | None, db: str | None) -> Iterator[Store]:
+    """The store to show, `path` ingested into it; temporary if only `path` is given."""
+    if path is None:
+        with open_store(db, mode=OpenMode.READ) as store:
+            yield store
+        return
+    with contextlib.ExitStack() as stack:
+        if db is None:
+            db = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fusebench-"))) / "shown.db")
+        store = stack.enter_context(open_store(db))
+        report = store.ingest([path])
+        for problem in report.problems:
+            click.echo(f"Not read: {problem}", err=True)
+        if report.problems and len(report.problems) >= report.n_files:
+            raise ResultsError(f"nothing under {path} could be read")
+        yield store

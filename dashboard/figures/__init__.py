@@ -1,0 +1,1 @@
+"""The figures, one module each: rows → everything shown → a plotly figure; pure."""

@@ -1,0 +1,53 @@
+"""How a provider looks, the same on every chart whatever else is on it, and the layout all charts share."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """Colour, marker and dash of one provider; colour is never the only difference."""
+
+    colour: str
+    symbol: str
+    dash: str = "solid"
+
+    def faded(self, alpha: float) -> str:
+        """The colour as rgba with `alpha`, for a confidence band."""
+        red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
+        return f"rgba({red},{green},{blue},{alpha})"
+
+
+# Chosen for 3:1 contrast on white and on near-black, and to stay apart for deuteranopes and protanopes;
+# the pairs that come closest for them (grey and teal, orange and olive) differ in the marker too.
+# The baseline is grey: everything else is read against it.
+KNOWN_LOOKS = {
+    "eager": Look(colour="#868e96", symbol="circle"),
+    "compiled": Look(colour="#2a8bd8", symbol="square"),
+    "fused": Look(colour="#e8590c", symbol="diamond"),
+}
+OTHER_LOOKS = (
+    ("#12a182", "triangle-up"),
+    ("#c2479f", "cross"),
+    ("#7c6cf0", "triangle-down"),
+    ("#6a8f1e", "hexagon"),
+    ("#d6314a", "star"),
+)
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+# What a reader can see through on both a light and a dark page.
+RULE_COLOUR = "rgba(128,128,128,0.22)"
+TEXT_COLOUR = "#868e96"
+CHOSEN_COLOUR = "rgba(128,128,128,0.55)"
+
+
+def look_of(provider: str) -> Look:
+    """The provider's look: a function of its name alone, so it never changes with what else is shown."""
+    known = KNOWN_LOOKS.get(provider)
+    if known is not None:
+        return known
+    number = zlib.crc32(provider.encode())
+    colour, symbol = OTHER_LOOKS[number % len(OTHER_LOOKS)]
+    return Look(colour=colour, symbol=symbol, dash=DASHES[number // len(OTHER_LOOKS) % len(DASHES)])

@@ -1,0 +1,44 @@
+"""Numbers as a person reads them: three digits, an SI prefix, the unit."""
+
+from __future__ import annotations
+
+import math
+
+PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
+TIMES = "\N{MULTIPLICATION SIGN}"
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+
+
+def si(value: float, unit: str, *, digits: int = 3) -> str:
+    """Write `value` with an SI prefix and `digits` significant digits: 5.21e-5 with "s" is "52.1 µs"."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}{THIN_SPACE}{unit}".rstrip()
+    number, exponent = _number_and_exponent(value, digits=digits)
+    prefix = PREFIXES[exponent]
+    # A prefix belongs to a symbol (µs, GFLOP/s) and stands alone before a word (1.2 M rows/s).
+    gap = THIN_SPACE if prefix and unit.startswith("rows") else ""
+    return f"{number}{THIN_SPACE}{prefix}{gap}{unit}".rstrip()
+
+
+def si_interval(low: float, high: float, unit: str) -> str:
+    """Both ends of an interval: "[51.9 µs, 52.4 µs]"."""
+    return f"[{si(low, unit)}, {si(high, unit)}]"
+
+
+def ratio(value: float) -> str:
+    """Write a factor with its sign, 1.83 times."""
+    return f"{value:.2f}{TIMES}" if value < 100 else f"{value:.0f}{TIMES}"
+
+
+def percent(fraction: float) -> str:
+    """Write a signed share: 0.123 is "+12 %", 0.004 is "+0.4 %"."""
+    decimals = 0 if abs(fraction) >= 0.0995 else 1
+    return f"{100 * fraction:+.{decimals}f}{THIN_SPACE}%"
+
+
+def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:
+    """The digits before the prefix and the prefix's power of ten, after rounding: 999.6 is 1.00 k."""
+    mantissa, power = f"{value:.{digits - 1}e}".split("e")
+    exponent = max(min(3 * (int(power) // 3), max(PREFIXES)), min(PREFIXES))
+    shift = int(power) - exponent
+    return f"{float(mantissa) * 10**shift:.{max(0, digits - 1 - shift)}f}", exponent

@@ -1,0 +1,98 @@
+"""The table "which one to run", and the list of what has no number and why."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import dash_mantine_components as dmc
+from dash import html
+
+from dashboard.selectors import swatch
+from dashboard.units import percent, ratio, si, si_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dash.development.base_component import Component
+
+    from dashboard.winners import Winner
+    from results.rows import PointRow
+
+HEADINGS = (
+    ("Batch", "number"),
+    ("Run this", ""),
+    ("Latency, 95 % interval", "number"),
+    ("Rows/s", "number"),
+    ("Over eager", "number"),
+    ("Bound by", ""),
+    ("Next best", ""),
+)
+
+
+def winners_table(winners: Sequence[Winner]) -> Component:
+    """One line per batch: the provider to run, what it gives, and what the next best would cost."""
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
+    return html.Div(
+        html.Table(
+            [html.Thead(head), html.Tbody([_line(winner) for winner in winners])], className="winners"
+        ),
+        className="scrolls",
+    )
+
+
+def absences_list(rows: Sequence[PointRow]) -> Component | None:
+    """Which provider has no number at which batches, in what state and why; None if all have one."""
+
+    def cause(row: PointRow) -> tuple[str, str, str]:
+        return (row.provider, row.state, row.reason or "no reason given")
+
+    absent = sorted((row for row in rows if row.state != "ok"), key=lambda row: (*cause(row), row.batch))
+    if not absent:
+        return None
+    items = []
+    for (provider, state, reason), group in groupby(absent, key=cause):
+        batches = ", ".join(str(row.batch) for row in group)
+        badge = dmc.Badge(state.replace("_", " "), size="sm", variant="light", color="gray")
+        where = html.Span(f"batch {batches}", className="dimmed")
+        items.append(html.Li([_name(provider), badge, where, html.Span(reason)]))
+    return html.Div([html.H3("Tried, and has no number"), html.Ul(items, className="absences")])
+
+
+def _line(winner: Winner) -> Component:
+    row = winner.fastest
+    batch = html.Th(f"{winner.batch}", className="number", scope="row")
+    if row is None or row.latency_s is None:
+        return html.Tr([batch, html.Td("no provider is ok here", colSpan=6, className="dimmed")])
+    return html.Tr(
+        [
+            batch,
+            html.Td(_name(row.provider)),
+            html.Td(_latency(row), className="number"),
+            html.Td("" if row.rows_per_s is None else si(row.rows_per_s, ""), className="number"),
+            html.Td("" if row.speedup_vs_eager is None else ratio(row.speedup_vs_eager), className="number"),
+            html.Td(row.bound or ""),
+            html.Td(_runner_up(winner)),
+        ]
+    )
+
+
+def _latency(row: PointRow) -> list[Component | str]:
+    """The median, and the interval in a quieter tone."""
+    text = "" if row.latency_s is None else si(row.latency_s, "s")
+    if row.latency_ci_low_s is None or row.latency_ci_high_s is None:
+        return [text]
+    interval = si_interval(row.latency_ci_low_s, row.latency_ci_high_s, "s")
+    parts: list[Component | str] = [f"{text} ", html.Span(interval, className="dimmed")]
+    return [*parts, dmc.Badge("disturbed", size="xs", color="yellow")] if row.disturbed else parts
+
+
+def _runner_up(winner: Winner) -> list[Component | str]:
+    if winner.runner_up is None or winner.lead is None:
+        return [html.Span("no other", className="dimmed")]
+    told = "as fast, the intervals overlap" if winner.is_tied else f"{percent(winner.lead)} time"
+    return [_name(winner.runner_up.provider), html.Span(told, className="dimmed")]
+
+
+def _name(provider: str) -> Component:
+    return html.Span([swatch(provider), provider], className="provider")
