@@ -1,0 +1,16 @@
+"""(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ, by provider and shape."""
+
+from __future__ import annotations
+
+from benchmarks.ruler import replay as _replay
+
+
+class GatedMlp(_replay.Recorded):
+    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; what is measured is said by the axes, how by the ruler."""
+
+    operation = "gated_mlp"
+    params = _replay.parameters("gated_mlp")
+
+    def setup_cache(self) -> _replay.Recording:
+        """Measure the sweep once; asv's processes replay it."""
+        return _replay.record("gated_mlp")

@@ -1,0 +1,16 @@
+"""Linear → activation → Linear, by provider and shape."""
+
+from __future__ import annotations
+
+from benchmarks.ruler import replay as _replay
+
+
+class Mlp(_replay.Recorded):
+    """Linear → activation → Linear; what is measured is said by the axes, how by the ruler."""
+
+    operation = "mlp"
+    params = _replay.parameters("mlp")
+
+    def setup_cache(self) -> _replay.Recording:
+        """Measure the sweep once; asv's processes replay it."""
+        return _replay.record("mlp")

@@ -1,0 +1,58 @@
+"""One sweep at a time on a machine: a lock that ends with the last process that holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.errors import MachineBusy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SECONDS_BETWEEN_REMINDERS = 30.0
+
+
+def lock_path() -> Path:
+    """The machine's lock file; the same for every user and checkout."""
+    return Path(tempfile.gettempdir()) / "fusebench-measuring.lock"
+
+
+@contextmanager
+def machine_lock(*, say: Callable[[str], None], path: Path | None = None) -> Iterator[int]:
+    """Hold the machine's lock; yields the descriptor, which a worker inherits so that the lock covers it too.
+
+    If another sweep holds it, say so and wait; with FUSEBENCH_LOCK=fail raise MachineBusy instead.
+    """
+    path = path or lock_path()
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        _acquire(fd, path, say)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, str(os.getpid()).encode(), 0)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _acquire(fd: int, path: Path, say: Callable[[str], None]) -> None:
+    said_at = -_SECONDS_BETWEEN_REMINDERS
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(fd, 32, 0).decode(errors="replace") or "unknown"
+            message = f"another sweep measures on this machine (process {holder}, {path})"
+            if os.environ.get("FUSEBENCH_LOCK") == "fail":
+                raise MachineBusy(f"{message}; wait for it, or leave FUSEBENCH_LOCK unset to wait here") from None
+            if time.monotonic() - said_at >= _SECONDS_BETWEEN_REMINDERS:
+                say(f"waiting: {message}")
+                said_at = time.monotonic()
+            time.sleep(0.2)
+        else:
+            return

@@ -1,0 +1,84 @@
+"""What came of a point: its state and, where that is ok, its numbers. Crosses from the worker to the sweep as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """What came of a point; everything but OK has a reason."""
+
+    OK = "ok"
+    UNAVAILABLE = "unavailable"
+    OUT_OF_MEMORY = "out_of_memory"
+    WRONG = "wrong"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+
+
+FAILURES = frozenset(State) - {State.OK, State.UNAVAILABLE}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingOutcome:
+    """What timing a point gave; names, units and nulls are those of the journal's timing line."""
+
+    state: State
+    reason: str | None = None
+    disturbed: str | None = None
+    provider_detail: str | None = None
+    latency_s: float | None = None
+    latency_ci_low_s: float | None = None
+    latency_ci_high_s: float | None = None
+    samples_s: tuple[float, ...] = ()
+    calls_per_sample: int | None = None
+    stop: str | None = None
+    speedup_vs_eager: float | None = None
+    speedup_ci_low: float | None = None
+    speedup_ci_high: float | None = None
+    device_time_s: float | None = None
+    host_time_s: float | None = None
+    compile_time_s: float | None = None
+    prepare_time_s: float | None = None
+    error_rel: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorRow:
+    """One operator's calls, averaged per call of the workload. Times on the host, in seconds."""
+
+    name: str
+    count: float
+    self_time_s: float
+    total_time_s: float
+    is_compute: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRow:
+    """One kernel's launches, averaged per call of the workload. device_time_s: their sum, in seconds."""
+
+    name: str
+    count: float
+    device_time_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOutcome:
+    """What profiling a point gave, per call; names, units and nulls are those of the journal's profile line.
+
+    operator_count: compute operators, each with what it calls inside; views, allocations and wrappers are not
+    counted. operator_time_s: their self time on the host (CPU only). kernel_launches, device_time_s: CUDA only.
+    peak_memory_bytes: most memory held at once above what existed before the call.
+    """
+
+    state: State
+    reason: str | None = None
+    operator_count: float | None = None
+    operator_time_s: float | None = None
+    kernel_launches: float | None = None
+    device_time_s: float | None = None
+    peak_memory_bytes: int | None = None
+    operators: tuple[OperatorRow, ...] = ()
+    kernels: tuple[KernelRow, ...] = ()

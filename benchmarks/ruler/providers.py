@@ -1,0 +1,105 @@
+"""The implementations that are compared: each builds a callable from the eager module, or says why it cannot."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.axes import Contender, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.ruler.workload import Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A provider ready to be called with x. detail: what it says it runs, or None."""
+
+    function: Callable[[torch.Tensor], torch.Tensor]
+    detail: str | None = None
+    prepare_time_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Unavailable:
+    """A provider that cannot run here, and why, in words."""
+
+    reason: str
+
+
+class CompileFailed(Exception):
+    """`compiled` did not end with exactly one graph, so its time would not be that of compiled code."""
+
+
+def build_eager(load: Workload) -> Built:
+    """PyTorch's own operators, one by one: the baseline."""
+    return Built(function=load.module)
+
+
+def build_compiled(load: Workload) -> Built | Unavailable:
+    """torch.compile of the eager module, one graph or an error; never a silent fall back to eager."""
+    if load.x.device.type == "cpu" and (reason := _missing_compiler()):
+        return Unavailable(reason)
+    return Built(function=torch.compile(load.module, fullgraph=True, dynamic=False))
+
+
+def build_fused(load: Workload) -> Built | Unavailable:
+    """The installed fused_mlp's operation on the eager module's own weights."""
+    shape = load.shape
+    try:
+        fused_mlp = importlib.import_module("fused_mlp")
+    except ImportError as error:
+        return Unavailable(f"fused_mlp is not installed here ({error})")
+    operation = getattr(fused_mlp, shape.operation.value, None)
+    if operation is None:
+        return Unavailable(f"the fused_mlp of this commit has no {shape.operation}")
+    unavailable_because = getattr(fused_mlp, "unavailable_because", None)
+    if unavailable_because is not None:
+        reason = unavailable_because(shape.operation.value, device=load.x.device, dtype=load.x.dtype)
+        if reason:
+            return Unavailable(reason)
+    weights, activation = load.module.weights(), shape.activation
+    return Built(function=lambda x: operation(x, *weights, activation=activation))
+
+
+PROVIDERS: dict[str, Callable[[Workload], Built | Unavailable]] = {
+    "eager": build_eager,
+    "compiled": build_compiled,
+    "fused": build_fused,
+}
+COMPILED = frozenset({"compiled"})
+
+
+def build(contender: Contender, load: Workload) -> Built | Unavailable:
+    """The contender's implementation of the workload, or why there is none."""
+    builder = PROVIDERS.get(contender.provider)
+    if builder is None:
+        return Unavailable(f"no provider is called {contender.provider!r}; there are {', '.join(PROVIDERS)}")
+    if contender.weights is Weights.PACKED:
+        return Unavailable(f"{contender.provider} has no packed layout of weights")
+    return builder(load)
+
+
+def require_one_graph() -> None:
+    """Raise CompileFailed unless dynamo compiled exactly one graph since its counters were cleared."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    graphs = counters["stats"]["unique_graphs"]
+    if graphs != 1:
+        raise CompileFailed(f"torch.compile made {graphs} graphs where one is needed; nothing was timed")
+
+
+def _missing_compiler() -> str | None:
+    from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
+
+    candidates = config.cpp.cxx if isinstance(config.cpp.cxx, tuple | list) else (config.cpp.cxx,)
+    if any(name and shutil.which(name) for name in candidates):
+        return None
+    return "needs a C++ compiler (g++ or clang++) on PATH; none was found"
+

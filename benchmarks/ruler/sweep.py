@@ -1,0 +1,332 @@
+"""The sweep of one operation: which groups are missing, measure them, record them. Survives what it measures."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler import journal, roofline, work
+from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape, groups, selected
+from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
+from benchmarks.ruler.lock import machine_lock
+from benchmarks.ruler.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.process import WorkerProcess
+from benchmarks.ruler.progress import Progress, Step
+from benchmarks.ruler.protocol import Request, Task
+from benchmarks.ruler.provenance import (
+    PROJECT,
+    RULER_VERSION,
+    data_dir,
+    environment_name,
+    expected_device,
+    machine_name,
+    measured_commit,
+    threads,
+)
+from benchmarks.ruler.roofline import Ceilings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PointKey = tuple[Shape, Contender]
+CEILINGS_FORMAT = 1
+DEFAULT_POINT_LIMIT_S = 180.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What the journal holds of one run, by point; of each kind the last line counts."""
+
+    timings: Mapping[PointKey, TimingLine]
+    profiles: Mapping[PointKey, ProfileLine]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a sweep will do: the groups to visit, the run they belong to, and where its lines go."""
+
+    run: Run
+    path: Path
+    device: DeviceKind
+    threads: int
+    groups: tuple[Group, ...]
+    recorded: Recorded
+
+    def untimed(self) -> tuple[Group, ...]:
+        """Groups with a point that has no timing line; a group is measured whole or not at all."""
+        return tuple(g for g in self.groups if any((g.shape, c) not in self.recorded.timings for c in g.contenders))
+
+    def unprofiled(self) -> tuple[Group, ...]:
+        """Groups' contenders that were timed well and have no profile line."""
+        left = []
+        for group in self.groups:
+            missing = tuple(c for c in group.contenders if self._needs_profile((group.shape, c)))
+            if missing:
+                left.append(replace(group, contenders=missing))
+        return tuple(left)
+
+    def _needs_profile(self, key: PointKey) -> bool:
+        timing = self.recorded.timings.get(key)
+        return timing is not None and timing.outcome.state is State.OK and key not in self.recorded.profiles
+
+
+def plan_sweep(axes: Axes, *, operation: str, device: DeviceKind) -> Plan:
+    """What is to be measured of `operation` on `device`, and what of it this run has already.
+
+    The run is FUSEBENCH_RUN_ID, or the latest of this commit, machine and environment, or a new one.
+    Raises: UnknownCommit, JournalError.
+    """
+    commit, n_threads = measured_commit(), threads()
+    run = Run(
+        run_id=os.environ.get("FUSEBENCH_RUN_ID") or uuid.uuid4().hex[:12],
+        started_at=_now(),
+        project=PROJECT,
+        commit=commit.hash,
+        commit_date=commit.date,
+        commit_subject=commit.subject,
+        machine=machine_name(),
+        environment=environment_name(device, n_threads=n_threads),
+        ruler_version=RULER_VERSION,
+    )
+    path = journal.journal_path(data_dir(), run)
+    lines = [line for line in journal.read(path) if line.head.run.ruler_version == RULER_VERSION]
+    known_runs = {line.head.run.run_id: line.head.run for line in lines}
+    if run.run_id in known_runs:
+        run = known_runs[run.run_id]
+    elif lines and "FUSEBENCH_RUN_ID" not in os.environ:
+        run = lines[-1].head.run
+    of_run = [line for line in lines if line.head.run.run_id == run.run_id]
+    return Plan(
+        run=run,
+        path=path,
+        device=device,
+        threads=n_threads,
+        groups=selected(groups(axes, operation=operation, device=device)),
+        recorded=_recorded(of_run),
+    )
+
+
+def measure(axes: Axes, *, operation: str) -> Recorded:
+    """Measure what is missing of `operation` and return all that the run has of it.
+
+    Timing comes first, of all groups, then profiling in another process, so that the profiler taxes no timing.
+    Raises: UnknownCommit, JournalError, MachineBusy; never for anything a point does.
+    """
+    progress = Progress()
+    plan = plan_sweep(axes, operation=operation, device=expected_device())
+    if not plan.untimed() and not plan.unprofiled():
+        progress.tell(_step(plan, operation, "measured", last="everything is measured; FUSEBENCH_RUN_ID starts anew"))
+        return plan.recorded
+    with machine_lock(say=print) as lock:
+        limit = float(os.environ.get("FUSEBENCH_POINT_LIMIT_S") or DEFAULT_POINT_LIMIT_S)
+
+        def new_worker() -> WorkerProcess:
+            return WorkerProcess(device=plan.device, threads=plan.threads, point_limit_s=limit, inherited=(lock,))
+
+        worker = new_worker()
+        try:
+            if worker.start() is None and worker.hello and worker.hello["device"] != plan.device:
+                plan = plan_sweep(axes, operation=operation, device=DeviceKind(worker.hello["device"]))
+            ceilings = machine_ceilings(plan, worker)
+            plan = _pass(plan, plan.untimed(), worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
+        finally:
+            worker.stop()
+        worker = new_worker()
+        try:
+            plan = _pass(
+                plan, plan.unprofiled(), worker, ceilings=ceilings, axes=axes, task=Task.PROFILE, progress=progress
+            )
+        finally:
+            worker.stop()
+    return plan.recorded
+
+
+def _pass(  # noqa: PLR0913 - each is a separate instrument
+    plan: Plan,
+    todo: Sequence[Group],
+    worker: WorkerProcess,
+    *,
+    ceilings: Ceilings | None,
+    axes: Axes,
+    task: Task,
+    progress: Progress,
+) -> Plan:
+    for group in todo:
+        label = group.shape.label()
+        progress.tell(_step(plan, group.shape.operation, task, last=label))
+        request = Request(task=task, shape=group.shape, contenders=group.contenders, budget_s=axes.budget_s)
+        outcomes, conditions = outcomes_of_group(worker, request)
+        group_id = uuid.uuid4().hex[:8]
+        lines: list[journal.Line] = []
+        for contender in group.contenders:
+            head = Head(
+                run=plan.run,
+                conditions=conditions,
+                shape=group.shape,
+                contender=contender,
+                threads=plan.threads,
+                measured_at=_now(),
+            )
+            outcome = outcomes[contender]
+            if isinstance(outcome, TimingOutcome):
+                lines.append(_timing_line(head, outcome, group_id, ceilings, plan.device))
+            else:
+                timing = plan.recorded.timings[group.shape, contender]
+                lines.append(_profile_line(head, outcome, timing, ceilings, plan.device))
+        journal.append(plan.path, lines)
+        plan = replace(plan, recorded=_recorded(lines, before=plan.recorded))
+        for line in lines:
+            failed = line.outcome.state in FAILURES
+            said = _said(line)
+            progress.tell(_step(plan, group.shape.operation, task, last=f"{label}: {said}", failed=failed))
+    return plan
+
+
+def outcomes_of_group(
+    worker: WorkerProcess, request: Request
+) -> tuple[dict[Contender, TimingOutcome | ProfileOutcome], dict[str, Any]]:
+    """The outcome of every contender of `request`, and the conditions they were measured under.
+
+    A contender that takes the worker down gets its state, and the group is asked for again without it: rivals
+    measured beside it were measured together or not at all.
+    """
+    decode = journal.timing_outcome_from_json if request.task is Task.TIME else journal.profile_outcome_from_json
+    kind = TimingOutcome if request.task is Task.TIME else ProfileOutcome
+    lost: dict[Contender, TimingOutcome | ProfileOutcome] = {}
+    left = list(request.contenders)
+    conditions: dict[str, Any] = {}
+    while left:
+        answer = worker.ask(replace(request, contenders=tuple(left)))
+        standing = (worker.hello or {}).get("conditions", {})
+        conditions = {**standing, **answer.conditions}
+        if answer.death is None:
+            said = {m["contender"]: decode(m["outcome"]) for m in answer.messages if m["event"] == "outcome"}
+            return {**lost, **{contender: said[str(contender)] for contender in left}}, conditions
+        # A worker that dies before anybody's turn would die for everybody.
+        culprits = list(left) if answer.death.place is None else [left[answer.death.place]]
+        for culprit in culprits:
+            lost[culprit] = kind(state=answer.death.state, reason=answer.death.reason)
+            left.remove(culprit)
+    return lost, conditions
+
+
+def _timing_line(
+    head: Head, outcome: TimingOutcome, group_id: str, ceilings: Ceilings | None, device: DeviceKind
+) -> TimingLine:
+    least = roofline.floor(head.shape, ceilings, device=device) if ceilings else None
+    return TimingLine(
+        head=head,
+        group=group_id,
+        outcome=outcome,
+        flop=work.flop(head.shape),
+        min_bytes=work.min_bytes(head.shape),
+        floor_s=least.total_s if least else None,
+    )
+
+
+def _profile_line(
+    head: Head, outcome: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
+) -> ProfileLine:
+    return ProfileLine(head=head, outcome=outcome, bound=_bound(head.shape, outcome, timing, ceilings, device))
+
+
+def _bound(
+    shape: Shape, profile: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
+) -> roofline.Bound | None:
+    least = roofline.floor(shape, ceilings, device=device) if ceilings else None
+    timed = timing.outcome
+    if least is None or ceilings is None or timed.latency_s is None:
+        return None
+    if device is DeviceKind.CUDA:
+        if timed.host_time_s is None or timed.device_time_s is None:
+            return None
+        return roofline.bound_on_cuda(least, host_time_s=timed.host_time_s, device_time_s=timed.device_time_s)
+    if profile.operator_count is None:
+        return None
+    return roofline.bound_on_cpu(
+        least, latency_s=timed.latency_s, operator_count=profile.operator_count, dispatch_s=ceilings.dispatch_s
+    )
+
+
+def machine_ceilings(plan: Plan, worker: WorkerProcess) -> Ceilings | None:
+    """The machine's ceilings, measured now if its file does not hold them; None if the worker died of it.
+
+    Raises: JournalError if the file is not one of ours.
+    """
+    path = data_dir() / "machines" / f"{plan.run.machine}.json"
+    content: dict[str, Any] = {"format": CEILINGS_FORMAT, "machine": plan.run.machine, "environments": {}}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = content["environments"].get(plan.run.environment)
+        if known is not None:
+            return Ceilings(**known)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise JournalError(
+            f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
+        ) from error
+    answer = worker.ask_ceilings()
+    said = [message["ceilings"] for message in answer.messages if message["event"] == "ceilings"]
+    if not said:
+        return None
+    content["environments"][plan.run.environment] = said[0]
+    _write_whole(path, json.dumps(content, indent=1) + "\n")
+    return Ceilings(**said[0])
+
+
+def _write_whole(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(path)
+
+
+def _recorded(lines: Sequence[journal.Line], before: Recorded | None = None) -> Recorded:
+    timings = dict(before.timings) if before else {}
+    profiles = dict(before.profiles) if before else {}
+    for line in lines:
+        key = (line.head.shape, line.head.contender)
+        if isinstance(line, TimingLine):
+            timings[key] = line
+        else:
+            profiles[key] = line
+    return Recorded(timings=timings, profiles=profiles)
+
+
+def _step(plan: Plan, operation: str, phase: str, *, last: str, failed: bool = False) -> Step:
+    keys = [(group.shape, contender) for group in plan.groups for contender in group.contenders]
+    timed = [key for key in keys if key in plan.recorded.timings]
+    unfit = [key for key in timed if plan.recorded.timings[key].outcome.state is not State.OK]
+    profiled = [key for key in keys if key in plan.recorded.profiles]
+    return Step(
+        operation=operation,
+        phase=phase,
+        done=len(timed) + len(profiled) + len(unfit),
+        total=2 * len(keys),
+        last=last,
+        failed=failed,
+    )
+
+
+def _said(line: journal.Line) -> str:
+    outcome, contender = line.outcome, line.head.contender
+    if outcome.state is not State.OK:
+        return f"{contender} {outcome.state}: {outcome.reason}"
+    if isinstance(outcome, TimingOutcome) and outcome.latency_s is not None:
+        return f"{contender} {outcome.latency_s * 1e6:.1f} µs"
+    return f"{contender} profiled"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+

@@ -1,0 +1,314 @@
+"""The warm process that measures groups: requests come in on stdin, outcomes leave on stdout, one JSON a line.
+
+It may die of what it measures; `sweep` then knows from `turn` whose turn it was and starts another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import math
+import os
+import resource
+import signal
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import IO, TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler import providers
+from benchmarks.ruler.axes import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
+from benchmarks.ruler.ceilings import measure_ceilings
+from benchmarks.ruler.clock import (
+    Clock,
+    ColdClock,
+    CpuClock,
+    CudaClock,
+    behind_a_blocked_stream,
+    cache_flush,
+)
+from benchmarks.ruler.conditions import (
+    LoadWatch,
+    available_memory_bytes,
+    last_level_cache_bytes,
+    passing_conditions,
+    standing_conditions,
+)
+from benchmarks.ruler.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.profiling import profile_call
+from benchmarks.ruler.protocol import CEILINGS, Request, Task, request_from_json
+from benchmarks.ruler.statistics import median_interval
+from benchmarks.ruler.timing import Policy, Sampling, sample_group
+from benchmarks.ruler.turn import Turn
+from benchmarks.ruler.workload import Workload, error_rel, one_call, tolerance, workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_PR_SET_PDEATHSIG = 1
+_BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 50, 9, 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A contender that was built, ran, and agrees with the reference."""
+
+    contender: Contender
+    call: Callable[[], object]
+    outcome: TimingOutcome
+
+
+class Worker:
+    """Measures what it is asked to, on one device, and says each outcome as soon as it stands."""
+
+    def __init__(self, *, device: torch.device, turn: Turn, say: Callable[[dict[str, object]], None]) -> None:
+        self._device = device
+        self._turn = turn
+        self._say = say
+        self._load: dict[str, float | None] = {}
+
+    def answer(self, request: Request) -> None:
+        """Do one request; its last word is `done`."""
+        match request.task:
+            case Task.TIME:
+                for contender, outcome in self._time(request):
+                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
+            case Task.PROFILE:
+                for contender, profile in self._profile(request):
+                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(profile)})
+        self._say({"event": "done", "conditions": passing_conditions(self._device) | self._load})
+
+    def measure_ceilings(self) -> None:
+        """Say this machine's ceilings, then `done`."""
+        self._turn.take(0)
+        self._say({"event": "ceilings", "ceilings": asdict(measure_ceilings(self._device))})
+        self._say({"event": "done", "conditions": passing_conditions(self._device)})
+
+    def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
+        watch = LoadWatch()
+        watch.start()
+        candidates: dict[str, Candidate] = {}
+        with _mode(request.shape):
+            load = workload(request.shape, device=self._device)
+            reference = load.reference()
+            for contender in self._built_anew(request):
+                outcome, call = _attempt(contender, load, reference)
+                if call is None:
+                    yield contender, outcome
+                else:
+                    candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
+            del reference
+            samplings = self._sample(request, candidates, watch)
+        self._load = {"load_by_others": watch.most_load_by_others}
+        for name, sampling in samplings.items():
+            candidate = candidates[name]
+            measured = _with_sampling(candidate.outcome, sampling)
+            if self._device.type == "cuda":
+                self._turn.take(request.contenders.index(candidate.contender))
+                with _mode(request.shape):
+                    measured = _with_device_time(measured, candidate.call)
+            yield candidate.contender, measured
+
+    def _sample(
+        self, request: Request, candidates: dict[str, Candidate], watch: LoadWatch
+    ) -> dict[str, Sampling]:
+        places = {str(contender): place for place, contender in enumerate(request.contenders)}
+        gc.collect()
+        gc.disable()
+        try:
+            return sample_group(
+                {name: candidate.call for name, candidate in candidates.items()},
+                baseline=BASELINE,
+                clock=self._clock(request.shape),
+                policy=replace(Policy(), budget_s=request.budget_s),
+                watch=watch,
+                announce=lambda name: self._turn.take(places[name]),
+                n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
+            )
+        finally:
+            gc.enable()
+
+    def _profile(self, request: Request) -> Iterator[tuple[Contender, ProfileOutcome]]:
+        # Without it the profiler does not see the kernels inductor generates for the CPU; timings never set it.
+        from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
+
+        config.cpp.enable_kernel_profile = True
+        with _mode(request.shape):
+            load = workload(request.shape, device=self._device)
+            reference = load.reference()
+            for contender in self._built_anew(request):
+                outcome, call = _attempt(contender, load, reference)
+                if call is None:
+                    yield contender, ProfileOutcome(state=outcome.state, reason=outcome.reason)
+                    continue
+                try:
+                    yield contender, profile_call(call, device=self._device)
+                except Exception as error:  # noqa: BLE001 - whatever a provider raises is its point's state
+                    state, reason = _state_of(error)
+                    yield contender, ProfileOutcome(state=state, reason=reason)
+
+    def _built_anew(self, request: Request) -> Iterator[Contender]:
+        if any(contender.provider in providers.COMPILED for contender in request.contenders):
+            torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
+        for place, contender in enumerate(request.contenders):
+            self._turn.take(place)
+            yield contender
+
+    def _clock(self, shape: Shape) -> Clock:
+        on_gpu = self._device.type == "cuda"
+        clock: Clock = CudaClock() if on_gpu else CpuClock()
+        if shape.cache is CachePolicy.WARM:
+            return clock
+        cache_bytes = _l2_bytes(self._device) if on_gpu else last_level_cache_bytes()
+        return ColdClock(clock, cache_flush(n_bytes=5 * cache_bytes, device=self._device))
+
+
+def _attempt(
+    contender: Contender, load: Workload, reference: torch.Tensor
+) -> tuple[TimingOutcome, Callable[[], object] | None]:
+    """Build, run once and check a contender: its outcome so far, and the call to time, or None if there is none."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    compiles = contender.provider in providers.COMPILED
+    try:
+        counters.clear()
+        built = providers.build(contender, load)
+        if isinstance(built, providers.Unavailable):
+            return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
+        call = one_call(load, built.function)
+        start = time.perf_counter()
+        call()
+        first_call_s = time.perf_counter() - start
+        if compiles:
+            providers.require_one_graph()
+        error = error_rel(built.function(load.x), reference)
+    except Exception as raised:  # noqa: BLE001 - whatever a provider raises is its point's state
+        if _poisons_the_process(raised):
+            raise
+        state, reason = _state_of(raised)
+        return TimingOutcome(state=state, reason=reason), None
+    limit = tolerance(load.shape)
+    if not error <= limit:
+        what = "holds NaN" if math.isnan(error) else f"is off by {error:.2g} of the reference's norm"
+        reason = f"the output {what}; rounding explains at most {limit:.2g}"
+        known_error = error if math.isfinite(error) else None
+        return TimingOutcome(state=State.WRONG, reason=reason, error_rel=known_error), None
+    return (
+        TimingOutcome(
+            state=State.OK,
+            provider_detail=built.detail,
+            compile_time_s=first_call_s if compiles else None,
+            prepare_time_s=built.prepare_time_s,
+            error_rel=error,
+        ),
+        call,
+    )
+
+
+def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
+    speedup = sampling.speedup
+    return replace(
+        outcome,
+        disturbed=sampling.disturbed,
+        latency_s=sampling.latency.median,
+        latency_ci_low_s=sampling.latency.low,
+        latency_ci_high_s=sampling.latency.high,
+        samples_s=sampling.samples_s,
+        calls_per_sample=sampling.calls_per_sample,
+        stop=sampling.stop,
+        speedup_vs_eager=speedup.median if speedup else None,
+        speedup_ci_low=speedup.low if speedup else None,
+        speedup_ci_high=speedup.high if speedup else None,
+    )
+
+
+def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
+    passes = [behind_a_blocked_stream(call, calls=_BEHIND_CALLS, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    return replace(
+        outcome,
+        device_time_s=median_interval([one.device_time_s for one in passes]).median,
+        host_time_s=median_interval([one.host_time_s for one in passes]).median,
+    )
+
+
+def _state_of(error: Exception) -> tuple[State, str]:
+    text = f"{type(error).__name__}: {error}".strip()
+    first_lines = " ".join(text.split("\n")[:3])[:500]
+    no_memory = "can't allocate memory" in text or "out of memory" in text.lower()
+    if no_memory or isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return State.OUT_OF_MEMORY, first_lines
+    return State.CRASHED, first_lines
+
+
+def _poisons_the_process(error: Exception) -> bool:
+    # After a fault in a kernel the CUDA context answers every later call with an error.
+    return "CUDA error" in str(error) or isinstance(error, getattr(torch, "AcceleratorError", ()))
+
+
+def _mode(shape: Shape) -> torch.inference_mode | nullcontext[None]:
+    return torch.inference_mode() if shape.pass_ is Pass.FORWARD else nullcontext()
+
+
+def _l2_bytes(device: torch.device) -> int:
+    return int(torch.cuda.get_device_properties(device).L2_cache_size)
+
+
+def _die_with_parent(parent: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit("the sweep that started this worker is gone")
+
+
+def _limit_memory() -> None:
+    # So that a provider which takes too much is told so, instead of the kernel killing whatever is largest.
+    available = available_memory_bytes()
+    if available is not None:
+        limit = int(available * 0.9)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _own_stdout() -> IO[str]:
+    """The pipe to the sweep; what anybody prints from now on goes to stderr instead."""
+    ours = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return ours
+
+
+def main() -> None:
+    """Serve requests until stdin ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--turn-fd", type=int, required=True)
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    options = parser.parse_args()
+    _die_with_parent(options.parent)
+    out = _own_stdout()
+    torch.set_num_threads(options.threads)
+    if options.device == DeviceKind.CUDA and not torch.cuda.is_available():
+        options.device = str(DeviceKind.CPU)
+    device = torch.device(options.device)
+    if device.type == "cpu":
+        _limit_memory()
+
+    def say(message: dict[str, object]) -> None:
+        out.write(json.dumps(message) + "\n")
+        out.flush()
+
+    say({"event": "hello", "device": device.type, "conditions": standing_conditions(device)})
+    worker = Worker(device=device, turn=Turn(options.turn_fd), say=say)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked["task"] == CEILINGS:
+            worker.measure_ceilings()
+        else:
+            worker.answer(request_from_json(asked))
+
+
+if __name__ == "__main__":
+    main()
