@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
+import tempfile
 from enum import IntEnum
+from pathlib import Path
 
 import click
 
 COMMANDS = {
+    "run": "fusebench:run",
     "ingest": "results.commands:ingest",
     "show": "results.commands:show",
     "gate": "results.commands:gate",
@@ -56,6 +61,57 @@ def cli() -> None:
     """Which MLP implementation to run at your shape, why, and whether the last commit made it slower."""
 
 
+@click.command(
+    add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def run(ctx: click.Context, options: tuple[str, ...]) -> int:
+    """Measure the checked-out commit, store it, print it (needs a checkout)."""
+    checkout = _checkout()
+    measure = [sys.executable, "-m", "benchmarks.ruler.run", *options]
+    if {"-h", "--help"} & set(options):
+        return subprocess.run(measure, cwd=checkout, check=False).returncode
+    if "--uncommitted" not in options:
+        measured = subprocess.run(measure, cwd=checkout, check=False).returncode
+        return measured if measured not in {ExitCode.FINE, ExitCode.FAILED} else _show(ctx, measured, [])
+    with tempfile.TemporaryDirectory() as folder:
+        # What no commit holds is kept only long enough to be shown.
+        environ = {**os.environ, "FUSEBENCH_DATA": folder}
+        measured = subprocess.run(measure, cwd=checkout, check=False, env=environ).returncode
+        if measured not in {ExitCode.FINE, ExitCode.FAILED}:
+            return measured
+        return _show(ctx, measured, [folder], db=str(Path(folder) / "uncommitted.db"))
+
+
+def _show(ctx: click.Context, measured: int, paths: list[str], *, db: str | None = None) -> int:
+    """Ingest `paths` (the default ones if there are none), print the latest points, say where to go from here."""
+    table = CommandTable()
+    where = ["--db", db] if db else []
+    for name, arguments in (("ingest", [*paths, *where]), ("show", where)):
+        command = table.get_command(ctx, name)
+        assert command is not None  # noqa: S101 - both are in the table
+        answer = command.main(args=arguments, prog_name=f"fusebench {name}", standalone_mode=False)
+        if answer:
+            return int(answer)
+    if db is None:
+        click.echo("\nSee the curves: make dashboard   (fusebench dashboard)")
+    else:
+        click.echo("\nNothing was recorded: the measured files are in no commit.")
+    return measured
+
+
+def _checkout() -> Path:
+    """The checkout this command belongs to, or the one we are in; only a checkout holds the benchmarks."""
+    for folder in (Path(__file__).resolve().parent, Path.cwd(), *Path.cwd().parents):
+        if (folder / "asv.conf.json").is_file() and (folder / "benchmarks" / "ruler").is_dir():
+            return folder
+    raise click.ClickException(
+        "`fusebench run` measures a checkout of fusebench, and there is none here; "
+        "git clone it, then run `make bench` in it"
+    )
+
+
 def main() -> None:
     """Run the command line; wrong usage exits 64, a fault of ours 70, the rest as in ExitCode."""
     try:
@@ -73,7 +129,7 @@ def main() -> None:
         # The reader of our output (head, say) left; that is its right.
         sys.stderr.close()
         sys.exit(ExitCode.FINE)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it was
         import traceback  # noqa: PLC0415 - only on the way out
 
         traceback.print_exc()

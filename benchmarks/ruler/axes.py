@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidAxes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 BASELINE = "eager"
 DIM_BY_DEFAULT = "hidden/4"
@@ -125,7 +128,7 @@ class Axes:
         return tuple(dict.fromkeys(itertools.chain.from_iterable(self.dtypes.values())))
 
 
-DTYPES = {DeviceKind.CPU: ("float32",), DeviceKind.CUDA: ("bfloat16",)}
+DTYPES: Mapping[str, tuple[str, ...]] = {DeviceKind.CPU: ("float32",), DeviceKind.CUDA: ("bfloat16",)}
 QUICK = Axes(
     name="quick",
     dtypes=DTYPES,
@@ -194,7 +197,10 @@ def _axis_values(path: Path, key: str, value: object) -> object:
         if not isinstance(value, dict):
             raise InvalidAxes(f"{path}: {key} is a table of lists, such as {key}.cpu = [...]")
         default: Mapping[str, tuple[str, ...]] = getattr(QUICK, key)
-        return {**default, **{inner: _listed(path, f"{key}.{inner}", item, str) for inner, item in value.items()}}
+        return {
+            **default,
+            **{inner: _listed(path, f"{key}.{inner}", item, str) for inner, item in value.items()},
+        }
     if key in {"batches", "hiddens"}:
         return _listed(path, key, value, int)
     if key == "dims":

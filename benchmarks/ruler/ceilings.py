@@ -58,9 +58,7 @@ def _copy_bytes_per_s(device: torch.device, *, budget_s: float) -> float:
 
 def _launch_s(device: torch.device) -> float:
     one = torch.zeros(1, device=device)
-    return min(
-        behind_a_blocked_stream(lambda: one.zero_(), calls=200, block_s=0.02).device_time_s for _ in range(5)
-    )
+    return min(behind_a_blocked_stream(one.zero_, calls=200, block_s=0.02).device_time_s for _ in range(5))
 
 
 def _best_s(call: Callable[[], object], device: torch.device, *, calls: int, budget_s: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -92,6 +92,10 @@ def cache_flush(*, n_bytes: int, device: torch.device) -> Callable[[], object]:
 _LONGEST_BLOCK_S = 0.5
 
 
+def _event() -> Any:  # noqa: ANN401 - torch's events are untyped
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
 def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: float) -> Behind:
     """Host and device time of one call, apart: the host enqueues while the device is held by a spinning kernel.
 
@@ -101,10 +105,10 @@ def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: 
     """
     cycles_per_s = torch.cuda.get_device_properties(torch.cuda.current_device()).clock_rate * 1e3
     while True:
-        before, start, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+        before, start, end = (_event() for _ in range(3))
         torch.cuda.synchronize()
         before.record()
-        torch.cuda._sleep(int(block_s * cycles_per_s))  # noqa: SLF001 - the public API has no blocking kernel
+        torch.cuda._sleep(int(block_s * cycles_per_s))  # type: ignore[no-untyped-call]  # noqa: SLF001 - no public one blocks
         start.record()
         enqueue_start = time.perf_counter()
         for _ in repeat(None, calls):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.axes import Contender, Shape
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.protocol import contender_from_json, shape_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from benchmarks.ruler.axes import Contender, Shape
     from benchmarks.ruler.conditions import Scalar
 
 FORMAT = 1
@@ -195,9 +195,7 @@ def _line(values: Mapping[str, Any]) -> Line:
 def timing_outcome_from_json(values: Mapping[str, Any]) -> TimingOutcome:
     """The TimingOutcome whose fields `values` holds, among others."""
     known = {field.name: values[field.name] for field in fields(TimingOutcome) if field.name in values}
-    return TimingOutcome(
-        **{**known, "state": State(known["state"]), "samples_s": tuple(known.get("samples_s") or ())}
-    )
+    return TimingOutcome(**{**known, "state": State(known["state"]), "samples_s": tuple(known.get("samples_s") or ())})
 
 
 def profile_outcome_from_json(values: Mapping[str, Any]) -> ProfileOutcome:

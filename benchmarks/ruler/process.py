@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -110,10 +111,8 @@ class WorkerProcess:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-                except BrokenPipeError:
-                    pass
         self._process = None
 
     def _ask(self, message: dict[str, object]) -> Answer:
@@ -137,9 +136,7 @@ class WorkerProcess:
                 last_sign = time.monotonic()
                 if message["event"] == until:
                     messages.append(message)
-                    return Answer(
-                        messages=tuple(messages), conditions=message.get("conditions", {}), death=None
-                    )
+                    return Answer(messages=tuple(messages), conditions=message.get("conditions", {}), death=None)
                 messages.append(message)
             place, count = self._turn.read() if self._turn else (-1, 0)
             if count != last_count:

@@ -34,17 +34,17 @@ class Progress:
         self._file: IO[str] | None = None
         self._terminal: IO[str] | None = None
         if name := os.environ.get("FUSEBENCH_PROGRESS"):
-            self._file = Path(name).open("a", encoding="utf-8")
+            self._file = Path(name).open("a", encoding="utf-8")  # noqa: SIM115 - open as long as this object
         else:
             try:
-                self._terminal = Path("/dev/tty").open("w", encoding="utf-8")
+                self._terminal = Path("/dev/tty").open("w", encoding="utf-8")  # noqa: SIM115 - the same
             except OSError:
                 self._terminal = None
 
     def tell(self, step: Step) -> None:
         """Say that `step` happened."""
         line = text_from_step(step, elapsed_s=time.monotonic() - self._started)
-        print(line, flush=True)
+        print(line, flush=True)  # noqa: T201 - asv reads it
         if self._file is not None:
             self._file.write(json.dumps(asdict(step)) + "\n")
             self._file.flush()

@@ -59,11 +59,11 @@ def build_fused(load: Workload) -> Built | Unavailable:
     operation = getattr(fused_mlp, shape.operation.value, None)
     if operation is None:
         return Unavailable(f"the fused_mlp of this commit has no {shape.operation}")
-    unavailable_because = getattr(fused_mlp, "unavailable_because", None)
-    if unavailable_because is not None:
-        reason = unavailable_because(shape.operation.value, device=load.x.device, dtype=load.x.dtype)
-        if reason:
-            return Unavailable(reason)
+    # An old commit may not have these questions; then the first call tells.
+    if hasattr(fused_mlp, "why_unavailable") and (
+        reason := fused_mlp.why_unavailable(shape.operation.value, device=load.x.device)
+    ):
+        return Unavailable(reason)
     weights, activation = load.module.weights(), shape.activation
     return Built(function=lambda x: operation(x, *weights, activation=activation))
 
@@ -102,4 +102,3 @@ def _missing_compiler() -> str | None:
     if any(name and shutil.which(name) for name in candidates):
         return None
     return "needs a C++ compiler (g++ or clang++) on PATH; none was found"
-

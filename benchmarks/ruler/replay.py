@@ -48,7 +48,7 @@ Recording = dict["PointKey", Track]
 
 
 def parameters(operation: str) -> list[tuple[object, ...]]:
-    """asv's `params` of a suite, in the order of PARAM_NAMES, from the axes that FUSEBENCH_AXES names."""
+    """The `params` of a suite, in the order of PARAM_NAMES, from the axes that FUSEBENCH_AXES names."""
     axes = axes_from_environment()
     return [
         axes.providers,

@@ -119,9 +119,7 @@ def run_asv(console: Console, environ: Mapping[str, str], before: tuple[Plan, ..
         steps = Path(folder) / "steps.jsonl"
         steps.touch()
         _name_machine(machine, output=output.fileno())
-        recording = (
-            ["--dry-run"] if environ.get(UNCOMMITTED) == "1" else ["--set-commit-hash", measured_commit().hash]
-        )
+        recording = ["--dry-run"] if environ.get(UNCOMMITTED) == "1" else ["--set-commit-hash", measured_commit().hash]
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "asv", "run", "--show-stderr"),

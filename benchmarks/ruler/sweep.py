@@ -141,7 +141,13 @@ def measure(axes: Axes, *, operation: str) -> Recorded:
         worker = new_worker()
         try:
             plan = _pass(
-                plan, plan.unprofiled(), worker, ceilings=ceilings, axes=axes, task=Task.PROFILE, progress=progress
+                plan,
+                plan.unprofiled(),
+                worker,
+                ceilings=ceilings,
+                axes=axes,
+                task=Task.PROFILE,
+                progress=progress,
             )
         finally:
             worker.stop()
@@ -251,7 +257,10 @@ def _bound(
     if profile.operator_count is None:
         return None
     return roofline.bound_on_cpu(
-        least, latency_s=timed.latency_s, operator_count=profile.operator_count, dispatch_s=ceilings.dispatch_s
+        least,
+        latency_s=timed.latency_s,
+        operator_count=profile.operator_count,
+        dispatch_s=ceilings.dispatch_s,
     )
 
 
@@ -329,4 +338,3 @@ def _said(line: journal.Line) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-

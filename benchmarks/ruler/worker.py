@@ -114,9 +114,7 @@ class Worker:
                     measured = _with_device_time(measured, candidate.call)
             yield candidate.contender, measured
 
-    def _sample(
-        self, request: Request, candidates: dict[str, Candidate], watch: LoadWatch
-    ) -> dict[str, Sampling]:
+    def _sample(self, request: Request, candidates: dict[str, Candidate], watch: LoadWatch) -> dict[str, Sampling]:
         places = {str(contender): place for place, contender in enumerate(request.contenders)}
         gc.collect()
         gc.disable()
@@ -187,7 +185,7 @@ def _attempt(
         if compiles:
             providers.require_one_graph()
         error = error_rel(built.function(load.x), reference)
-    except Exception as raised:  # noqa: BLE001 - whatever a provider raises is its point's state
+    except Exception as raised:
         if _poisons_the_process(raised):
             raise
         state, reason = _state_of(raised)
