@@ -45,9 +45,7 @@ __all__ = [
 ]
 
 
-def latest_points(
-    store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]
-) -> list[PointRow]:
+def latest_points(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[PointRow]:
     """Each sweep point's newest measurement, or the newest one at commit `revision` (any hash prefix).
 
     Newest: by commit date, then by when the run started. One row per point, machine and environment, ordered
@@ -62,9 +60,7 @@ def throughput_by_commit(store: Store, **axes: Unpack[PointFilter]) -> list[Poin
     raise NotImplementedError
 
 
-def throughput_by_batch(
-    store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]
-) -> list[PointRow]:
+def throughput_by_batch(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[PointRow]:
     """The chosen points at one commit, ordered by provider and batch.
 
     `revision` None is the newest commit (by date) that has measured any of the chosen points, so that a curve

@@ -1,43 +1,74 @@
-"""The store: open, migrate, ingest."""
+"""The store: open it, fill it from files, ask it (results.queries)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from results.database import connect, reading, store_error_from, url_from_text
+from results.ingestion import IngestReport, Progress, ingest
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
+
+    from sqlalchemy.engine import Connection, Engine
+
+__all__ = ["IngestReport", "OpenMode", "Progress", "Store", "open_store"]
 
 
 class OpenMode(StrEnum):
     """What opening may do to the database."""
 
     READ = "read"  # it must exist; a missing one raises NoStore
-    WRITE = "write"  # created and migrated as needed
-
-
-@dataclass(frozen=True, kw_only=True)
-class IngestReport:
-    """What an ingest did. `problems`: one line per file that could not be read, path first."""
-
-    n_files: int
-    n_files_unchanged: int
-    n_values: int
-    problems: tuple[str, ...]
+    WRITE = "write"  # created as needed
 
 
 class Store:
-    """An open database of measurements; a context manager that closes it."""
+    """An open database of measurements; a context manager that closes it. Safe to share between threads."""
 
-    def ingest(self, paths: Sequence[Path]) -> IngestReport:
-        """Bring the database up to date with the files under `paths`; running it again adds nothing."""
-        raise NotImplementedError
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def name(self) -> str:
+        """The database as a person would type it after --db, without a password."""
+        url = self._engine.url
+        if self._engine.dialect.name == "sqlite":
+            return str(url.database)
+        return url.render_as_string(hide_password=True)
+
+    def ingest(
+        self,
+        paths: Iterable[Path],
+        *,
+        project: str | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> IngestReport:
+        """Bring the database up to date with the files under `paths`; running it again adds nothing.
+
+        `project`: whose results an asv tree holds, where its asv.conf.json does not say. A file that cannot
+        be read is named in the report and set aside; the others go in.
+        Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails.
+        """
+        return ingest(self._engine, paths, project=project, on_progress=on_progress)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One state of the database, for results.queries. Raises: StoreError if the database fails."""
+        try:
+            with reading(self._engine) as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise store_error_from(error, url=self._engine.url) from error
 
     def close(self) -> None:
         """Release the database."""
+        self._engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -49,9 +80,9 @@ class Store:
 
 
 def open_store(url: str | None = None, *, mode: OpenMode = OpenMode.WRITE) -> Store:
-    """Open the database at `url`: an SQLite path or URL, or `postgresql+psycopg://…`.
+    """Open the database at `url`, migrated to the current schema: an SQLite path or `postgresql+psycopg://…`.
 
     Without `url`: the environment variable FUSEBENCH_DB, else results/data/fusebench.db below the current
-    folder. Raises: NoStore, NewerSchema, NotAStore.
+    folder. Raises: NoStore, NewerSchema, NotAStore, StoreError.
     """
-    raise NotImplementedError
+    return Store(connect(url_from_text(url), must_exist=mode is OpenMode.READ))

@@ -1,0 +1,322 @@
+"""asv's files → records: result files (version 2), benchmarks.json and machine.json, read as asv reads them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import PurePath
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from results.errors import UnreadableFile
+from results.fields import (
+    Malformed,
+    is_object,
+    moment_from_milliseconds,
+    number_at,
+    object_at,
+    optional_text_at,
+    shown,
+    text_at,
+)
+from results.records import AsvBenchmarkRecord, AsvMachineRecord, AsvResultRecord, AsvRunRecord, CommitRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+RESULT_VERSION = 2
+LARGEST_GRID = 10_000_000  # combinations of one benchmark; more is no benchmark but a broken file
+LARGEST_COUNT = 2**31 - 1  # what an INTEGER column of any database holds
+SIMPLE_COLUMNS = frozenset({"result", "params", "version", "started_at", "duration", "samples", "profile"})
+
+# asv_runner's prefixes, for a benchmark that benchmarks.json no longer describes.
+UNIT_OF_TYPE = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes", "track": "unit"}
+TYPE_OF_PREFIX = {
+    "time": "time",
+    "timeraw": "time",
+    "mem": "memory",
+    "peakmem": "peakmemory",
+    "track": "track",
+}
+
+
+def parsed_json(content: bytes, *, path: str) -> dict[str, object]:
+    """The JSON object in `content`, with the NaN and Infinity that asv writes and JSON forbids.
+
+    Not-a-number comes back as float NaN or as the text "NaN" (see `_number`).
+    Raises: UnreadableFile.
+    """
+    # orjson is several times faster than json but refuses NaN. In quotes it takes it; inside a text the quotes
+    # would end the text and leave a bare NaN behind, which never parses, so json then reads the original.
+    quoted = (
+        content.replace(b"NaN", b'"NaN"')
+        .replace(b"-Infinity", b'"-Infinity"')
+        .replace(b" Infinity", b' "Infinity"')
+        .replace(b"[Infinity", b'["Infinity"')
+        .replace(b",Infinity", b',"Infinity"')
+    )
+    try:
+        found: object = orjson.loads(quoted)
+    except orjson.JSONDecodeError as error:
+        if len(quoted) == len(content):
+            raise UnreadableFile(path, _reason_not_json(content, error)) from error
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError) as json_error:
+            raise UnreadableFile(path, _reason_not_json(content, json_error)) from json_error
+    if not is_object(found):
+        raise UnreadableFile(path, f"holds {shown(found)}, not a JSON object")
+    return found
+
+
+def _reason_not_json(content: bytes, error: Exception) -> str:
+    if not content.strip():
+        return "is empty"
+    if content[:12].startswith(b"version http"):
+        return "is a git-lfs pointer, not the file itself; run `git lfs pull`"
+    cut = "" if content.rstrip().endswith(b"}") else ", cut off"
+    return f"not JSON{cut} ({error})"
+
+
+def asv_run_from_bytes(content: bytes, *, path: str, machine: str | None) -> AsvRunRecord:
+    """One asv result file. `machine` is what machine.json beside it says; None takes the file's word.
+
+    Raises: UnreadableFile.
+    """
+    fields = parsed_json(content, path=path)
+    try:
+        _check_version(fields)
+        return _run(fields, machine=machine)
+    except Malformed as error:
+        raise UnreadableFile(path, str(error)) from error
+
+
+def _check_version(fields: Mapping[str, object]) -> None:
+    version = fields.get("version")
+    if "commit_hash" not in fields or "results" not in fields:
+        raise Malformed("is no asv result file (it has no commit_hash or no results)")
+    if version == 1:
+        raise Malformed("asv result format 1; run `asv update` once and ingest again")
+    if version != RESULT_VERSION:
+        raise Malformed(f"asv result format {shown(version)}; this fusebench reads format {RESULT_VERSION}")
+
+
+def _run(fields: Mapping[str, object], *, machine: str | None) -> AsvRunRecord:
+    columns = fields.get("result_columns")
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
+        raise Malformed(f"`result_columns` is {shown(columns)}, not a list of texts")
+    for column in columns:
+        if column not in SIMPLE_COLUMNS and not column.startswith("stats_"):
+            raise Malformed(f"unknown column {shown(column)}")
+    named_machine = text_at(object_at(fields, "params"), "machine")
+    if machine is not None and named_machine != machine:
+        raise Malformed(f"is of machine {named_machine!r}, but machine.json beside it says {machine!r}")
+    env_vars = _texts(fields, "env_vars")
+    results = tuple(_result(name, columns, row) for name, row in object_at(fields, "results").items() if row != [])
+    return AsvRunRecord(
+        uid="/".join(
+            ("asv", named_machine, text_at(fields, "commit_hash"), optional_text_at(fields, "env_name") or "")
+        ),
+        commit=CommitRecord(
+            hash=text_at(fields, "commit_hash"),
+            date=moment_from_milliseconds(fields.get("date"), named="date"),
+            subject=None,
+        ),
+        machine=named_machine,
+        environment=environment_name(
+            optional_text_at(fields, "env_name") or "",
+            python=optional_text_at(fields, "python") or "",
+            env_vars=env_vars,
+        ),
+        python=optional_text_at(fields, "python") or "",
+        requirements=_texts(fields, "requirements"),
+        env_vars=env_vars,
+        started_at=max((r.started_at for r in results if r.started_at is not None), default=None),
+        results=results,
+    )
+
+
+def environment_name(env_name: str, *, python: str, env_vars: Mapping[str, str]) -> str:
+    """asv's name of an environment without the path that asv puts into those it did not make itself."""
+    if env_name and not env_name.startswith("existing-"):
+        return env_name
+    version = PurePath(python).name.removeprefix("python") or "unknown"
+    return "-".join([f"existing-py{version}", *(f"{key}{value}" for key, value in sorted(env_vars.items()))])
+
+
+def _texts(fields: Mapping[str, object], key: str) -> dict[str, str]:
+    found = fields.get(key)
+    if found is None:
+        return {}
+    if not is_object(found):
+        raise Malformed(f"`{key}` is {shown(found)}, not an object")
+    return {name: "" if value is None else str(value) for name, value in found.items()}
+
+
+def _result(name: str, columns: list[str], row: object) -> AsvResultRecord:
+    if not isinstance(row, list) or len(row) > len(columns):
+        raise Malformed(f"{name}: the row is {shown(row)}, not a list of at most {len(columns)} columns")
+    cells: dict[str, object] = dict(zip(columns, row, strict=False))  # asv drops trailing nulls
+    parameters = _parameters(name, cells.get("params"))
+    length = math.prod(map(len, parameters))
+    if length > LARGEST_GRID:
+        raise Malformed(f"{name}: its parameters make {length} combinations")
+    values, reasons = _values(name, cells.get("result"), length)
+    version = cells.get("version")
+    return AsvResultRecord(
+        name=name,
+        version=None if version is None else str(version),
+        parameters=parameters,
+        values=values,
+        ci_low=_numbers(name, cells, "stats_ci_99_a", length),
+        ci_high=_numbers(name, cells, "stats_ci_99_b", length),
+        q25=_numbers(name, cells, "stats_q_25", length),
+        q75=_numbers(name, cells, "stats_q_75", length),
+        calls_per_sample=_counts(name, cells, "stats_number", length),
+        sample_count=_counts(name, cells, "stats_repeat", length),
+        samples=_samples(name, cells.get("samples"), length),
+        started_at=moment_from_milliseconds(cells.get("started_at"), named=f"{name}: started_at"),
+        duration_s=number_at(cells, "duration"),
+        reasons=reasons,
+    )
+
+
+def _parameters(name: str, found: object) -> tuple[tuple[str, ...], ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise Malformed(f"{name}: `params` is {shown(found)}, not a list")
+    for axis in found:
+        if not isinstance(axis, list) or not all(isinstance(value, str) for value in axis):
+            raise Malformed(f"{name}: a parameter is {shown(axis)}, not a list of reprs")
+    return tuple(map(tuple, found))
+
+
+def _values(name: str, found: object, length: int) -> tuple[list[float | None], dict[int, str]]:
+    if found is None:
+        return [None] * length, {}
+    column = _column(name, "result", found, length)
+    kinds = set(map(type, column))
+    if kinds <= {float, type(None)}:
+        return cast("list[float | None]", column), {}
+    reasons: dict[int, str] = {}
+    values: list[float | None] = []
+    for position, value in enumerate(column):
+        try:
+            values.append(_number(value))
+        except (ValueError, OverflowError):
+            reasons[position] = f"not a number: {shown(value)}"
+            values.append(None)
+    return values, reasons
+
+
+def _numbers(name: str, cells: Mapping[str, object], key: str, length: int) -> list[float | None] | None:
+    found = cells.get(key)
+    if found is None:
+        return None
+    column = _column(name, key, found, length)
+    if set(map(type, column)) <= {float, type(None)}:
+        return cast("list[float | None]", column)
+    try:
+        return [_number(value) for value in column]
+    except (ValueError, OverflowError) as error:
+        raise Malformed(f"{name}: `{key}` holds something that is not a number") from error
+
+
+def _counts(name: str, cells: Mapping[str, object], key: str, length: int) -> list[int | None] | None:
+    found = cells.get(key)
+    if found is None:
+        return None
+    column = _column(name, key, found, length)
+    for count in column:
+        if count is not None and (type(count) is not int or not 0 <= count <= LARGEST_COUNT):
+            raise Malformed(f"{name}: `{key}` holds {shown(count)}, not a count")
+    return cast("list[int | None]", column)
+
+
+def _samples(name: str, found: object, length: int) -> list[list[float] | None] | None:
+    if found is None:
+        return None
+    column = _column(name, "samples", found, length)
+    try:
+        return [
+            None if samples is None else [_sample(s) for s in cast("Iterable[object]", samples)] for samples in column
+        ]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Malformed(f"{name}: `samples` holds something that is not a list of numbers") from error
+
+
+def _column(name: str, key: str, found: object, length: int) -> list[object]:
+    if not isinstance(found, list):
+        raise Malformed(f"{name}: `{key}` is {shown(found)}, not a list")
+    if len(found) != length:
+        # asv pairs them up as far as both go.
+        return (found + [None] * (length - len(found)))[:length]
+    return found
+
+
+def _number(found: object) -> float | None:
+    """`found` as a float; the text "NaN" and its like are what `parsed_json` makes of the bare words."""
+    if found is None or type(found) is float:
+        return found
+    if isinstance(found, int) or (isinstance(found, str) and found in {"NaN", "Infinity", "-Infinity"}):
+        return float(found)
+    raise ValueError(found)
+
+
+def _sample(found: object) -> float:
+    number = _number(found)
+    if number is None:
+        raise ValueError(found)
+    return number
+
+
+def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
+    """asv's machine.json. Raises: UnreadableFile."""
+    fields = parsed_json(content, path=path)
+    try:
+        name = text_at(fields, "machine")
+    except Malformed as error:
+        raise UnreadableFile(path, str(error)) from error
+    details = {key: str(value) for key, value in fields.items() if key not in {"machine", "version"}}
+    return AsvMachineRecord(name=name, details=details)
+
+
+def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmarkRecord, ...]:
+    """asv's benchmarks.json, the newest description of each benchmark. Raises: UnreadableFile."""
+    fields = parsed_json(content, path=path)
+    benchmarks = []
+    try:
+        for name, found in fields.items():
+            if not is_object(found):
+                continue  # the format's own `version`
+            names = found.get("param_names") or []
+            if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+                raise Malformed(f"{name}: `param_names` is {shown(names)}, not a list of texts")
+            described = undescribed_benchmark(name, version=None, n_parameters=0)
+            version = found.get("version")
+            benchmarks.append(
+                AsvBenchmarkRecord(
+                    name=name,
+                    version="" if version is None else str(version),
+                    type=optional_text_at(found, "type") or described.type,
+                    unit=optional_text_at(found, "unit") or described.unit,
+                    parameter_names=tuple(names),
+                )
+            )
+    except Malformed as error:
+        raise UnreadableFile(path, str(error)) from error
+    return tuple(benchmarks)
+
+
+def undescribed_benchmark(name: str, *, version: str | None, n_parameters: int) -> AsvBenchmarkRecord:
+    """What asv's naming rules say about a benchmark that no benchmarks.json describes."""
+    prefix = name.rsplit(".", 1)[-1].split("_", 1)[0].lower()
+    return AsvBenchmarkRecord(
+        name=name,
+        version=version or "",
+        type=TYPE_OF_PREFIX.get(prefix, "track"),
+        unit=UNIT_OF_TYPE.get(prefix, "unit"),
+        parameter_names=tuple(f"param{i}" for i in range(1, n_parameters + 1)),
+    )

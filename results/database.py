@@ -1,0 +1,210 @@
+"""The database below the store: connect, migrate, and let one writer at a time in."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from results.errors import NewerSchema, NoStore, NotAStore, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.engine import URL, Connection, Engine
+
+SCHEMA_VERSION = "0001"
+VERSION_TABLE = "fusebench_version"
+DEFAULT_PATH = Path("results/data/fusebench.db")
+
+# Any number nobody else uses: the name of our lock among PostgreSQL's advisory locks.
+WRITER_LOCK = 0x66757365
+BUSY_TIMEOUT_S = 120
+
+
+def url_from_text(text: str | None) -> URL:
+    """The database's URL: `text`, else FUSEBENCH_DB, else the default file; a bare path means SQLite.
+
+    Raises: StoreError if the URL names a database we do not speak.
+    """
+    named = text or os.environ.get("FUSEBENCH_DB") or str(DEFAULT_PATH)
+    if "://" not in named:
+        return sa.make_url("sqlite://").set(database=str(Path(named).expanduser()))
+    try:
+        url = sa.make_url(named)
+    except ArgumentError as error:
+        raise StoreError(f"{named} is no database URL ({error})") from error
+    if url.get_backend_name() == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() != "sqlite":
+        raise StoreError(f"{named}: use an SQLite path or postgresql+psycopg://USER@HOST/DATABASE")
+    return url
+
+
+def connect(url: URL, *, must_exist: bool) -> Engine:
+    """An engine on a database of the current schema, created or migrated as needed.
+
+    Raises: NoStore, NotAStore, NewerSchema, StoreError.
+    """
+    is_sqlite = url.get_backend_name() == "sqlite"
+    if is_sqlite:
+        _check_file(url, must_exist=must_exist)
+    engine = _sqlite_engine(url) if is_sqlite else _postgresql_engine(url)
+    try:
+        _bring_up_to_date(engine)
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        engine.dispose()
+        raise store_error_from(error, url=url) from error
+    except StoreError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _check_file(url: URL, *, must_exist: bool) -> None:
+    path = Path(url.database or "")
+    if path.is_dir():
+        raise NotAStore(f"{path} is a folder, not a database file")
+    if path.exists():
+        return
+    if must_exist:
+        raise NoStore(
+            f"there is no database at {path} yet; `make bench` measures and fills it, "
+            "`fusebench ingest PATH` fills it from files"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot create the folder of {path} ({error.strerror}); name another --db") from error
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        # None: the driver begins nothing by itself, so that we may begin as we need (see writing).
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA foreign_keys = ON")
+        # With WAL this loses no consistency when the machine dies, at most the last transactions; the files
+        # they came from are then ingested again.
+        cursor.execute("PRAGMA synchronous = NORMAL")
+        cursor.execute("PRAGMA cache_size = -65536")
+        cursor.execute("PRAGMA temp_store = MEMORY")
+        cursor.execute("PRAGMA wal_autocheckpoint = 4000")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        is_writer = connection.get_execution_options().get("is_writer", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
+
+    return engine
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    try:
+        return sa.create_engine(url)
+    except ModuleNotFoundError as error:
+        raise StoreError(f"PostgreSQL needs {error.name}: pip install 'fusebench[postgres]'") from error
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction during which nobody else writes; readers go on. It is kept whole or not at all."""
+    with engine.connect().execution_options(is_writer=True) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITER_LOCK})
+        yield connection
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that sees one state of the database throughout."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")  # noqa: PLW2901
+        with connection.begin():
+            yield connection
+
+
+def _bring_up_to_date(engine: Engine) -> None:
+    with reading(engine) as connection:
+        version = _schema_version(connection)
+    if version == SCHEMA_VERSION:
+        return
+    if version is not None and version > SCHEMA_VERSION:
+        raise NewerSchema(
+            f"{_shown(engine.url)} has schema {version}, this fusebench knows {SCHEMA_VERSION}; "
+            "nothing was changed. Upgrade fusebench, or name another --db"
+        )
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute("PRAGMA journal_mode = WAL")
+    with writing(engine) as connection:
+        if _schema_version(connection) != SCHEMA_VERSION:  # nobody was faster
+            _migrate(connection)
+
+
+def _schema_version(connection: Connection) -> str | None:
+    """The schema's version; None for an empty database. Raises: NotAStore for somebody else's."""
+    tables = set(sa.inspect(connection).get_table_names())
+    if VERSION_TABLE in tables:
+        row = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).first()  # noqa: S608
+        return None if row is None else str(row[0])
+    is_foreign = bool(tables) if connection.dialect.name == "sqlite" else {"series", "value"} <= tables
+    if is_foreign:
+        raise NotAStore(
+            f"{_shown(connection.engine.url)} holds tables of something else "
+            f"({', '.join(sorted(tables)[:3])}); nothing was changed. Name another --db"
+        )
+    return None
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command  # noqa: PLC0415 - a third of a second that an up-to-date store need not pay
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    config.attributes["version_table"] = VERSION_TABLE
+    command.upgrade(config, "head")
+
+
+def store_error_from(error: Exception, *, url: URL) -> StoreError:
+    """What went wrong with the database, what is safe, and what to do, in one message."""
+    origin = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    said = " ".join(str(origin).split())
+    name = _shown(url)
+    if "not a database" in said or "malformed" in said:
+        return NotAStore(
+            f"{name} is damaged or no database ({said}). The files it was made from are untouched: move it "
+            "away and run `fusebench ingest` again"
+        )
+    if "readonly" in said or "read-only" in said:
+        return StoreError(f"{name} is read-only ({said}); nothing was changed. Name another --db to write")
+    if "full" in said:
+        return StoreError(
+            f"no space left for {name} ({said}). What was stored before is safe; free space and run it again"
+        )
+    if "locked" in said:
+        return StoreError(
+            f"{name} was locked by another process for {BUSY_TIMEOUT_S} s; what was stored before is safe, run it again"
+        )
+    return StoreError(f"{name}: {said}. What was stored before is safe")
+
+
+def _shown(url: URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.render_as_string(hide_password=True)

@@ -1,0 +1,306 @@
+"""Files → the database: incremental by content, one transaction per file, the bad ones named and set aside."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes, asv_run_from_bytes
+from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
+from results.bulk import next_id
+from results.ceilings_json import ceilings_from_bytes
+from results.database import reading, store_error_from, writing
+from results.dimensions import Dimensions
+from results.errors import UnreadableFile
+from results.journal_json import journal_from_bytes
+from results.journal_loading import load_journal
+from results.loading import Desk, load_ceilings
+from results.schema import Quarantine
+from results.schema import Source as SourceTable
+from results.sources import (
+    Source,
+    SourceKind,
+    content_hash_of,
+    covered_suites,
+    project_of,
+    signature_of,
+    sources_under,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from sqlalchemy.engine import Connection, Engine
+
+    from results.records import AsvBenchmarkRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestReport:
+    """What an ingest did. `problems`: one line per file that could not be read, path first.
+
+    `n_values`: values stored by this ingest, failed and skipped ones included; 0 if nothing was new.
+    `notes`: what a person may want to know and need not act on.
+    """
+
+    n_files: int
+    n_files_unchanged: int
+    n_values: int
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far an ingest is."""
+
+    n_files_done: int
+    n_files: int
+    n_values: int
+    path: Path
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What the database says of a file that was read before."""
+
+    source_id: int
+    signature: str
+    content_hash: str
+    n_bytes_read: int
+
+
+@dataclass
+class _Tree:
+    """What the files of an asv tree have in common, found out when first needed."""
+
+    path: Path
+    named_project: str | None
+    machines: dict[Path, str | None] = field(default_factory=dict)
+
+    @cached_property
+    def project(self) -> str:
+        return self.named_project or project_of(self.path)
+
+    @cached_property
+    def covered(self) -> frozenset[str]:
+        return covered_suites(self.path)
+
+    @cached_property
+    def described(self) -> Mapping[str, AsvBenchmarkRecord]:
+        path = self.path / "benchmarks.json"
+        try:
+            records = asv_benchmarks_from_bytes(path.read_bytes(), path=str(path))
+        except (OSError, UnreadableFile):
+            return {}  # benchmarks.json is a source of its own and reported as such
+        return {record.name: record for record in records}
+
+    def machine(self, folder: Path) -> str | None:
+        """The machine's name by its machine.json; None if that says nothing."""
+        if folder not in self.machines:
+            path = folder / "machine.json"
+            try:
+                self.machines[folder] = asv_machine_from_bytes(path.read_bytes(), path=str(path)).name
+            except (OSError, UnreadableFile):
+                self.machines[folder] = None
+        return self.machines[folder]
+
+
+def ingest(
+    engine: Engine,
+    paths: Iterable[Path],
+    *,
+    project: str | None,
+    on_progress: Callable[[Progress], None] | None,
+) -> IngestReport:
+    """Bring the database up to date with the files under `paths`.
+
+    `project` names the project of asv trees; None finds it out (see sources.project_of).
+    Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails.
+    """
+    sources = sources_under(paths)
+    ingestion = _Ingestion(engine, project=project)
+    for n_done, source in enumerate(sources, start=1):
+        ingestion.take(source)
+        if on_progress is not None:
+            on_progress(
+                Progress(
+                    n_files_done=n_done,
+                    n_files=len(sources),
+                    n_values=ingestion.n_values,
+                    path=source.path,
+                )
+            )
+    return IngestReport(
+        n_files=len(sources),
+        n_files_unchanged=ingestion.n_unchanged,
+        n_values=ingestion.n_values,
+        problems=tuple(ingestion.problems),
+        notes=tuple(ingestion.notes),
+    )
+
+
+class _Ingestion:
+    """One walk over the sources."""
+
+    def __init__(self, engine: Engine, *, project: str | None) -> None:
+        self._engine = engine
+        self._named_project = project
+        self._dimensions = Dimensions()
+        self._trees: dict[Path, _Tree] = {}
+        self.n_values = 0
+        self.n_unchanged = 0
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        with reading(engine) as connection:
+            self._stored = _stored_sources(connection)
+            self._quarantined = {row.path: row for row in connection.execute(sa.select(Quarantine.__table__))}
+
+    def take(self, source: Source) -> None:
+        """Read `source` if it is new or has changed; set it aside if it cannot be read."""
+        path = str(source.path)
+        try:
+            signature = signature_of(source.path)
+        except OSError as error:
+            self.problems.append(f"{path}: {error.strerror}")
+            return
+        quarantined = self._quarantined.get(path)
+        if quarantined is not None and quarantined.signature == signature:
+            self.problems.append(f"{path}: {quarantined.reason}")
+            return
+        stored = self._stored.get(path)
+        if stored is not None and stored.signature == signature and quarantined is None:
+            self.n_unchanged += 1
+            return
+        try:
+            self.n_values += self._read(source, signature=signature, stored=stored)
+        except UnreadableFile as error:
+            self._set_aside(source, signature=signature, reason=error.reason)
+        except OSError as error:
+            self._set_aside(source, signature=signature, reason=str(error.strerror or error))
+        except (OperationalError, sqlite3.OperationalError) as error:
+            raise store_error_from(error, url=self._engine.url) from error
+        except (SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
+            # The readers let only clean records through; whatever a database still refuses (a text longer
+            # than its index takes, say) is the file's doing, and must not stop the others.
+            self._set_aside(source, signature=signature, reason=f"the database refused it ({_short(error)})")
+
+    def _read(self, source: Source, *, signature: str, stored: _Stored | None) -> int:
+        content = source.path.read_bytes()
+        if source.kind is SourceKind.JOURNAL:
+            return self._read_journal(source, content, signature=signature, stored=stored)
+        tree = self._trees.setdefault(source.tree, _Tree(source.tree, self._named_project))
+        covered = tree.covered if source.kind is SourceKind.ASV_RESULT else frozenset()
+        context = "\0".join([source.kind.name, tree.project, *sorted(covered)])
+        content_hash = content_hash_of(content, context=context)
+        if stored is not None and stored.content_hash == content_hash:
+            self.n_unchanged += 1
+            self._write(source, signature, content_hash, len(content), lambda _: 0)
+            return 0
+        load = self._loader(source, content, tree)
+        return self._write(source, signature, content_hash, len(content), load)
+
+    def _loader(self, source: Source, content: bytes, tree: _Tree) -> Callable[[Desk], int]:
+        path = str(source.path)
+        match source.kind:
+            case SourceKind.ASV_MACHINE:
+                machine = asv_machine_from_bytes(content, path=path)
+                return lambda desk: load_asv_machine(desk, machine)
+            case SourceKind.ASV_BENCHMARKS:
+                benchmarks = asv_benchmarks_from_bytes(content, path=path)
+                return lambda desk: load_asv_benchmarks(desk, benchmarks, project=tree.project)
+            case SourceKind.CEILINGS:
+                ceilings = ceilings_from_bytes(content, path=path)
+                return lambda desk: load_ceilings(desk, ceilings)
+            case _:
+                run = asv_run_from_bytes(content, path=path, machine=tree.machine(source.path.parent))
+                return lambda desk: load_asv_run(
+                    desk, run, project=tree.project, described=tree.described, covered=tree.covered
+                )
+
+    def _read_journal(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
+        n_read = stored.n_bytes_read if stored is not None else 0
+        if stored is not None and content_hash_of(content[:n_read]) != stored.content_hash:
+            n_read = 0  # rewritten, not only grown: every line is looked at again, nothing is taken away
+        first_line = content.count(b"\n", 0, n_read) + 1
+        journal = journal_from_bytes(content[n_read:], path=str(source.path), first_line=first_line)
+        if journal.torn:
+            self.notes.append(f"{source.path}: the last line is cut off and was left out")
+        n_whole = content.rfind(b"\n") + 1
+        content_hash = content_hash_of(content[:n_whole])
+        if not journal.timings and not journal.profiles:
+            self.n_unchanged += 1
+        return self._write(source, signature, content_hash, n_whole, lambda desk: load_journal(desk, journal))
+
+    def _write(
+        self,
+        source: Source,
+        signature: str,
+        content_hash: str,
+        n_bytes_read: int,
+        load: Callable[[Desk], int],
+    ) -> int:
+        path = str(source.path)
+        try:
+            with writing(self._engine) as connection:
+                self._dimensions.enter(connection)
+                source_id = connection.execute(sa.select(SourceTable.id).where(SourceTable.path == path)).scalar()
+                columns = {
+                    "kind": source.kind.name.lower(),
+                    "signature": signature,
+                    "content_hash": content_hash,
+                    "n_bytes_read": n_bytes_read,
+                    "read_at": datetime.now(tz=UTC),
+                }
+                if source_id is None:
+                    source_id = next_id(connection, SourceTable)
+                    connection.execute(sa.insert(SourceTable).values(id=source_id, path=path, **columns))
+                else:
+                    connection.execute(sa.update(SourceTable).where(SourceTable.id == source_id).values(**columns))
+                if path in self._quarantined:
+                    connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
+                n_values = load(Desk(connection=connection, dimensions=self._dimensions, source_id=source_id))
+                self._dimensions.leave(connection)
+        except BaseException:
+            self._dimensions.forget()
+            raise
+        return n_values
+
+    def _set_aside(self, source: Source, *, signature: str, reason: str) -> None:
+        path = str(source.path)
+        self.problems.append(f"{path}: {reason}")
+        columns = {
+            "path": path,
+            "kind": source.kind.name.lower(),
+            "reason": reason,
+            "signature": signature,
+            "found_at": datetime.now(tz=UTC),
+        }
+        try:
+            with writing(self._engine) as connection:
+                connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
+                connection.execute(sa.insert(Quarantine).values(**columns))
+        except SQLAlchemyError as error:
+            raise store_error_from(error, url=self._engine.url) from error
+
+
+def _stored_sources(connection: Connection) -> dict[str, _Stored]:
+    columns = (
+        SourceTable.path,
+        SourceTable.id,
+        SourceTable.signature,
+        SourceTable.content_hash,
+        SourceTable.n_bytes_read,
+    )
+    return {path: _Stored(*rest) for path, *rest in connection.execute(sa.select(*columns))}
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]

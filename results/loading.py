@@ -1,0 +1,99 @@
+"""Records → rows, inside the writer's transaction: what journals and asv's files have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from results.bulk import next_id
+from results.schema import Ceiling, Commit, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy.engine import Connection
+
+    from results.dimensions import Dimensions, Place
+    from results.records import CeilingRecord, CommitRecord
+
+VALUE_COLUMNS = (
+    "run_id",
+    "series_id",
+    "state",
+    "median",
+    "ci_low",
+    "ci_high",
+    "q25",
+    "q75",
+    "sample_count",
+    "calls_per_sample",
+    "samples",
+    "reason",
+)
+
+ValueRow = tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What a loader writes with: the transaction, the ids it knows, and the file the records come from."""
+
+    connection: Connection
+    dimensions: Dimensions
+    source_id: int
+
+
+def store_run(  # noqa: PLR0913 - the columns of a run
+    desk: Desk,
+    *,
+    project_id: int,
+    uid: str,
+    commit: CommitRecord,
+    place: Place,
+    started_at: datetime | None,
+    conditions: dict[str, Any],
+) -> int:
+    """The id of the run `uid`, made or brought up to date."""
+    connection = desk.connection
+    commit_id = desk.dimensions.commit(connection, project_id, commit)
+    run_id = desk.dimensions.run_id(connection, project_id, uid)
+    columns = {
+        "commit_id": commit_id,
+        "commit_date": connection.execute(sa.select(Commit.date).where(Commit.id == commit_id)).scalar(),
+        "machine_id": place.machine_id,
+        "environment_id": place.environment_id,
+        "source_id": desk.source_id,
+        "started_at": started_at,
+        "conditions": conditions,
+    }
+    if run_id is None:
+        run_id = next_id(connection, Run)
+        connection.execute(sa.insert(Run).values(id=run_id, project_id=project_id, uid=uid, **columns))
+    else:
+        connection.execute(sa.update(Run).where(Run.id == run_id).values(**columns))
+    return run_id
+
+
+def load_ceilings(desk: Desk, records: Sequence[CeilingRecord]) -> int:
+    """Keep a machine's measured ceilings in place of earlier ones; no values are stored: 0."""
+    for record in records:
+        machine_id = desk.dimensions.machine(desk.connection, record.machine)
+        environment_id = desk.dimensions.environment(desk.connection, record.environment, details={})
+        where = (Ceiling.machine_id == machine_id, Ceiling.environment_id == environment_id)
+        desk.connection.execute(sa.delete(Ceiling).where(*where))
+        rows = [
+            {
+                "machine_id": machine_id,
+                "environment_id": environment_id,
+                "quantity": quantity,
+                "value": value,
+                "measured_at": record.measured_at,
+            }
+            for quantity, value in record.quantities.items()
+        ]
+        if rows:
+            desk.connection.execute(sa.insert(Ceiling), rows)
+    return 0

@@ -1,0 +1,119 @@
+"""What each metric means: label, unit, which direction is better, exact or noisy; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    UNKNOWN = "unknown"
+
+
+class Precision(StrEnum):
+    """How two values are compared: exact ones exactly, noisy ones statistically."""
+
+    EXACT = "exact"
+    NOISY = "noisy"
+
+
+class Role(StrEnum):
+    """What a metric is for: `judged` ones make a regression, `context` ones only explain it."""
+
+    JUDGED = "judged"
+    CONTEXT = "context"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A quantity: its name in the store, a label for people, its unit, and how it is judged."""
+
+    name: str
+    label: str
+    unit: str
+    direction: Direction
+    precision: Precision
+    role: Role
+
+
+def _timing(name: str, label: str, role: Role) -> Metric:
+    return Metric(name=name, label=label, unit="s", direction=Direction.LOWER, precision=Precision.NOISY, role=role)
+
+
+def _count(name: str, label: str, unit: str = "") -> Metric:
+    return Metric(
+        name=name,
+        label=label,
+        unit=unit,
+        direction=Direction.LOWER,
+        precision=Precision.EXACT,
+        role=Role.JUDGED,
+    )
+
+
+LATENCY = _timing("latency_s", "latency", Role.JUDGED)
+
+# Of a journal's `timing` line. Only the latency has an interval; the others are context.
+TIMING_METRICS = (
+    LATENCY,
+    Metric(
+        name="speedup_vs_eager",
+        label="speedup over eager",
+        unit="",
+        direction=Direction.HIGHER,
+        precision=Precision.NOISY,
+        role=Role.CONTEXT,
+    ),
+    _timing("device_time_s", "device time", Role.CONTEXT),
+    _timing("host_time_s", "host time", Role.CONTEXT),
+    _timing("compile_time_s", "compile time", Role.CONTEXT),
+    _timing("prepare_time_s", "prepare time", Role.CONTEXT),
+    Metric(
+        name="error_rel",
+        label="relative error",
+        unit="",
+        direction=Direction.LOWER,
+        precision=Precision.NOISY,
+        role=Role.CONTEXT,
+    ),
+)
+
+# Of a journal's `profile` line.
+PROFILE_METRICS = (
+    _count("operator_count", "operators per call"),
+    _timing("operator_time_s", "operator time", Role.CONTEXT),
+    _count("kernel_launches", "kernels per call"),
+    _count("peak_memory_bytes", "peak memory", "bytes"),
+)
+
+SWEEP_METRICS = {metric.name: metric for metric in (*TIMING_METRICS, *PROFILE_METRICS)}
+
+SECONDS = {"s", "sec", "second", "seconds", "ms", "us", "ns"}
+BYTES = {"byte", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib"}
+# asv's types; `track` is whatever its unit says.
+ASV_LABELS = {"time": "time", "memory": "size", "peakmemory": "peak memory", "track": "value"}
+
+
+def metric_of(name: str, *, unit: str) -> Metric:
+    """What the metric `name` of unit `unit` means: one of the sweep's, or asv's type.
+
+    Seconds and bytes are better lower. What a `track_` of any other unit means nobody said: its direction is
+    unknown, and a change of it is never called a regression.
+    """
+    if name in SWEEP_METRICS:
+        return SWEEP_METRICS[name]
+    is_time = name == "time" or unit.strip().lower() in SECONDS
+    is_memory = name in {"memory", "peakmemory"} or unit.strip().lower() in BYTES
+    return Metric(
+        name=name,
+        label=ASV_LABELS.get(name, name),
+        unit=unit,
+        direction=Direction.LOWER if is_time or is_memory else Direction.UNKNOWN,
+        # A peak of memory wavers with the allocator; only the sweep's own counts are exact.
+        precision=Precision.NOISY,
+        role=Role.JUDGED,
+    )

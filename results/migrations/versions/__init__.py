@@ -1,0 +1,1 @@
+"""The steps, oldest first; a released one is never edited."""
