@@ -80,6 +80,4 @@ def tell(error: Exception) -> None:
     """Say on the page what the store could not answer; a fault of ours is raised on, into the log."""
     if not isinstance(error, ResultsError):
         raise error
-    set_props(
-        "fault", {"children": dmc.Alert(error.message, title="The database did not answer", color="red")}
-    )
+    set_props("fault", {"children": dmc.Alert(error.message, title="The database did not answer", color="red")})

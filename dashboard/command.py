@@ -28,13 +28,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "--db", metavar="URL", help="The database; by default FUSEBENCH_DB, else results/data/fusebench.db."
-)
+@click.option("--db", metavar="URL", help="The database; by default FUSEBENCH_DB, else results/data/fusebench.db.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option(
-    "--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one."
-)
+@click.option("--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one.")
 def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
     """Draw what was measured, in the browser.
 

@@ -8,6 +8,7 @@ from math import log
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
+from dashboard.contenders import contender_of
 from dashboard.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ AXES = (
     Axis(name="hidden", label="Hidden dim", column="hidden"),
     Axis(name="dim", label="Model dim", column="dim"),
     Axis(name="cache", label="Cache", column="cache", preferred="warm"),
-    Axis(name="weights", label="Weights", column="weights", preferred="plain"),
     Axis(name="threads", label="Threads", column="threads"),
     Axis(name="batch", label="Batch", column="batch"),
 )
@@ -70,7 +70,7 @@ AXES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Everything the page shows. `commit` None: the newest; `providers` None: all of them.
+    """Everything the page shows. `commit` None: the newest; `providers` None: all of them, as contenders.
 
     `batch` holds for the curve over commits, `commit` for the curve over batch.
     """
@@ -84,7 +84,6 @@ class Choice:
     hidden: int
     dim: int
     cache: str
-    weights: str
     threads: int
     batch: int
     commit: str | None = None
@@ -136,7 +135,7 @@ def view_from_query(query: str, *, points: Sequence[PointRow], commits: Sequence
         options[axis.name] = tuple(sorted(values, key=_sort_key))
         left = [row for row in left if axis.value_of(row) == value]
         if axis.name == "threads":
-            providers = tuple(sorted({row.provider for row in left}, key=_provider_key))
+            providers = tuple(sorted({contender_of(row) for row in left}, key=_provider_key))
     choice = Choice(
         **columns,  # type: ignore[arg-type]  # AXES and Choice name the same columns; a test holds them together
         commit=_commit(wanted.get("commit", LATEST), commits, problems),

@@ -23,16 +23,14 @@ class Quantity(StrEnum):
     @property
     def label(self) -> str:
         """The name a reader sees on the switch."""
-        return {"rows_per_s": "rows/s", "latency": "latency", "flop_per_s": "FLOP/s", "speedup": "speedup"}[
-            self
-        ]
+        return {"rows_per_s": "rows/s", "latency": "latency", "flop_per_s": "FLOP/s", "speedup": "speedup"}[self]
 
     @property
     def axis_title(self) -> str:
         """The y axis's title, unit included."""
         return {
             "rows_per_s": "Throughput, rows/s",
-            "latency": "Latency of one call, s",
+            "latency": "Latency of one call",
             "flop_per_s": "Work rate, FLOP/s",
             "speedup": "Speedup over eager",
         }[self]

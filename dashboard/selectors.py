@@ -83,9 +83,9 @@ def provider_props(view: View) -> dict[str, Any]:
     return {"children": chips, "value": [name for name in view.providers if view.choice.shows(name)]}
 
 
-def swatch(provider: str) -> Component:
-    """A short stroke in the provider's colour and dash, as on the charts."""
-    look = look_of(provider)
+def swatch(contender: str) -> Component:
+    """A short stroke in the contender's colour and dash, as on the charts."""
+    look = look_of(contender)
     return html.Span(className=f"swatch {look.dash}", style={"color": look.colour})
 
 
@@ -93,7 +93,6 @@ def facts(view: View) -> str:
     """The values that need no selector, in words."""
     single = [axis for axis in AXES if axis_props(view, axis)["style"]]
     words = {
-        "weights": "weights",
         "cache": "cache",
         "threads": "threads",
         "dim": "model dim",
@@ -103,9 +102,7 @@ def facts(view: View) -> str:
     return " · ".join(_fact(name, value, words.get(name)) for name, value in values)
 
 
-def query_from_values(
-    values: Mapping[str, str | None], *, providers: Sequence[str], known: Sequence[str]
-) -> str:
+def query_from_values(values: Mapping[str, str | None], *, providers: Sequence[str], known: Sequence[str]) -> str:
     """The query the selectors' values ask for. All of the `known` providers is the same as no choice."""
     pairs = [(name, value) for name, value in values.items() if value is not None]
     if set(providers) != set(known):

@@ -20,9 +20,11 @@ def si(value: float, unit: str, *, digits: int = 3) -> str:
     return f"{number}{THIN_SPACE}{prefix}{gap}{unit}".rstrip()
 
 
-def si_interval(low: float, high: float, unit: str) -> str:
-    """Both ends of an interval: "[51.9 µs, 52.4 µs]"."""
-    return f"[{si(low, unit)}, {si(high, unit)}]"
+def si_interval(value: float, low: float, high: float) -> str:
+    """Write an interval in the prefix and decimals that `si` gives `value`: "[51.9, 52.4]" after 52.1 µs."""
+    number, exponent = _number_and_exponent(value, digits=3)
+    decimals = len(number.partition(".")[2])
+    return f"[{low / 10**exponent:.{decimals}f}, {high / 10**exponent:.{decimals}f}]"
 
 
 def ratio(value: float) -> str:
@@ -31,9 +33,9 @@ def ratio(value: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Write a signed share: 0.123 is "+12 %", 0.004 is "+0.4 %"."""
+    """Write a share: 0.123 is "12 %", 0.004 is "0.4 %"."""
     decimals = 0 if abs(fraction) >= 0.0995 else 1
-    return f"{100 * fraction:+.{decimals}f}{THIN_SPACE}%"
+    return f"{100 * fraction:.{decimals}f}{THIN_SPACE}%"
 
 
 def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:

@@ -35,8 +35,7 @@ class Winner:
 def winners_by_batch(rows: Sequence[PointRow]) -> tuple[Winner, ...]:
     """One winner per batch, smallest batch first; `rows` are one commit's points of one shape."""
     return tuple(
-        _winner(batch, [row for row in rows if row.batch == batch])
-        for batch in sorted({row.batch for row in rows})
+        _winner(batch, [row for row in rows if row.batch == batch]) for batch in sorted({row.batch for row in rows})
     )
 
 

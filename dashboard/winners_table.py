@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import html
 
+from dashboard.contenders import contender_of
 from dashboard.selectors import swatch
-from dashboard.units import percent, ratio, si, si_interval
+from dashboard.units import THIN_SPACE, percent, ratio, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ HEADINGS = (
     ("Latency, 95 % interval", "number"),
     ("Rows/s", "number"),
     ("Over eager", "number"),
+    ("Per call", ""),
     ("Bound by", ""),
     ("Next best", ""),
 )
@@ -34,9 +36,7 @@ def winners_table(winners: Sequence[Winner]) -> Component:
     """One line per batch: the provider to run, what it gives, and what the next best would cost."""
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     return html.Div(
-        html.Table(
-            [html.Thead(head), html.Tbody([_line(winner) for winner in winners])], className="winners"
-        ),
+        html.Table([html.Thead(head), html.Tbody([_line(winner) for winner in winners])], className="winners"),
         className="scrolls",
     )
 
@@ -45,33 +45,36 @@ def absences_list(rows: Sequence[PointRow]) -> Component | None:
     """Which provider has no number at which batches, in what state and why; None if all have one."""
 
     def cause(row: PointRow) -> tuple[str, str, str]:
-        return (row.provider, row.state, row.reason or "no reason given")
+        return (contender_of(row), row.state, row.reason or "no reason given")
 
     absent = sorted((row for row in rows if row.state != "ok"), key=lambda row: (*cause(row), row.batch))
     if not absent:
         return None
     items = []
-    for (provider, state, reason), group in groupby(absent, key=cause):
+    for (name, state, reason), group in groupby(absent, key=cause):
         batches = ", ".join(str(row.batch) for row in group)
         badge = dmc.Badge(state.replace("_", " "), size="sm", variant="light", color="gray")
         where = html.Span(f"batch {batches}", className="dimmed")
-        items.append(html.Li([_name(provider), badge, where, html.Span(reason)]))
-    return html.Div([html.H3("Tried, and has no number"), html.Ul(items, className="absences")])
+        items.append(html.Li([_name(name), badge, where, html.Span(reason)]))
+    return html.Div(
+        [html.H3("Tried, and has no number"), html.Ul(items, className="absences")], className="absences-box"
+    )
 
 
 def _line(winner: Winner) -> Component:
     row = winner.fastest
     batch = html.Th(f"{winner.batch}", className="number", scope="row")
     if row is None or row.latency_s is None:
-        return html.Tr([batch, html.Td("no provider is ok here", colSpan=6, className="dimmed")])
+        return html.Tr([batch, html.Td("no provider is ok here", colSpan=7, className="dimmed")])
     return html.Tr(
         [
             batch,
-            html.Td(_name(row.provider)),
+            html.Td(_name(contender_of(row))),
             html.Td(_latency(row), className="number"),
             html.Td("" if row.rows_per_s is None else si(row.rows_per_s, ""), className="number"),
-            html.Td("" if row.speedup_vs_eager is None else ratio(row.speedup_vs_eager), className="number"),
-            html.Td(row.bound or ""),
+            html.Td(_speedup(row), className="number"),
+            html.Td(_pieces(row)),
+            html.Td(_bound(row)),
             html.Td(_runner_up(winner)),
         ]
     )
@@ -80,19 +83,47 @@ def _line(winner: Winner) -> Component:
 def _latency(row: PointRow) -> list[Component | str]:
     """The median, and the interval in a quieter tone."""
     text = "" if row.latency_s is None else si(row.latency_s, "s")
-    if row.latency_ci_low_s is None or row.latency_ci_high_s is None:
+    if row.latency_s is None or row.latency_ci_low_s is None or row.latency_ci_high_s is None:
         return [text]
-    interval = si_interval(row.latency_ci_low_s, row.latency_ci_high_s, "s")
+    interval = si_interval(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s)
     parts: list[Component | str] = [f"{text} ", html.Span(interval, className="dimmed")]
-    return [*parts, dmc.Badge("disturbed", size="xs", color="yellow")] if row.disturbed else parts
+    return [_disturbed(row.disturbed), " ", *parts] if row.disturbed else parts
+
+
+def _disturbed(how: str) -> Component:
+    return html.Span(dmc.Badge("disturbed", size="xs", color="yellow", variant="light"), title=how)
+
+
+def _speedup(row: PointRow) -> list[Component | str]:
+    if row.speedup_vs_eager is None:
+        return []
+    if row.speedup_ci_low is None or row.speedup_ci_high is None:
+        return [ratio(row.speedup_vs_eager)]
+    interval = f" [{row.speedup_ci_low:.2f}, {row.speedup_ci_high:.2f}]"
+    return [ratio(row.speedup_vs_eager), html.Span(interval, className="dimmed")]
+
+
+def _pieces(row: PointRow) -> str:
+    """How many kernels or operators one call is made of; the former where there is a device."""
+    if row.kernel_launches is not None:
+        return f"{row.kernel_launches:g} kernel{'' if row.kernel_launches == 1 else 's'}"
+    if row.operator_count is not None:
+        return f"{row.operator_count:g} operator{'' if row.operator_count == 1 else 's'}"
+    return ""
+
+
+def _bound(row: PointRow) -> list[Component | str]:
+    """What limits it, and how near it is to the floor."""
+    near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed" if row.percent_of_floor is not None else ""
+    return [row.bound or "", " ", html.Span(near, className="dimmed")]
 
 
 def _runner_up(winner: Winner) -> list[Component | str]:
     if winner.runner_up is None or winner.lead is None:
         return [html.Span("no other", className="dimmed")]
-    told = "as fast, the intervals overlap" if winner.is_tied else f"{percent(winner.lead)} time"
-    return [_name(winner.runner_up.provider), html.Span(told, className="dimmed")]
+    told = "as fast, the intervals overlap" if winner.is_tied else f"takes {percent(winner.lead)} longer"
+    return [_name(contender_of(winner.runner_up)), html.Span(told, className="dimmed")]
 
 
-def _name(provider: str) -> Component:
-    return html.Span([swatch(provider), provider], className="provider")
+def _name(contender: str) -> Component:
+    return html.Span([swatch(contender), contender], className="provider")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,13 @@ OTHER_LOOKS = (
     ("#7c6cf0", "triangle-down"),
     ("#6a8f1e", "hexagon"),
     ("#d6314a", "star"),
+    ("#1ca0b5", "pentagon"),
+    ("#a67c00", "bowtie"),
+    ("#8c6450", "triangle-left"),
+    ("#4c5fd5", "hexagram"),
 )
-DASHES = ("solid", "dash", "dot", "dashdot")
+DASHES = ("solid", "dot", "dashdot")
+LAYOUT_DASH = "dash"
 
 # What a reader can see through on both a light and a dark page.
 RULE_COLOUR = "rgba(128,128,128,0.22)"
@@ -43,11 +48,17 @@ TEXT_COLOUR = "#868e96"
 CHOSEN_COLOUR = "rgba(128,128,128,0.55)"
 
 
-def look_of(provider: str) -> Look:
-    """The provider's look: a function of its name alone, so it never changes with what else is shown."""
-    known = KNOWN_LOOKS.get(provider)
-    if known is not None:
-        return known
+def look_of(contender: str) -> Look:
+    """The contender's look: a function of its name alone, so it never changes with what else is shown.
+
+    A provider keeps its colour and marker whatever the layout of its weights; the layout dashes the line.
+    """
+    provider, _, layout = contender.partition(":")
+    look = KNOWN_LOOKS.get(provider) or _look_of_other(provider)
+    return replace(look, dash=LAYOUT_DASH) if layout else look
+
+
+def _look_of_other(provider: str) -> Look:
     number = zlib.crc32(provider.encode())
     colour, symbol = OTHER_LOOKS[number % len(OTHER_LOOKS)]
     return Look(colour=colour, symbol=symbol, dash=DASHES[number // len(OTHER_LOOKS) % len(DASHES)])

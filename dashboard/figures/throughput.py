@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import plotly.graph_objects as go
 
+from dashboard.contenders import contender_of
 from dashboard.figures.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of
 from dashboard.filters import CommitSpacing, Scale
 from dashboard.quantities import Quantity, Reading, reading_of
@@ -31,8 +32,12 @@ STATE_SYMBOLS = {
     "crashed": "x",
     "timed_out": "hourglass-open",
 }
+TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
+EMPTY_TEXT = "nothing measured here for this choice"
+NO_NUMBER_TEXT = "tried here, but there is no number; hover the marks below for the reason"
 MOST_MARKERS = 120
 SHORTEST_HASH = 7
+MOST_HASHES = 8
 
 
 class Across(StrEnum):
@@ -56,9 +61,9 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One provider's line, in pieces: it breaks where a point was tried and is not ok."""
+    """One contender's line, in pieces: it breaks where a point was tried and is not ok."""
 
-    provider: str
+    contender: str
     pieces: tuple[tuple[Mark, ...], ...]
 
     @property
@@ -71,7 +76,7 @@ class Curve:
 class Absence:
     """A point that was tried and has no number, and why."""
 
-    provider: str
+    contender: str
     at: Place
     key: str
     state: str
@@ -95,7 +100,7 @@ class Chart:
 
 
 def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing: CommitSpacing) -> Chart:
-    """One curve per provider over commits, oldest first as `rows` come.
+    """One curve per contender over commits, oldest first as `rows` come.
 
     By date, commits without one have no place and are left out; by order they are all there.
     """
@@ -107,7 +112,7 @@ def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing:
 
 
 def chart_over_batch(rows: Sequence[PointRow], *, quantity: Quantity) -> Chart:
-    """One curve per provider over batch, smallest first."""
+    """One curve per contender over batch, smallest first."""
     ordered = sorted(rows, key=lambda row: row.batch)
     return _chart(ordered, quantity=quantity, across=Across.BATCHES, place=lambda row: row.batch)
 
@@ -124,7 +129,12 @@ def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_z
             type="line", x0=chosen_at, x1=chosen_at, y0=0, y1=1, yref="paper", layer="below",
             line={"color": CHOSEN_COLOUR, "width": 1, "dash": "dot"},
         )  # fmt: skip
-    if chart.quantity is Quantity.SPEEDUP:
+    if not chart.curves:
+        figure.add_annotation(
+            text=EMPTY_TEXT if not chart.places else NO_NUMBER_TEXT,
+            x=0.5, y=0.6, xref="paper", yref="paper", showarrow=False, font={"size": 13},
+        )  # fmt: skip
+    if chart.quantity is Quantity.SPEEDUP and chart.curves:
         figure.add_shape(
             type="line", x0=0, x1=1, xref="paper", y0=1, y1=1, layer="below",
             line={"color": CHOSEN_COLOUR, "width": 1},
@@ -136,9 +146,7 @@ def short_hashes(commits: Iterable[str]) -> dict[str, str]:
     """Each hash cut to the same length, the shortest that keeps them apart."""
     distinct = set(commits)
     length = SHORTEST_HASH
-    while length < max(map(len, distinct), default=0) and len({name[:length] for name in distinct}) < len(
-        distinct
-    ):
+    while length < max(map(len, distinct), default=0) and len({name[:length] for name in distinct}) < len(distinct):
         length += 1
     return {commit: commit[:length] for commit in distinct}
 
@@ -151,13 +159,10 @@ def _chart(
     def key(row: PointRow) -> str:
         return str(row.batch) if across is Across.BATCHES else row.commit
 
-    def provider(row: PointRow) -> str:
-        return row.provider
-
     curves: list[Curve] = []
     absences: list[Absence] = []
-    # sorted() is stable, so each provider's rows stay in the order of the axis.
-    for name, group in groupby(sorted(rows, key=provider), key=provider):
+    # sorted() is stable, so each contender's rows stay in the order of the axis.
+    for name, group in groupby(sorted(rows, key=contender_of), key=contender_of):
         pieces: list[list[Mark]] = [[]]
         ruler = None
         for row in group:
@@ -175,14 +180,14 @@ def _chart(
             elif row.state != "ok":
                 absences.append(
                     Absence(
-                        provider=name,
+                        contender=name,
                         at=place(row),
                         key=key(row),
                         state=row.state,
                         note=_note_of_absence(row),
                     )
                 )
-        curves.append(Curve(provider=name, pieces=tuple(tuple(piece) for piece in pieces if piece)))
+        curves.append(Curve(contender=name, pieces=tuple(tuple(piece) for piece in pieces if piece)))
     return Chart(
         quantity=quantity,
         across=across,
@@ -205,7 +210,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
         interval = (
             f" [{reading.low:.2f}, {reading.high:.2f}]"
             if quantity is Quantity.SPEEDUP
-            else f" {si_interval(reading.low, reading.high, quantity.unit)}"
+            else f" {si_interval(reading.value, reading.low, reading.high)}"
         )
     facts = [f"batch {row.batch}"]
     if quantity is not Quantity.LATENCY and row.latency_s is not None:
@@ -215,7 +220,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     if row.bound is not None:
         facts.append(f"bound by {row.bound}")
     lines = [
-        f"<b>{html.escape(row.provider)}</b>  {quantity.text(reading.value)}{interval}",
+        f"<b>{html.escape(contender_of(row))}</b>  {quantity.text(reading.value)}{interval}",
         " · ".join(facts),
     ]
     if row.disturbed is not None:
@@ -224,7 +229,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
 
 
 def _note_of_absence(row: PointRow) -> str:
-    head = f"<b>{html.escape(row.provider)}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
+    head = f"<b>{html.escape(contender_of(row))}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
     return "<br>".join([head, _wrapped(row.reason or "no reason given"), *_lines_of_commit(row)])
 
 
@@ -248,7 +253,7 @@ def _wrapped(text: str, *, width: int = 64) -> str:
 
 def _traces_of_curve(curve: Curve) -> list[go.Scatter]:
     """The confidence band, one closed outline per piece, below the line with its marks."""
-    look = look_of(curve.provider)
+    look = look_of(curve.contender)
     band_x: list[Place | None] = []
     band_y: list[float | None] = []
     for piece in curve.pieces:
@@ -258,11 +263,11 @@ def _traces_of_curve(curve: Curve) -> list[go.Scatter]:
             band_y += [high for _, _, high in ends] + [low for _, low, _ in reversed(ends)] + [None]
     marks = [mark for piece in curve.pieces for mark in (*piece, None)][:-1]
     band = go.Scatter(
-        name=f"{curve.provider}, 95 % interval", x=band_x, y=band_y, mode="lines", fill="toself",
+        name=f"{curve.contender}, 95 % interval", x=band_x, y=band_y, mode="lines", fill="toself",
         line={"width": 0}, fillcolor=look.faded(0.18), hoverinfo="skip", showlegend=False,
     )  # fmt: skip
     line = go.Scatter(
-        name=curve.provider,
+        name=curve.contender,
         x=[mark and mark.at for mark in marks],
         y=[mark and mark.reading.value for mark in marks],
         mode="lines+markers" if len(marks) <= MOST_MARKERS else "lines",
@@ -294,7 +299,7 @@ def _error_bars(curve: Curve) -> dict[str, object]:
             below.append(value - low if is_alone and low is not None else 0.0)
         above.append(0.0)
         below.append(0.0)
-    look = look_of(curve.provider)
+    look = look_of(curve.contender)
     return {
         "type": "data", "symmetric": False, "array": above[:-1], "arrayminus": below[:-1],
         "visible": any(above) or any(below), "color": look.faded(0.6), "thickness": 1.5, "width": 4,
@@ -302,18 +307,18 @@ def _error_bars(curve: Curve) -> dict[str, object]:
 
 
 def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
-    """A row of marks for each provider under the curves: tried there, no number."""
+    """A row of marks for each contender under the curves: tried there, no number."""
     traces = []
-    for provider in sorted({absence.provider for absence in absences}):
-        own = [absence for absence in absences if absence.provider == provider]
+    for name in sorted({absence.contender for absence in absences}):
+        own = [absence for absence in absences if absence.contender == name]
         traces.append(
             go.Scatter(
-                name=f"{provider}, not measured", mode="markers", yaxis="y2",
-                x=[absence.at for absence in own], y=[provider for _ in own],
+                name=f"{name}, not measured", mode="markers", yaxis="y2",
+                x=[absence.at for absence in own], y=[name for _ in own],
                 marker={
-                    "size": 7, "color": look_of(provider).colour,
+                    "size": 7, "color": look_of(name).colour,
                     "symbol": [STATE_SYMBOLS.get(absence.state, "x-open") for absence in own],
-                    "line": {"width": 1.5, "color": look_of(provider).colour},
+                    "line": {"width": 1.5, "color": look_of(name).colour},
                 },
                 customdata=[absence.key for absence in own], hovertext=[absence.note for absence in own],
                 hovertemplate="%{hovertext}<extra></extra>", showlegend=False,
@@ -323,7 +328,7 @@ def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
 
 
 def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
-    n_absent = len({absence.provider for absence in chart.absences})
+    n_absent = len({absence.contender for absence in chart.absences})
     strip = min(0.4, 0.055 * n_absent)
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
@@ -336,11 +341,14 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
         "hoverlabel": {"align": "left", "font": {"size": 12}},
         "showlegend": False,
         "dragmode": "zoom",
-        "xaxis": {**rule, **_x_axis(chart), "anchor": "y2" if n_absent else "y", "ticks": "outside"},
+        "xaxis": {
+            **rule, **_x_axis(chart),
+            "anchor": "y2" if n_absent else "y", "showgrid": False, "ticks": "outside",
+        },
         "yaxis": {
             **rule, **_y_axis(chart, scale=scale),
             "domain": [strip + 0.05, 1] if n_absent else [0, 1],
-            "title": {"text": chart.quantity.axis_title, "standoff": 8},
+            "title": {**TITLE, "text": f"{chart.quantity.axis_title} ({chart.quantity.better})"},
         },
         "yaxis2": {
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
@@ -358,13 +366,15 @@ def _x_axis(chart: Chart) -> dict[str, object]:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": names,
-            "title": {"text": "Commit"},
+            "nticks": MOST_HASHES,
+            "tickangle": 0,
+            "title": {**TITLE, "text": "Commit"},
         }
     if chart.across is Across.DATES:
-        return {"type": "date", "title": {"text": "Commit date"}}
+        return {"type": "date", "title": {**TITLE, "text": "Commit date"}}
     batches = [place for place, _ in chart.places if isinstance(place, int)]
     return {
-        "type": "log", "title": {"text": "Batch, rows"}, "tickmode": "array", "minorloglabels": "none",
+        "type": "log", "title": {**TITLE, "text": "Batch, rows"}, "tickmode": "array",
         "tickvals": batches, "ticktext": [str(batch) for batch in batches],
         "range": [math.log10(min(batches)) - 0.1, math.log10(max(batches)) + 0.1] if batches else None,
     }  # fmt: skip
@@ -376,6 +386,8 @@ def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
     lows = [reading.value if reading.low is None else reading.low for reading in readings]
     highs = [reading.value if reading.high is None else reading.high for reading in readings]
     axis: dict[str, object] = {"tickformat": "~s"} if chart.quantity.unit else {"ticksuffix": TIMES}
+    if chart.quantity is Quantity.LATENCY:
+        axis["ticksuffix"] = "s"
     if not readings:
         return {**axis, "showticklabels": False}
     low, high = min(lows), max(highs)

@@ -19,9 +19,7 @@ MEASURE = (
     ("fusebench ingest PATH", "stores what was measured before: a journal, or any asv results folder"),
     ("fusebench dashboard PATH", "shows the files under PATH without storing them"),
 )
-JUDGE = (
-    ("fusebench gate --base REV --head REV", "tells which of its benchmarks got slower between two commits"),
-)
+JUDGE = (("fusebench gate --base REV --head REV", "tells which of its benchmarks got slower between two commits"),)
 
 
 def nothing_to_show(commits: Sequence[CommitRow]) -> Component:
@@ -65,7 +63,5 @@ def _table_of_projects(commits: Sequence[CommitRow]) -> Component:
     for name, group in groupby(sorted(commits, key=project), key=project):
         rows = list(group)
         newest = f"{rows[-1].commit[:10]} {rows[-1].subject or ''}"
-        lines.append(
-            html.Tr([html.Td(text) for text in (name, len(rows), sum(row.n_values for row in rows), newest)])
-        )
+        lines.append(html.Tr([html.Td(text) for text in (name, len(rows), sum(row.n_values for row in rows), newest)]))
     return html.Table([html.Thead(head), html.Tbody(lines)], className="winners")

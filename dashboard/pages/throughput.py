@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
+from dashboard.contenders import contender_of
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits, figure_from_chart
 from dashboard.filters import AXES, CommitSpacing, query_from_choice, view_from_query
 from dashboard.pages import Page
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 GRAPH_CONFIG: dcc.Graph.Config = {
     "displaylogo": False,
     "responsive": True,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    # Named one by one: plotly's own set has a button that sends the figure to its company.
+    "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
 }
 
 
@@ -59,7 +61,10 @@ def layout() -> Component:
                      className="bar legend"),
             html.Div(id=_id("problems")),
             html.Div([_batch_card(), _commits_card()], className="charts"),
-            html.Section([html.H2("Which one to run"), html.Div(id=_id("winners"))], className="card"),
+            html.Section([html.Div([html.H2("Which one to run"), html.Span(id=_id("winners-note"), className="dimmed")],
+                                   className="title"),
+                          html.Div(id=_id("winners"), className="verdict")],
+                         className="card"),
         ],
         className="page",
     )  # fmt: skip
@@ -139,11 +144,12 @@ def page_props(drawing: Drawing, *, is_from_url: bool) -> dict[str, Any]:
         "providers": provider_props(view),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
-        "problems": [dmc.Alert(text, color="yellow", variant="light") for text in view.problems],
+        "problems": _alert(view.problems),
         "batch_note": _note_of_commit(drawing.by_batch),
         "commits_note": _note_of_commits(drawing),
         "batch_figure": _batch_figure(drawing),
         "commits_figure": _commits_figure(drawing),
+        "winners_note": _note_of_winners(drawing.by_batch),
         "winners": [winners_table(winners_by_batch(drawing.by_batch)), absences_list(drawing.by_batch)],
     }
 
@@ -164,10 +170,7 @@ STATE = {"shown": State(_id("shown"), "data")}
 OUTPUTS = {
     "search": Output(_id("url"), "search"),
     "shown": Output(_id("shown"), "data"),
-    "axes": {
-        axis.name: {name: Output(_id(axis.name), name) for name in ("data", "value", "style")}
-        for axis in AXES
-    },
+    "axes": {axis.name: {name: Output(_id(axis.name), name) for name in ("data", "value", "style")} for axis in AXES},
     "commit": {name: Output(_id("commit"), name) for name in ("data", "value")},
     "providers": {name: Output(_id("providers"), name) for name in ("children", "value")},
     "switches": {name: Output(_id(name), "value") for name in SWITCH_LABELS},
@@ -177,6 +180,7 @@ OUTPUTS = {
     "commits_note": Output(_id("commits-note"), "children"),
     "batch_figure": Output(_id("batch-graph"), "figure"),
     "commits_figure": Output(_id("commits-graph"), "figure"),
+    "winners_note": Output(_id("winners-note"), "children"),
     "winners": Output(_id("winners"), "children"),
 }
 
@@ -204,10 +208,16 @@ def _at_end(*children: Component) -> Component:
 
 
 def _card(head: list[Component], *, note_id: str, graph_id: str) -> Component:
-    graph = dcc.Graph(id=graph_id, config=GRAPH_CONFIG, className="graph")
+    graph = dcc.Graph(id=graph_id, config=GRAPH_CONFIG, style={"height": "380px"})
     return html.Section(
         [html.Div(head, className="title"), html.Div(id=note_id, className="note"), graph], className="card"
     )
+
+
+def _alert(problems: Sequence[str]) -> list[Component]:
+    """One box with a line per problem; nothing if there is none."""
+    lines = [html.Div(problem) for problem in problems]
+    return [dmc.Alert(lines, color="yellow", variant="light", p="xs")] if lines else []
 
 
 def _shape(choice: Choice) -> PointFilter:
@@ -215,14 +225,13 @@ def _shape(choice: Choice) -> PointFilter:
     return {
         "operation": choice.operation, "machine": choice.machine, "environment": choice.environment,
         "pass_": choice.pass_, "dtype": choice.dtype, "activation": choice.activation,
-        "hidden": choice.hidden, "dim": choice.dim, "cache": choice.cache, "weights": choice.weights,
-        "threads": choice.threads,
+        "hidden": choice.hidden, "dim": choice.dim, "cache": choice.cache, "threads": choice.threads,
     }  # fmt: skip
 
 
 def _shown(rows: Sequence[PointRow], choice: Choice) -> tuple[PointRow, ...]:
     """The rows of the chosen providers. Here no activation is a choice; to the store's filter it is any."""
-    return tuple(row for row in rows if choice.shows(row.provider) and row.activation == choice.activation)
+    return tuple(row for row in rows if choice.shows(contender_of(row)) and row.activation == choice.activation)
 
 
 def _clicked_key(click: Mapping[str, Any]) -> str | None:
@@ -237,6 +246,10 @@ def _note_of_commit(rows: Sequence[PointRow]) -> str:
     row = rows[0]
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
     return f"{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}"
+
+
+def _note_of_winners(rows: Sequence[PointRow]) -> str:
+    return f"the fastest of the providers shown, at commit {rows[0].commit[:10]}" if rows else ""
 
 
 def _note_of_commits(drawing: Drawing) -> str:
@@ -268,9 +281,7 @@ def _commits_figure(drawing: Drawing) -> go.Figure:
 def _zoom_key(choice: Choice, name: str) -> str:
     """Zoom survives a click and a change of providers, and ends with anything that moves the curve."""
     moves = (
-        replace(choice, providers=None, commit=None)
-        if name == "commits"
-        else replace(choice, providers=None, batch=0)
+        replace(choice, providers=None, commit=None) if name == "commits" else replace(choice, providers=None, batch=0)
     )
     return query_from_choice(moves)
 

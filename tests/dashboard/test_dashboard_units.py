@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.units import percent, ratio, si, si_interval
+
+PREFIXED = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+@given(st.floats(min_value=1e-11, max_value=9e14))
+def test_three_digits_are_kept_whatever_the_size(value):
+    number, _, unit = si(value, "s").partition("\N{NARROW NO-BREAK SPACE}")
+    assert float(number) * PREFIXED[unit.removesuffix("s")] == pytest.approx(value, rel=5.1e-3)
+    assert 1 <= float(number) < 1000
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (5.214e-5, "s", "52.1 µs"),
+        (999.6e-6, "s", "1.00 ms"),
+        (64000, "rows/s", "64.0 k rows/s"),
+        (12, "rows/s", "12.0 rows/s"),
+        (4.53e10, "FLOP/s", "45.3 GFLOP/s"),
+        (71000, "", "71.0 k"),
+        (0, "s", "0 s"),
+    ],
+)
+def test_a_prefix_joins_a_symbol_and_stands_before_a_word(value, unit, shown):
+    assert si(value, unit).replace("\N{NARROW NO-BREAK SPACE}", " ") == shown
+
+
+def test_an_interval_is_in_the_prefix_of_its_value():
+    assert si_interval(1.01e-3, 998e-6, 1.03e-3) == "[1.00, 1.03]"
+
+
+def test_a_factor_and_a_share_have_their_signs():
+    assert ratio(1.834) == "1.83\N{MULTIPLICATION SIGN}"
+    assert [percent(share).replace("\N{NARROW NO-BREAK SPACE}", " ") for share in (0.123, 0.0041)] == ["12 %", "0.4 %"]
