@@ -223,5 +223,13 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+def _entry() -> None:
+    try:
+        main.main(prog_name="fusebench run", standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(WRONG_USAGE)
+
+
 if __name__ == "__main__":
-    main()
+    _entry()

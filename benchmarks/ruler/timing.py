@@ -39,6 +39,7 @@ class Policy:
     budget_s: float = 0.5
     min_rounds: int = 12
     max_samples: int = 600
+    least_warm_up_s: float = 0.025
     warm_up_s: float = 0.2
     settled: float = 0.05
     chunk_s: float = 0.2
@@ -78,21 +79,22 @@ class _Contestant:
     call: Callable[[], object]
     calls_per_sample: int
     spent_s: float = 0.0
-    stop: Stop | None = None
     samples: list[float] = field(default_factory=list)
 
 
 def warm_up(call: Callable[[], object], *, clock: Clock, policy: Policy) -> float:
     """Call until the time of a call settles; return it, in seconds.
 
-    Blocks double until two in a row differ by at most `policy.settled`, or `policy.warm_up_s` is used up.
+    Blocks double until they last a sample; then two in a row must differ by at most `policy.settled`, and not
+    before `policy.least_warm_up_s`; it ends in any case when `policy.warm_up_s` is used up.
     """
     calls, spent, previous = 1, 0.0, math.inf
     while True:
         block_s = clock.wall(call, calls=calls)
         spent += block_s
         per_call = block_s / calls
-        if block_s >= policy.min_sample_s and abs(per_call - previous) <= policy.settled * per_call:
+        is_long = block_s >= policy.min_sample_s and spent >= policy.least_warm_up_s
+        if is_long and abs(per_call - previous) <= policy.settled * per_call:
             return per_call
         if spent >= policy.warm_up_s:
             return per_call
@@ -151,7 +153,14 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             disturbed = disturbed or reason
         active = _active(contestants, baseline=baseline, policy=policy)
     return {
-        name: _sampling(name, contestant, rounds, baseline=baseline, disturbed=disturbed)
+        name: Sampling(
+            samples_s=tuple(contestant.samples),
+            calls_per_sample=contestant.calls_per_sample,
+            stop=Stop.PRECISION if _is_precise(contestant, policy=policy) else Stop.BUDGET,
+            latency=median_interval(contestant.samples),
+            speedup=paired_speedup(rounds, baseline=baseline, name=name) if name != baseline else None,
+            disturbed=disturbed,
+        )
         for name, contestant in contestants.items()
     }
 
@@ -208,34 +217,21 @@ def _forget(contestants: Mapping[str, _Contestant], chunk: Sequence[Round]) -> N
 
 
 def _active(contestants: Mapping[str, _Contestant], *, baseline: str, policy: Policy) -> list[str]:
-    for contestant in contestants.values():
-        contestant.stop = _stop(contestant, policy=policy)
-    active = [name for name, contestant in contestants.items() if contestant.stop is None]
+    active = [name for name, contestant in contestants.items() if not _is_done(contestant, policy=policy)]
     rivals_go_on = any(name != baseline for name in active)
     if rivals_go_on and baseline in contestants and baseline not in active:
         active.insert(0, baseline)
     return active
 
 
-def _stop(contestant: _Contestant, *, policy: Policy) -> Stop | None:
+def _is_done(contestant: _Contestant, *, policy: Policy) -> bool:
     n = len(contestant.samples)
-    if n < 1:
-        return None
-    if contestant.spent_s >= policy.budget_s or n >= policy.max_samples:
-        return Stop.BUDGET
-    if n < policy.min_rounds or n % 4:
-        return None
-    return Stop.PRECISION if median_interval(contestant.samples).relative_half_width <= policy.half_width else None
+    if n and (contestant.spent_s >= policy.budget_s or n >= policy.max_samples):
+        return True
+    # Looked at every fourth sample only: each look is one more chance to stop on luck.
+    return n >= policy.min_rounds and n % 4 == 0 and _is_precise(contestant, policy=policy)
 
 
-def _sampling(
-    name: str, contestant: _Contestant, rounds: Sequence[Round], *, baseline: str, disturbed: str | None
-) -> Sampling:
-    return Sampling(
-        samples_s=tuple(contestant.samples),
-        calls_per_sample=contestant.calls_per_sample,
-        stop=contestant.stop or Stop.BUDGET,
-        latency=median_interval(contestant.samples),
-        speedup=paired_speedup(rounds, baseline=baseline, name=name) if name != baseline else None,
-        disturbed=disturbed,
-    )
+def _is_precise(contestant: _Contestant, *, policy: Policy) -> bool:
+    enough = len(contestant.samples) >= policy.min_rounds
+    return enough and median_interval(contestant.samples).relative_half_width <= policy.half_width
