@@ -56,6 +56,7 @@ def test_on_a_cpu_nothing_is_said_of_kernels(shape):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor scripts a method of its own
 def test_compiling_a_geglu_leaves_four_operators_of_five(shape, monkeypatch):
     from torch._inductor import config
 
