@@ -10,7 +10,8 @@ from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard.contenders import contender_of
-from dashboard.figures.throughput import chart_over_batch, chart_over_commits, figure_from_chart
+from dashboard.figures.drawing import figure_from_chart
+from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.filters import AXES, CommitSpacing, query_from_choice, view_from_query
 from dashboard.pages import Page
 from dashboard.selectors import (
@@ -108,10 +109,11 @@ def asked_query(
         raise PreventUpdate
     if shown is None or triggered in {None, _id("url")}:
         return search
-    values = {name: picked[name] for name in picked if name != "providers"}
+    # An axis that offered one value was not chosen: where it now offers others, its default is as good.
+    values = {name: picked[name] for name in picked if name not in {"providers", *shown["settled"]}}
     for name in ("batch", "commit"):
         if triggered == _id(GRAPHS[name]) and clicked[name]:
-            values[name] = _clicked_key(clicked[name]) or values[name]
+            values[name] = _clicked_key(clicked[name]) or picked[name]
     return query_from_values(values, providers=picked["providers"], known=shown["providers"])
 
 
@@ -138,7 +140,11 @@ def page_props(drawing: Drawing, *, is_from_url: bool) -> dict[str, Any]:
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,
-        "shown": {"query": query, "providers": view.providers},
+        "shown": {
+            "query": query,
+            "providers": view.providers,
+            "settled": [axis.name for axis in AXES if len(view.options[axis.name]) == 1],
+        },
         "axes": {axis.name: axis_props(view, axis) for axis in AXES},
         "commit": commit_props(view, drawing.commits),
         "providers": provider_props(view),

@@ -4,14 +4,10 @@ from itertools import combinations
 
 import pytest
 
+from dashboard.figures.chart import Across
+from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.looks import KNOWN_LOOKS, look_of
-from dashboard.figures.throughput import (
-    Across,
-    chart_over_batch,
-    chart_over_commits,
-    figure_from_chart,
-    short_hashes,
-)
+from dashboard.figures.throughput import chart_over_batch, chart_over_commits, short_hashes
 from dashboard.filters import CommitSpacing, Scale
 from dashboard.quantities import Quantity, reading_of
 

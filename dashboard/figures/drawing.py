@@ -1,0 +1,211 @@
+"""`Chart` → `go.Figure`: lines with their bands, what has no number below them, axes with units."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import plotly.graph_objects as go
+
+from dashboard.figures.chart import Across
+from dashboard.figures.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of
+from dashboard.filters import Scale
+from dashboard.quantities import Quantity
+from dashboard.units import TIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dashboard.figures.chart import Absence, Chart, Curve, Place
+
+STATE_SYMBOLS = {
+    "unavailable": "line-ew-open",
+    "out_of_memory": "square-open",
+    "wrong": "x-open",
+    "crashed": "x",
+    "timed_out": "hourglass-open",
+}
+TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
+EMPTY_TEXT = "nothing measured here for this choice"
+NO_NUMBER_TEXT = "tried here, but there is no number; hover the marks below for the reason"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+MOST_MARKERS = 120
+MOST_HASHES = 8
+
+
+def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str) -> go.Figure:
+    """The chart drawn. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same."""
+    figure = go.Figure(layout={"uirevision": keeps_zoom_of, **_layout(chart, scale=scale)})
+    for curve in chart.curves:
+        figure.add_traces(_traces_of_curve(curve))
+    figure.add_traces(_traces_of_absences(chart.absences))
+    chosen_at = next((place for place, key in chart.places if key == chosen), None)
+    if chosen_at is not None and len(chart.places) > 1:
+        figure.add_shape(
+            type="line", x0=chosen_at, x1=chosen_at, y0=0, y1=1, yref="paper", layer="below",
+            line={"color": CHOSEN_COLOUR, "width": 1, "dash": "dot"},
+        )  # fmt: skip
+    if not chart.curves:
+        figure.add_annotation(
+            text=NO_NUMBER_TEXT if chart.absences else EMPTY_TEXT,
+            x=0.5, y=0.6, xref="paper", yref="paper", showarrow=False, font={"size": 13},
+        )  # fmt: skip
+    if chart.quantity is Quantity.SPEEDUP and chart.curves:
+        figure.add_shape(
+            type="line", x0=0, x1=1, xref="paper", y0=1, y1=1, layer="below",
+            line={"color": CHOSEN_COLOUR, "width": 1},
+        )  # fmt: skip
+    return figure
+
+
+def _traces_of_curve(curve: Curve) -> list[go.Scatter]:
+    """The confidence band, one closed outline per piece, below the line with its marks."""
+    look = look_of(curve.contender)
+    band_x: list[Place | None] = []
+    band_y: list[float | None] = []
+    for piece in curve.pieces:
+        ends = [(mark.at, mark.reading.low, mark.reading.high) for mark in piece if mark.reading.has_interval]
+        if len(ends) > 1:
+            band_x += [at for at, _, _ in ends] + [at for at, _, _ in reversed(ends)] + [None]
+            band_y += [high for _, _, high in ends] + [low for _, low, _ in reversed(ends)] + [None]
+    marks = [mark for piece in curve.pieces for mark in (*piece, None)][:-1]
+    band = go.Scatter(
+        name=f"{curve.contender}, 95 % interval", x=band_x, y=band_y, mode="lines", fill="toself",
+        line={"width": 0}, fillcolor=look.faded(0.18), hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+    line = go.Scatter(
+        name=curve.contender,
+        x=[mark and mark.at for mark in marks],
+        y=[mark and mark.reading.value for mark in marks],
+        mode="lines+markers" if len(marks) <= MOST_MARKERS else "lines",
+        connectgaps=False,
+        line={"color": look.colour, "width": 2, "dash": look.dash},
+        marker={
+            "size": 7,
+            "symbol": [look.symbol + ("-open" if mark and mark.is_disturbed else "") for mark in marks],
+            "color": look.colour,
+        },
+        error_y=_error_bars(curve),
+        customdata=[mark and mark.key for mark in marks],
+        hovertext=[mark and mark.note for mark in marks],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+    )
+    return [band, line] if band_x else [line]
+
+
+def _error_bars(curve: Curve) -> dict[str, object]:
+    """Bars for marks that stand alone, where a band has no width."""
+    above: list[float] = []
+    below: list[float] = []
+    for piece in curve.pieces:
+        for mark in piece:
+            low, value, high = mark.reading.low, mark.reading.value, mark.reading.high
+            is_alone = len(piece) == 1 and low is not None and high is not None
+            above.append(high - value if is_alone and high is not None else 0.0)
+            below.append(value - low if is_alone and low is not None else 0.0)
+        above.append(0.0)
+        below.append(0.0)
+    look = look_of(curve.contender)
+    return {
+        "type": "data", "symmetric": False, "array": above[:-1], "arrayminus": below[:-1],
+        "visible": any(above) or any(below), "color": look.faded(0.6), "thickness": 1.5, "width": 4,
+    }  # fmt: skip
+
+
+def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
+    """A row of marks for each contender under the curves: tried there, no number."""
+    traces = []
+    for name in sorted({absence.contender for absence in absences}):
+        own = [absence for absence in absences if absence.contender == name]
+        traces.append(
+            go.Scatter(
+                name=f"{name}, not measured", mode="markers", yaxis="y2",
+                x=[absence.at for absence in own], y=[name for _ in own],
+                marker={
+                    "size": 7, "color": look_of(name).colour,
+                    "symbol": [STATE_SYMBOLS.get(absence.state, "x-open") for absence in own],
+                    "line": {"width": 1.5, "color": look_of(name).colour},
+                },
+                customdata=[absence.key for absence in own], hovertext=[absence.note for absence in own],
+                hovertemplate="%{hovertext}<extra></extra>", showlegend=False,
+            )
+        )  # fmt: skip
+    return traces
+
+
+def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
+    n_absent = len({absence.contender for absence in chart.absences})
+    strip = min(0.4, 0.055 * n_absent)
+    rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
+    return {
+        "template": "none",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 56, "r": 14, "t": 8, "b": 44},
+        "font": {"family": FONT, "size": 12},
+        "hovermode": "closest",
+        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
+        "showlegend": False,
+        "dragmode": "zoom",
+        "xaxis": {
+            **rule, **_x_axis(chart),
+            "anchor": "y2" if n_absent else "y", "showgrid": False, "ticks": "outside",
+        },
+        "yaxis": {
+            **rule, **_y_axis(chart, scale=scale),
+            "domain": [strip + 0.05, 1] if n_absent else [0, 1],
+            "title": {**TITLE, "text": f"{chart.quantity.axis_title} ({chart.quantity.better})"},
+        },
+        "yaxis2": {
+            "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
+            "visible": bool(n_absent), "fixedrange": True, "automargin": True, "tickfont": {"size": 11},
+            "categoryorder": "category descending", "ticks": "",
+        },
+    }  # fmt: skip
+
+
+def _x_axis(chart: Chart) -> dict[str, object]:
+    if chart.across is Across.COMMITS:
+        # A category axis thins its own labels, also while zooming.
+        names = [place for place, _ in chart.places]
+        return {
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": names,
+            "nticks": MOST_HASHES,
+            "autotickangles": [0, 45, 90],
+            "title": {**TITLE, "text": "Commit"},
+        }
+    if chart.across is Across.DATES:
+        return {"type": "date", "title": {**TITLE, "text": "Commit date"}}
+    batches = [place for place, _ in chart.places if isinstance(place, int)]
+    return {
+        "type": "log", "title": {**TITLE, "text": "Batch, rows"}, "tickmode": "array",
+        "tickvals": batches, "ticktext": [str(batch) for batch in batches],
+        "range": [math.log10(min(batches)) - 0.1, math.log10(max(batches)) + 0.1] if batches else None,
+    }  # fmt: skip
+
+
+def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
+    """Labels carry the SI prefix. A fitted axis spans a fifth of its values, lest noise look like news."""
+    readings = [mark.reading for curve in chart.curves for mark in curve.marks]
+    lows = [reading.value if reading.low is None else reading.low for reading in readings]
+    highs = [reading.value if reading.high is None else reading.high for reading in readings]
+    axis: dict[str, object] = {"tickformat": "~s"} if chart.quantity.unit else {"ticksuffix": TIMES}
+    if chart.quantity is Quantity.LATENCY:
+        axis["ticksuffix"] = "s"
+    if not readings:
+        return {**axis, "showticklabels": False}
+    low, high = min(lows), max(highs)
+    if scale is Scale.LOG and low > 0:
+        pad = max(0.06 * math.log10(high / low), 0.04)
+        # Left alone, an axis of one decade labels 900k and 1M into each other.
+        if 3 < high / low < 1000:
+            axis["dtick"] = "D2"
+        return {**axis, "type": "log", "range": [math.log10(low) - pad, math.log10(high) + pad]}
+    if scale is Scale.ZERO:
+        return {**axis, "range": [0, 1.06 * high]}
+    least = 0.2 * (low + high) / 2
+    pad = max(0.08 * (high - low), (least - (high - low)) / 2)
+    return {**axis, "range": [low - pad, high + pad]}

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+import fusebench
+
+
+def run(monkeypatch, *arguments):
+    """The exit code of `fusebench dashboard …`, run in this process."""
+    monkeypatch.setattr(sys, "argv", ["fusebench", "dashboard", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        fusebench.main()
+    return ended.value.code
+
+
+def test_a_missing_database_is_an_error_that_says_what_to_do(monkeypatch, tmp_path, capsys):
+    assert run(monkeypatch, "--db", tmp_path / "none.db", "--port", 0) == fusebench.ExitCode.FAILED
+    assert "make bench" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_database_is_an_error_that_names_it(monkeypatch, tmp_path, capsys):
+    path = tmp_path / "notes.db"
+    path.write_text("shopping: milk, bread, " * 500)
+    assert run(monkeypatch, "--db", path, "--port", 0) == fusebench.ExitCode.FAILED
+    assert "notes.db" in capsys.readouterr().err
+
+
+def test_a_path_that_is_not_there_is_wrong_usage(monkeypatch, tmp_path, capsys):
+    assert run(monkeypatch, tmp_path / "nowhere") == fusebench.ExitCode.WRONG_USAGE
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said_with_the_remedy(monkeypatch, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(monkeypatch, "--port", port) == fusebench.ExitCode.WRONG_USAGE
+    assert f"127.0.0.1 port {port}" in capsys.readouterr().err
+
+
+def test_files_of_which_none_can_be_read_are_an_error_that_names_them(monkeypatch, tmp_path, capsys):
+    journal = tmp_path / "journal" / "desk" / "abcdef01-py3.11-cpu-t2.jsonl"
+    journal.parent.mkdir(parents=True)
+    journal.write_text("this is no journal\n{}\n")
+    assert run(monkeypatch, tmp_path, "--port", 0) == fusebench.ExitCode.FAILED
+    assert "abcdef01" in capsys.readouterr().err
+
+
+def test_an_empty_folder_is_served_and_ended_without_a_trace(tmp_path):
+    shown, temporary = tmp_path / "shown", tmp_path / "temporary"
+    shown.mkdir()
+    temporary.mkdir()
+    command = [sys.executable, "-m", "fusebench", "dashboard", str(shown), "--port", "0"]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            url = process.stdout.readline().split()[4]
+            with contextlib.closing(urllib.request.urlopen(url, timeout=30)) as answer:  # noqa: S310 - our own
+                assert "fusebench" in answer.read().decode()
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == fusebench.ExitCode.FINE
+    assert list(temporary.iterdir()) == []
