@@ -77,9 +77,17 @@ def activation_gradient(grad: Tensor, z: Tensor, name: str) -> Tensor:
         case Activation.GELU_TANH:
             return _as_tensor(aten.gelu_backward(grad, z, approximate="tanh"))
         case Activation.SILU:
-            return _as_tensor(aten.silu_backward(grad, z))
+            return _silu_gradient(grad, z)
         case unknown:
             assert_never(unknown)
+
+
+def _silu_gradient(grad: Tensor, z: Tensor) -> Tensor:
+    if not torch.is_grad_enabled():
+        return _as_tensor(torch.ops.aten.silu_backward(grad, z))
+    # Written out where somebody may differentiate again: aten's has no derivative of its own.
+    sigmoid = torch.sigmoid(z)
+    return grad * sigmoid * (1 + z * (1 - sigmoid))
 
 
 def _as_tensor(result: Tensor) -> Tensor:

@@ -68,6 +68,11 @@ def ensure_built() -> Path:
         return library
 
 
+def loaded_library() -> Path | None:
+    """Where the library lies that this process uses; None before the first use."""
+    return _loaded
+
+
 def why_not_buildable() -> str | None:
     """Why the CPU ops cannot be had here, or None. Compiles nothing: a compiler that will fail is found later."""
     if _loaded is not None or _library_path().exists():
@@ -124,9 +129,7 @@ def _compiler() -> list[str] | None:
 
 def _no_compiler() -> str:
     named = os.environ.get("CXX")
-    missing = (
-        f"CXX is {named!r}, which is not on PATH" if named else f"none of {', '.join(_COMPILERS)} is on PATH"
-    )
+    missing = f"CXX is {named!r}, which is not on PATH" if named else f"none of {', '.join(_COMPILERS)} is on PATH"
     return f"the CPU kernels need a C++ compiler and {missing}; install one (g++ 11 or later does)"
 
 

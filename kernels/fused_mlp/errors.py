@@ -12,7 +12,7 @@ class FusedMlpError(Exception):
     """Everything fused_mlp raises on purpose."""
 
 
-class InvalidArgument(FusedMlpError, ValueError):  # noqa: N818 - read at `except`, the name says it
+class InvalidArgument(FusedMlpError, ValueError):
     """One argument is not what the operation takes; the message says which, what it got and what it expected.
 
     Attributes:
@@ -28,5 +28,5 @@ class InvalidArgument(FusedMlpError, ValueError):  # noqa: N818 - read at `excep
         self.expected = expected
 
 
-class Unavailable(FusedMlpError, RuntimeError):  # noqa: N818 - read at `except`, the name says it
+class Unavailable(FusedMlpError, RuntimeError):
     """The operation cannot run on this machine; the message is the reason, in words for a user."""

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["gated_mlp", "linear", "mlp"]
 
 
-def linear(
-    x: Tensor, w: Tensor, b: Tensor | None = None, *, activation: Activation | str | None = None
-) -> Tensor:
+def linear(x: Tensor, w: Tensor, b: Tensor | None = None, *, activation: Activation | str | None = None) -> Tensor:
     """act(x·Wᵀ + b). x: [..., in], w: [out, in], b: [out]; returns [..., out] in the dtype of x."""
     return activate(functional.linear(x, w, b), name_from_optional_activation(activation))
 
@@ -33,9 +31,7 @@ def mlp(
     return functional.linear(hidden, w2, b2)
 
 
-def gated_mlp(
-    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: Activation | str
-) -> Tensor:
+def gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: Activation | str) -> Tensor:
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ. x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden].
 
     Source: Shazeer, GLU Variants Improve Transformer (2020), equation 6, for any activation.

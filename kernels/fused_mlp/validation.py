@@ -15,16 +15,10 @@ SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 def fault_in_linear(x: Tensor, w: Tensor, b: Tensor | None) -> InvalidArgument | None:
     """The first argument of `linear` that does not fit, or None."""
-    return (
-        _fault_in_input(x)
-        or _fault_in_weight(w, "w", x, n_in=x.shape[-1])
-        or _fault_in_bias(b, "b", x, w, "w")
-    )
+    return _fault_in_input(x) or _fault_in_weight(w, "w", x, n_in=x.shape[-1]) or _fault_in_bias(b, "b", x, w, "w")
 
 
-def fault_in_mlp(
-    x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None
-) -> InvalidArgument | None:
+def fault_in_mlp(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None) -> InvalidArgument | None:
     """The first argument of `mlp` that does not fit, or None."""
     return (
         _fault_in_input(x)
@@ -45,7 +39,7 @@ def fault_in_gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) 
     )
 
 
-def _fault_in_input(x: Tensor) -> InvalidArgument | None:
+def _fault_in_input(x: object) -> InvalidArgument | None:
     if not isinstance(x, Tensor):
         return InvalidArgument("x", got=f"a {type(x).__name__}", expected="a tensor")
     if x.dim() < 1:
@@ -56,9 +50,7 @@ def _fault_in_input(x: Tensor) -> InvalidArgument | None:
     return None
 
 
-def _fault_in_weight(
-    w: Tensor, name: str, x: Tensor, *, n_in: int, n_out: int | None = None
-) -> InvalidArgument | None:
+def _fault_in_weight(w: object, name: str, x: Tensor, *, n_in: int, n_out: int | None = None) -> InvalidArgument | None:
     if not isinstance(w, Tensor):
         return InvalidArgument(name, got=f"a {type(w).__name__}", expected="a tensor")
     if w.dim() != 2 or w.shape[1] != n_in or (n_out is not None and w.shape[0] != n_out):
@@ -67,9 +59,7 @@ def _fault_in_weight(
     return _fault_in_company(w, name, x)
 
 
-def _fault_in_bias(
-    b: Tensor | None, name: str, x: Tensor, w: Tensor, weight_name: str
-) -> InvalidArgument | None:
+def _fault_in_bias(b: object, name: str, x: Tensor, w: Tensor, weight_name: str) -> InvalidArgument | None:
     if b is None:
         return None
     if not isinstance(b, Tensor):

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def gated_mlp(
-    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: Activation | str
-) -> Tensor:
+def gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: Activation | str) -> Tensor:
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in the dtype of x, accumulated in float32.
 
     x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden]; returns [..., out]. The gated hidden
@@ -32,8 +30,6 @@ def gated_mlp(
     """
     name = name_from_activation(activation)
     if torch.compiler.is_compiling():
-        if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
-            raise fault
         return _op(x, w_gate, w_up, w_down, name)
     try:
         return _op(x, w_gate, w_up, w_down, name)

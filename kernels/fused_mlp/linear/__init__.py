@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def linear(
-    x: Tensor, w: Tensor, b: Tensor | None = None, *, activation: Activation | str | None = None
-) -> Tensor:
+def linear(x: Tensor, w: Tensor, b: Tensor | None = None, *, activation: Activation | str | None = None) -> Tensor:
     """act(x·Wᵀ + b) in the dtype of x, accumulated in float32. x: [..., in], w: [out, in], b: [out].
 
     Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
@@ -29,8 +27,6 @@ def linear(
     """
     name = name_from_optional_activation(activation)
     if torch.compiler.is_compiling():
-        if (fault := fault_in_linear(x, w, b)) is not None:
-            raise fault
         return _op(x, w, b, name)
     try:
         return _op(x, w, b, name)

@@ -32,8 +32,6 @@ def mlp(
     """
     name = name_from_activation(activation)
     if torch.compiler.is_compiling():
-        if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
-            raise fault
         return _op(x, w1, b1, w2, b2, name)
     try:
         return _op(x, w1, b1, w2, b2, name)

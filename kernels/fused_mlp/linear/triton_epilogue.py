@@ -1,0 +1,135 @@
+"""Level 2 on CUDA: one product kernel with bias and activation in its epilogue.
+
+z never reaches memory: each program finishes its tile of act(x·Wᵀ + b) in registers and writes it once.
+What it can't do: dtypes other than float32, bfloat16 and float16, and devices before sm_80.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+from fused_mlp.triton_activations import activate
+from fused_mlp.triton_tiles import (
+    Tiles,
+    device_capability,
+    float32_precision,
+    is_interpreting,
+    multiply_add,
+    tile_of_program,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@triton.jit
+def linear_epilogue_kernel(
+    x_ptr,
+    w_ptr,
+    b_ptr,
+    y_ptr,
+    n_rows,
+    n_out,
+    n_in,
+    x_row_stride,
+    w_row_stride,
+    y_row_stride,
+    ACTIVATION: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr,
+    BLOCK_OUT: tl.constexpr,
+    BLOCK_IN: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    UPCAST: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """One BLOCK_ROWS × BLOCK_OUT tile of y = act(x·Wᵀ + b); the inner dimension of x and w is contiguous."""
+    row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
+    rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
+    ins = tl.arange(0, BLOCK_IN)
+    row_ok = rows[:, None] < n_rows
+    out_ok = outs[None, :] < n_out
+    # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
+    x_ptrs = x_ptr + rows[:, None].to(tl.int64) * x_row_stride + ins[None, :]
+    w_ptrs = w_ptr + outs[None, :].to(tl.int64) * w_row_stride + ins[:, None]
+
+    total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
+    for start in range(0, n_in, BLOCK_IN):
+        left = n_in - start
+        x = tl.load(x_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
+        w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
+        total = multiply_add(x, w, total, UPCAST, PRECISION)
+        x_ptrs += BLOCK_IN
+        w_ptrs += BLOCK_IN
+
+    if HAS_BIAS:
+        total += tl.load(b_ptr + outs, mask=outs < n_out, other=0.0).to(tl.float32)[None, :]
+    y = activate(total, ACTIVATION)
+    y_ptrs = y_ptr + rows[:, None].to(tl.int64) * y_row_stride + outs[None, :]
+    tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
+
+
+def tiles_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
+    """The configuration for `n_rows`: few rows are bound by reading the weights and take small tiles.
+
+    A rule from the arithmetic, not tuned on a device, and so far the same for every `capability`.
+    """
+    del capability
+    wide = dtype == torch.float32
+    block_in = 32 if wide else 64
+    if n_rows <= 64:
+        return Tiles(
+            block_rows=16 if n_rows <= 16 else 64,
+            block_out=64,
+            block_in=2 * block_in,
+            group_rows=1,
+            n_warps=4,
+            n_stages=3,
+        )
+    if n_rows <= 1024 or wide:
+        return Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
+    return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
+
+
+def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str) -> Tensor:
+    """act(x·Wᵀ + b) in one launch on the current device. Arguments as in `linear`, checked by the caller."""
+    y = x.new_empty((*x.shape[:-1], w.shape[0]))
+    if y.numel() == 0:
+        return y
+    x_rows = x.reshape(-1, x.shape[-1])
+    if x_rows.stride(1) != 1:
+        x_rows = x_rows.contiguous()
+    if w.stride(1) != 1:
+        w = w.contiguous()
+    n_rows, n_in = x_rows.shape
+    n_out = w.shape[0]
+    tiles = tiles_for_linear(n_rows, x.dtype, capability=device_capability(x.device))
+    grid = (triton.cdiv(n_rows, tiles.block_rows) * triton.cdiv(n_out, tiles.block_out),)
+    linear_epilogue_kernel[grid](
+        x_rows,
+        w,
+        None if b is None else b.contiguous(),
+        y,
+        n_rows,
+        n_out,
+        n_in,
+        x_rows.stride(0),
+        w.stride(0),
+        n_out,
+        ACTIVATION=activation,
+        HAS_BIAS=b is not None,
+        BLOCK_ROWS=tiles.block_rows,
+        BLOCK_OUT=tiles.block_out,
+        BLOCK_IN=tiles.block_in,
+        GROUP_ROWS=tiles.group_rows,
+        UPCAST=is_interpreting(),
+        PRECISION=float32_precision(),
+        num_warps=tiles.n_warps,
+        num_stages=tiles.n_stages,
+    )
+    return y

@@ -1,0 +1,72 @@
+"""What the Triton kernels share: the order of tiles, one step of a product, and the choice of tile sizes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiles:
+    """One configuration of a product kernel: the tile one program computes and how it is computed.
+
+    block_rows × block_out: the tile of the output. block_in: its step along the inner dimension. group_rows: how
+    many row tiles run beside each other before the next column tile, so that weights are read from L2.
+    """
+
+    block_rows: int
+    block_out: int
+    block_in: int
+    group_rows: int
+    n_warps: int
+    n_stages: int
+
+
+@triton.jit
+def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
+    """(row tile, column tile) of this program, in groups of GROUP_ROWS row tiles that share weights in L2.
+
+    Source: the grouped ordering of Triton's matrix multiplication tutorial.
+    """
+    program = tl.program_id(0)
+    n_row_tiles = tl.cdiv(n_rows, BLOCK_ROWS)
+    n_out_tiles = tl.cdiv(n_out, BLOCK_OUT)
+    per_group = GROUP_ROWS * n_out_tiles
+    first_row_tile = program // per_group * GROUP_ROWS
+    rows_in_group = tl.minimum(n_row_tiles - first_row_tile, GROUP_ROWS)
+    within = program % per_group
+    return first_row_tile + within % rows_in_group, within // rows_in_group
+
+
+@triton.jit
+def multiply_add(a, b, total, UPCAST: tl.constexpr, PRECISION: tl.constexpr):
+    """The sum of `total` and a·b, in float32."""
+    if UPCAST:
+        # Triton's interpreter multiplies the bit patterns of bfloat16.
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision=PRECISION)
+    else:
+        return tl.dot(a, b, total, input_precision=PRECISION)
+
+
+def is_interpreting() -> bool:
+    """Whether Triton kernels run in its interpreter, on the CPU. Decided by the environment at import."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@cache
+def device_capability(device: torch.device) -> int:
+    """80 for sm_80 and so on. The interpreter's CPU tensors are taken for a Hopper device's."""
+    if device.type != "cuda":
+        return 90
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+def float32_precision() -> str:
+    """How float32 products are computed: "tf32" where the user allowed that for PyTorch's own, else "ieee"."""
+    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"

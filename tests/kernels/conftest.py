@@ -1,0 +1,56 @@
+"""Fixtures of the kernels' tests, and which of them this process can run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import fused_mlp
+from tests.kernels.cases import DTYPES, OPERATIONS
+
+if TYPE_CHECKING:
+    import torch
+
+    from tests.kernels.cases import TestedOperation
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Interpreter tests and compile tests need opposite processes; the wrong ones say which command runs them."""
+    interpreting = os.environ.get("TRITON_INTERPRET") == "1"
+    needs_interpreter = pytest.mark.skip(
+        reason="needs a process of its own: TRITON_INTERPRET=1 python -m pytest -m interpreter tests/kernels"
+    )
+    needs_compiler = pytest.mark.skip(
+        reason="Triton interprets in this process (TRITON_INTERPRET=1), so nothing compiles"
+    )
+    for item in items:
+        if item.get_closest_marker("interpreter") and not interpreting:
+            item.add_marker(needs_interpreter)
+        if item.get_closest_marker("compile_kernels") and interpreting:
+            item.add_marker(needs_compiler)
+
+
+@pytest.fixture(params=OPERATIONS, ids=lambda operation: operation.name)
+def operation(request: pytest.FixtureRequest) -> TestedOperation:
+    return request.param
+
+
+@pytest.fixture(params=DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
+def dtype(request: pytest.FixtureRequest) -> torch.dtype:
+    return request.param
+
+
+@pytest.fixture(params=list(fused_mlp.Activation), ids=str)
+def activation(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def cpu_kernels() -> None:
+    """The C++ kernels are built and loaded; skipped, saying why, where they cannot be."""
+    try:
+        fused_mlp.build.ensure_built()
+    except fused_mlp.Unavailable as unavailable:
+        pytest.skip(str(unavailable))

@@ -1,0 +1,126 @@
+"""One op: the same under eager, torch.compile, TorchScript and export."""
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+
+import fused_mlp
+
+pytestmark = pytest.mark.usefixtures("cpu_kernels")
+
+
+class Block(torch.nn.Module):
+    """Calls an op the way a scripted module must: by torch.ops, with a plain string."""
+
+    def __init__(self):
+        super().__init__()
+        self.w1 = torch.nn.Parameter(torch.randn(20, 12))
+        self.w2 = torch.nn.Parameter(torch.randn(12, 20))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.fused_mlp.mlp(x, self.w1, None, self.w2, None, "gelu")
+
+
+@pytest.fixture
+def small(operation):
+    return operation.case(rows=6, dim=12, hidden=20, dtype=torch.float32, activation="gelu").arguments
+
+
+# Inductor still imports modules that use TorchScript.
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+def test_compile_makes_one_graph_with_the_same_result(operation, small):
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(lambda *a: operation.function(*a, activation="gelu") * 2, fullgraph=True)
+    expected = operation.function(*small, activation="gelu") * 2
+    torch.testing.assert_close(compiled(*small), expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_compile_takes_an_enum_member(operation, small):
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda *a: operation.function(*a, activation=fused_mlp.Activation.SILU), fullgraph=True, backend="aot_eager"
+    )
+    torch.testing.assert_close(compiled(*small), operation.function(*small, activation="silu"))
+
+
+def test_compiled_gradients_are_the_eager_ones(operation, small):
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda *a: operation.function(*a, activation="gelu").square().sum(), fullgraph=True, backend="aot_eager"
+    )
+    inputs = [a.clone().requires_grad_() for a in small]
+    actual = torch.autograd.grad(compiled(*inputs), inputs)
+    expected = torch.autograd.grad(operation.function(*inputs, activation="gelu").square().sum(), inputs)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_compile_names_the_wrong_argument(operation, small):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *a: operation.function(*a, activation="gelu"), fullgraph=True, backend="eager")
+    with pytest.raises(Exception, match=r"is of shape .*; expected"):
+        compiled(small[0][:, :-1], *small[1:])
+
+
+def test_the_op_passes_opcheck(operation, small):
+    op = getattr(torch.ops.fused_mlp, operation.name).default
+    inputs = tuple(a.clone().requires_grad_() for a in small)
+    assert set(torch.library.opcheck(op, (*inputs, "gelu")).values()) == {"SUCCESS"}
+
+
+def test_export_keeps_the_op():
+    block = Block()
+    x = torch.randn(6, 12)
+    exported = torch.export.export(block, (x,), dynamic_shapes=({0: torch.export.Dim("rows", min=2)},))
+    assert any(node.target is torch.ops.fused_mlp.mlp.default for node in exported.graph.nodes)
+    more = torch.randn(9, 12)
+    torch.testing.assert_close(exported.module()(more), block(more))
+
+
+def script(block):
+    with warnings.catch_warnings():
+        # TorchScript is deprecated in torch 2.13 and still works; that it does is what is tested.
+        warnings.filterwarnings("ignore", message=".*torch.jit.*", category=DeprecationWarning)
+        return torch.jit.script(block)
+
+
+def test_a_scripted_block_computes_the_same():
+    block, x = Block(), torch.randn(6, 12)
+    torch.testing.assert_close(script(block)(x), block(x))
+
+
+def test_a_traced_block_computes_the_same():
+    block, x = Block(), torch.randn(6, 12)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*torch.jit.*", category=DeprecationWarning)
+        traced = torch.jit.trace(block, (x,))
+    torch.testing.assert_close(traced(x), block(x))
+
+
+def test_a_scripted_block_saved_here_runs_in_another_process(tmp_path):
+    block, x = Block(), torch.randn(6, 12)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*torch.jit.*", category=DeprecationWarning)
+        script(block).save(tmp_path / "block.pt")
+    torch.save((x, block(x)), tmp_path / "expected.pt")
+    program = (
+        "import torch, fused_mlp\n"
+        f"block = torch.jit.load(r'{tmp_path}/block.pt')\n"
+        f"x, expected = torch.load(r'{tmp_path}/expected.pt')\n"
+        "torch.testing.assert_close(block(x), expected)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_importing_the_package_imports_no_triton_and_builds_nothing(tmp_path):
+    program = (
+        "import sys, fused_mlp\n"
+        "assert 'fused_mlp.triton_tiles' not in sys.modules\n"
+        "assert fused_mlp.build.loaded_library() is None\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120, env={"FUSED_MLP_CACHE": str(tmp_path)})
+    assert not list(tmp_path.iterdir())
