@@ -138,7 +138,7 @@ def _run(fields: Mapping[str, object], *, machine: str | None) -> AsvRunRecord:
 
 
 def environment_name(env_name: str, *, python: str, env_vars: Mapping[str, str]) -> str:
-    """asv's name of an environment without the path that asv puts into those it did not make itself."""
+    """Asv's name of an environment without the path that asv puts into those it did not make itself."""
     if env_name and not env_name.startswith("existing-"):
         return env_name
     version = PurePath(python).name.removeprefix("python") or "unknown"
@@ -273,7 +273,7 @@ def _sample(found: object) -> float:
 
 
 def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
-    """asv's machine.json. Raises: UnreadableFile."""
+    """Asv's machine.json. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
     try:
         name = text_at(fields, "machine")
@@ -284,7 +284,7 @@ def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
 
 
 def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmarkRecord, ...]:
-    """asv's benchmarks.json, the newest description of each benchmark. Raises: UnreadableFile."""
+    """Asv's benchmarks.json, the newest description of each benchmark. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
     benchmarks = []
     try:

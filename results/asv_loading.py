@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from results.asv_json import undescribed_benchmark
 from results.bulk import insert_rows
 from results.dimensions import BenchmarkIdentity, Place
-from results.loading import VALUE_COLUMNS, Desk, ValueRow, store_run
+from results.loading import VALUE_COLUMNS, Desk, ValueRow, count_values, store_run
 from results.records import State
 from results.schema import Benchmark, Execution, Machine, Parameter, Point, Value
 
@@ -76,6 +76,7 @@ def load_asv_run(
     insert_rows(connection, Value, VALUE_COLUMNS, rows)
     if executions:
         connection.execute(sa.insert(Execution), executions)
+    count_values(desk, run_id)
     return len(rows)
 
 
@@ -142,12 +143,13 @@ def load_asv_machine(desk: Desk, record: AsvMachineRecord) -> int:
 def load_asv_benchmarks(desk: Desk, records: Sequence[AsvBenchmarkRecord], *, project: str) -> int:
     """Give stored benchmarks the units and parameter names benchmarks.json knows; no values are stored: 0."""
     project_id = desk.dimensions.project(desk.connection, project)
-    stored: dict[str, list[sa.Row[Any]]] = {}
-    for row in desk.connection.execute(
+    stored: dict[str, list[Any]] = {}
+    rows = desk.connection.execute(
         sa.select(Benchmark.id, Benchmark.name, Benchmark.unit, Benchmark.parameter_names).where(
             Benchmark.project_id == project_id, Benchmark.interval_level == ASV_INTERVAL_LEVEL
         )
-    ):
+    )
+    for row in rows:
         stored.setdefault(row.name, []).append(row)
     for record in records:
         names = list(record.parameter_names)

@@ -27,7 +27,6 @@ from results.schema import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from sqlalchemy.engine import Connection
 
@@ -155,6 +154,10 @@ class Dimensions:
         if cached not in self._ids:
             self._ids[cached] = find()
         return self._ids[cached]
+
+    def remembered_runs(self) -> list[int]:
+        """The runs asked for within this transaction."""
+        return [run_id for cached, run_id in self._ids.items() if cached[0] == "run"]
 
     def benchmark(
         self,

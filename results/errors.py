@@ -46,4 +46,13 @@ class UnreadableFile(ResultsError):
 
 
 class UnknownRevision(ResultsError):
-    """A revision names no stored commit, or several; the message lists what there is."""
+    """A revision names no stored commit, or several; the message lists what there is.
+
+    `commit`: the commit it would be, full if git knows it. `is_plausible`: it may well exist and only was
+    never measured; False for a name that nobody knows.
+    """
+
+    def __init__(self, message: str, *, commit: str | None = None, is_plausible: bool = False) -> None:
+        super().__init__(message)
+        self.commit = commit
+        self.is_plausible = is_plausible

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LARGEST_INTEGER = 9_007_199_254_740_992
 
 
-class Malformed(Exception):  # noqa: N818 - never leaves the readers; they turn it into UnreadableFile
+class Malformed(Exception):
     """A field is missing or of the wrong type; the message names the key and what was found."""
 
 

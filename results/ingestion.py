@@ -299,7 +299,7 @@ def _stored_sources(connection: Connection) -> dict[str, _Stored]:
         SourceTable.content_hash,
         SourceTable.n_bytes_read,
     )
-    return {path: _Stored(*rest) for path, *rest in connection.execute(sa.select(*columns))}
+    return {row.path: _Stored(*row[1:]) for row in connection.execute(sa.select(*columns))}
 
 
 def _short(error: Exception) -> str:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from results.bulk import insert_rows
 from results.dimensions import BenchmarkIdentity, Place
-from results.loading import VALUE_COLUMNS, Desk, ValueRow, store_run
+from results.loading import VALUE_COLUMNS, Desk, ValueRow, count_values, store_run
 from results.metrics import LATENCY, PROFILE_METRICS, TIMING_METRICS, Metric
 from results.records import ProfileRecord, State, TimingRecord
 from results.schema import Benchmark, Measurement, Profile, ProfileKernel, ProfileOperator, Series, Value
@@ -36,8 +36,11 @@ def load_journal(desk: Desk, record: JournalRecord) -> int:
     """Add a journal's lines; the number of values stored."""
     timings = {(line.run.project, line.run.run_id, line.point): line for line in record.timings}
     profiles = {(line.run.project, line.run.run_id, line.point): line for line in record.profiles}
-    n_timed = sum(_load_timing(desk, line) for line in timings.values())
-    return n_timed + sum(_load_profile(desk, line) for line in profiles.values())
+    n_values = sum(_load_timing(desk, line) for line in timings.values())
+    n_values += sum(_load_profile(desk, line) for line in profiles.values())
+    for run_id in desk.dimensions.remembered_runs():
+        count_values(desk, run_id)
+    return n_values
 
 
 def _load_timing(desk: Desk, line: TimingRecord) -> int:

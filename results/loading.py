@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from results.bulk import next_id
-from results.schema import Ceiling, Commit, Run
+from results.schema import Ceiling, Commit, Run, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from sqlalchemy.engine import Connection
 
@@ -33,6 +33,8 @@ VALUE_COLUMNS = (
     "samples",
     "reason",
 )
+
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 ValueRow = tuple[Any, ...]
 
@@ -60,9 +62,10 @@ def store_run(  # noqa: PLR0913 - the columns of a run
     connection = desk.connection
     commit_id = desk.dimensions.commit(connection, project_id, commit)
     run_id = desk.dimensions.run_id(connection, project_id, uid)
+    date = connection.execute(sa.select(Commit.date).where(Commit.id == commit_id)).scalar()
     columns = {
         "commit_id": commit_id,
-        "commit_date": connection.execute(sa.select(Commit.date).where(Commit.id == commit_id)).scalar(),
+        "ordered_at": date or started_at or BEGINNING,
         "machine_id": place.machine_id,
         "environment_id": place.environment_id,
         "source_id": desk.source_id,
@@ -71,10 +74,16 @@ def store_run(  # noqa: PLR0913 - the columns of a run
     }
     if run_id is None:
         run_id = next_id(connection, Run)
-        connection.execute(sa.insert(Run).values(id=run_id, project_id=project_id, uid=uid, **columns))
+        connection.execute(sa.insert(Run).values(id=run_id, project_id=project_id, uid=uid, n_values=0, **columns))
     else:
         connection.execute(sa.update(Run).where(Run.id == run_id).values(**columns))
     return run_id
+
+
+def count_values(desk: Desk, run_id: int) -> None:
+    """Bring the run's count of values up to date."""
+    n_values = sa.select(sa.func.count()).where(Value.run_id == run_id).scalar_subquery()
+    desk.connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
 
 
 def load_ceilings(desk: Desk, records: Sequence[CeilingRecord]) -> int:

@@ -6,7 +6,7 @@ Ids are given by the writer, who is alone while it writes (results.database), so
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     BigInteger,
@@ -21,9 +21,11 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
-from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import JSON, TypeDecorator
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Dialect
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -146,14 +148,14 @@ class Quarantine(Base):
 class Run(Base):
     """One run: a commit measured on a machine in an environment. `uid` is unique within the project.
 
-    `conditions` were so while measuring and do not split a series. `commit_date` repeats the commit's, so that
-    one index gives a machine's runs in order.
+    `conditions` were so while measuring and do not split a series. `ordered_at` is where the run stands in its
+    history: the commit's date, or where that is not known when the run started (else 1970).
     """
 
     __tablename__ = "run"
     __table_args__ = (
         UniqueConstraint("project_id", "uid"),
-        Index(None, "machine_id", "environment_id", "commit_date", "started_at"),
+        Index(None, "machine_id", "environment_id", "ordered_at", "started_at"),
     )
     id: Mapped[int] = _id()
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
@@ -162,8 +164,9 @@ class Run(Base):
     machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"))
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
     source_id: Mapped[int | None] = mapped_column(ForeignKey("source.id"), index=True)
-    commit_date: Mapped[datetime | None]
+    ordered_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
+    n_values: Mapped[int]
     conditions: Mapped[dict[str, Any]]
 
 

@@ -58,11 +58,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["project_id"], ["project.id"], name=op.f("fk_benchmark_project_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_benchmark")),
         sa.UniqueConstraint(
-            "project_id",
-            "name",
-            "metric",
-            "version",
-            name=op.f("uq_benchmark_project_id_name_metric_version"),
+            "project_id", "name", "metric", "version", name=op.f("uq_benchmark_project_id_name_metric_version")
         ),
     )
     op.create_table(
@@ -136,8 +132,9 @@ def upgrade() -> None:
         sa.Column("machine_id", sa.Integer(), nullable=False),
         sa.Column("environment_id", sa.Integer(), nullable=False),
         sa.Column("source_id", sa.Integer(), nullable=True),
-        sa.Column("commit_date", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("ordered_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("n_values", sa.Integer(), nullable=False),
         sa.Column("conditions", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(["commit_id"], ["commits.id"], name=op.f("fk_run_commit_id")),
         sa.ForeignKeyConstraint(["environment_id"], ["environment.id"], name=op.f("fk_run_environment_id")),
@@ -149,9 +146,9 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_run_commit_id"), "run", ["commit_id"], unique=False)
     op.create_index(
-        op.f("ix_run_machine_id_environment_id_commit_date_started_at"),
+        op.f("ix_run_machine_id_environment_id_ordered_at_started_at"),
         "run",
-        ["machine_id", "environment_id", "commit_date", "started_at"],
+        ["machine_id", "environment_id", "ordered_at", "started_at"],
         unique=False,
     )
     op.create_index(op.f("ix_run_source_id"), "run", ["source_id"], unique=False)

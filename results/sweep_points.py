@@ -1,0 +1,65 @@
+"""Sweep points as the store holds them: which there are, and which an answer is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import sqlalchemy as sa
+
+from results.parameters import value_from_typed
+from results.records import PointRecord
+from results.schema import Environment, Machine, Measurement, Parameter, Point, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sqlalchemy.engine import Connection
+
+    from results.rows import PointFilter
+
+PLACES = ("machine", "environment")
+
+
+def sweep_points(connection: Connection) -> dict[int, PointRecord]:
+    """Every point that a sweep has measured, by id."""
+    is_measured = sa.exists().where(Measurement.point_id == Point.id)
+    rows = connection.execute(
+        sa.select(Point.id, Point.subject, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
+        .join(Parameter, Parameter.point_id == Point.id)
+        .where(is_measured)
+    )
+    axes: dict[int, dict[str, object]] = {}
+    for point_id, subject, name, kind, text, number in rows:
+        of_point = axes.setdefault(point_id, {"operation": subject})
+        of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
+    return {point_id: PointRecord(**cast("dict[str, str]", found)) for point_id, found in axes.items()}  # type: ignore[arg-type]
+
+
+def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[int]:
+    """The ids of those of `points` that `axes` lets through; machine and environment are not looked at."""
+    wanted = {
+        axis: _as_collection(choice) for axis, choice in axes.items() if axis not in PLACES and choice is not None
+    }
+    return [
+        point_id
+        for point_id, point in points.items()
+        if all(getattr(point, axis) in allowed for axis, allowed in wanted.items())
+    ]
+
+
+def chosen_places(axes: PointFilter) -> list[sa.ColumnElement[bool]]:
+    """Conditions on `run` for the machine and environment that `axes` asks for."""
+    conditions: list[sa.ColumnElement[bool]] = []
+    if (machine := axes.get("machine")) is not None:
+        ids = sa.select(Machine.id).where(Machine.name.in_(_as_collection(machine)))
+        conditions.append(Run.machine_id.in_(ids))
+    if (environment := axes.get("environment")) is not None:
+        ids = sa.select(Environment.id).where(Environment.name.in_(_as_collection(environment)))
+        conditions.append(Run.environment_id.in_(ids))
+    return conditions
+
+
+def _as_collection(choice: object) -> Collection[object]:
+    if isinstance(choice, str | int):
+        return (choice,)
+    return cast("Collection[object]", choice)
