@@ -37,7 +37,7 @@ def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
     With PATH, a journal, an asv results folder or a tree of them, that is read first: into the database given
     with --db, else into a temporary one that ends with the dashboard.
     """
-    with contextlib.closing(_listening_socket(host, port)) as listener, _opened(path, db) as store:
+    with contextlib.closing(_listening_socket(host, port)) as listener, opened(path, db) as store:
         serve(create_app(store), listener=listener)
 
 
@@ -50,6 +50,25 @@ def serve(app: Dash, *, listener: socket.socket) -> None:
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"The dashboard is at http://{shown}:{port}/ (Ctrl-C ends it).")
     server.serve_forever()
+
+
+@contextlib.contextmanager
+def opened(path: Path | None, db: str | None) -> Iterator[Store]:
+    """The store to show, `path` ingested into it; temporary if only `path` is given."""
+    if path is None:
+        with open_store(db, mode=OpenMode.READ) as store:
+            yield store
+        return
+    with contextlib.ExitStack() as stack:
+        if db is None:
+            db = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fusebench-"))) / "shown.db")
+        store = stack.enter_context(open_store(db))
+        report = store.ingest([path])
+        for problem in report.problems:
+            click.echo(f"Not read: {problem}", err=True)
+        if report.problems and len(report.problems) >= report.n_files:
+            raise ResultsError(f"nothing under {path} could be read")
+        yield store
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
@@ -67,22 +86,3 @@ def _listening_socket(host: str, port: int) -> socket.socket:
         raise click.UsageError(
             f"cannot listen at {host} port {port}: {error.strerror}; choose another with --port or --host"
         ) from error
-
-
-@contextlib.contextmanager
-def _opened(path: Path | None, db: str | None) -> Iterator[Store]:
-    """The store to show, `path` ingested into it; temporary if only `path` is given."""
-    if path is None:
-        with open_store(db, mode=OpenMode.READ) as store:
-            yield store
-        return
-    with contextlib.ExitStack() as stack:
-        if db is None:
-            db = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fusebench-"))) / "shown.db")
-        store = stack.enter_context(open_store(db))
-        report = store.ingest([path])
-        for problem in report.problems:
-            click.echo(f"Not read: {problem}", err=True)
-        if report.problems and len(report.problems) >= report.n_files:
-            raise ResultsError(f"nothing under {path} could be read")
-        yield store

@@ -7,10 +7,13 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 import fusebench
+from dashboard.command import opened
+from results.queries import commits
 
 
 def run(monkeypatch, *arguments):
@@ -51,6 +54,22 @@ def test_files_of_which_none_can_be_read_are_an_error_that_names_them(monkeypatc
     journal.write_text("this is no journal\n{}\n")
     assert run(monkeypatch, tmp_path, "--port", 0) == fusebench.ExitCode.FAILED
     assert "abcdef01" in capsys.readouterr().err
+
+
+def test_a_path_is_shown_without_a_database_of_its_own(tmp_path, journals):
+    journals.write_journals(tmp_path, journals.history(2))
+    with opened(tmp_path, None) as store:
+        assert len(commits(store)) == 2
+        temporary = Path(store.name)
+    assert not temporary.exists()
+
+
+def test_a_path_with_a_database_is_kept_in_it(tmp_path, journals):
+    journals.write_journals(tmp_path / "data", journals.history(2))
+    with opened(tmp_path / "data", str(tmp_path / "kept.db")):
+        pass
+    with opened(None, str(tmp_path / "kept.db")) as store:
+        assert len(commits(store)) == 2
 
 
 def test_an_empty_folder_is_served_and_ended_without_a_trace(tmp_path):

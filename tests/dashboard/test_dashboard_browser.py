@@ -1,0 +1,156 @@
+"""The dashboard in headless Chromium, as a person uses it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+from werkzeug.serving import make_server
+
+from dashboard.app import create_app
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+)  # fmt: skip
+FIGURE = """id => {
+  const graph = document.querySelector(`#${id} .js-plotly-plot`);
+  if (!graph || !graph.data) return null;
+  const plain = values => Array.from(values ?? []);
+  return graph.data.map(trace => ({name: trace.name, x: plain(trace.x), y: plain(trace.y)}));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("FUSEBENCH_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with api.sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        except api.Error as error:
+            pytest.skip(f"no Chromium to drive: {error.message.splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(journal_store, journals):
+    store = journal_store(journals.history(5, states={("gated_mlp", "compiled"): "crashed"}))
+    server = make_server("127.0.0.1", 0, create_app(store).server, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a fresh page at a path of the dashboard; at the end no page may have complained or left the host."""
+    complaints, elsewhere, contexts = [], [], []
+
+    def watch(request):
+        parts = urlsplit(request.url)
+        if parts.scheme.startswith(("http", "ws")) and parts.netloc != urlsplit(address).netloc:
+            elsewhere.append(request.url)
+
+    def open_page(url="/", **options):
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", watch)
+        page.goto(url if url.startswith("http") else address + url)
+        settle(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert elsewhere == []
+
+
+def settle(page):
+    """Wait until the page has drawn, and draws no more."""
+    page.wait_for_selector("#throughput-batch-graph .js-plotly-plot .scatterlayer")
+    page.wait_for_load_state("networkidle")
+    before = None
+    while (now := [figure(page, name) for name in ("batch", "commits")]) != before:
+        before = now
+        page.wait_for_timeout(300)
+
+
+def figure(page, name):
+    return page.evaluate(FIGURE, f"throughput-{name}-graph")
+
+
+def pick(page, selector, value):
+    page.click(f"#throughput-{selector}")
+    before = page.url
+    page.get_by_role("option", name=value, exact=True).click()
+    page.wait_for_function("before => location.href !== before", arg=before)
+    settle(page)
+
+
+def test_a_copied_url_shows_the_same_curve_in_a_fresh_page(visit, journals):
+    page = visit()
+    at_first = figure(page, "commits")
+    pick(page, "operation", "linear")
+    pick(page, "hidden", "256")
+    chosen = {name: figure(page, name) for name in ("batch", "commits")}
+    assert chosen["commits"] != at_first
+    line = next(trace for trace in chosen["batch"] if trace["name"] == "fused")
+    sweep = journals.history(5)[-1]
+    expected = [batch / journals.latency_s(sweep, "linear", "fused", batch, 256) for batch in (1, 64)]
+    assert line["y"] == pytest.approx(expected)
+
+    fresh = visit(page.url)
+    assert {name: figure(fresh, name) for name in ("batch", "commits")} == chosen
+    fresh.reload()
+    settle(fresh)
+    assert {name: figure(fresh, name) for name in ("batch", "commits")} == chosen
+
+
+def test_hiding_a_provider_is_in_the_url_and_undone_by_going_back(visit):
+    page = visit("/?operation=mlp")
+    assert "compiled" in {trace["name"] for trace in figure(page, "batch")}
+    page.locator("#page").get_by_text("compiled", exact=True).first.click()
+    page.wait_for_url("**providers=eager,fused**")
+    settle(page)
+    assert "compiled" not in {trace["name"] for trace in figure(page, "batch")}
+    page.go_back()
+    page.wait_for_function("() => !location.href.includes('providers')")
+    page.wait_for_function(
+        "() => document.querySelector('#throughput-batch-graph .js-plotly-plot').data.some(t => t.name === 'compiled')"
+    )
+
+
+def test_a_click_on_a_commit_takes_the_other_curve_there(visit, journals):
+    page = visit("/?operation=mlp")
+    mark = page.locator("#throughput-commits-graph .scatterlayer .points path").first
+    box = mark.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_url(f"**commit={journals.commit_hash(0)[:12]}**")
+    page.wait_for_function("() => document.querySelector('#throughput-batch-note').innerText.includes('number 0')")
+
+
+def test_what_crashed_is_told_with_its_reason(visit):
+    page = visit("/?operation=gated_mlp")
+    assert "compiled is crashed in this test" in page.inner_text("#throughput-winners")
+
+
+def test_the_page_is_readable_in_the_dark(visit):
+    page = visit("/", color_scheme="dark")
+    colours = page.evaluate("""() => [
+        getComputedStyle(document.body).backgroundColor,
+        getComputedStyle(document.querySelector('#throughput-batch-graph .xtick text')).fill]""")
+    page_light, text_light = (sum(map(int, c.removeprefix("rgb(").removesuffix(")").split(","))) for c in colours)
+    assert text_light - page_light > 300

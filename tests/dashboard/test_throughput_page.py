@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import pytest
+from dash.exceptions import PreventUpdate
+
+from dashboard.app import create_app, page_at, shell
+from dashboard.filters import AXES
+from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, drawing_of, page_props
+from results.store import open_store
+
+NO_CLICK = {"batch": None, "commit": None}
+
+
+def html_of(component):
+    """The component with all its children as text."""
+    return str(component)
+
+
+@pytest.fixture
+def store(journal_store):
+    return journal_store()
+
+
+def shown(store, query):
+    return page_props(drawing_of(store, query=query), is_from_url=True)
+
+
+def asked(store, *, query="", triggered=None, clicked=NO_CLICK, **changes):
+    """What is asked for when the page shows `query` and then selectors take the values `changes`."""
+    props = shown(store, query)
+    picked = {name: props["axes"][name]["value"] for name in props["axes"]}
+    picked |= {"commit": props["commit"]["value"], "providers": props["providers"]["value"], **props["switches"]}
+    assert set(picked) == set(PICKED)
+    trigger = triggered or f"throughput-{next(iter(changes))}"
+    return asked_query(query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=trigger)
+
+
+def test_the_page_shows_every_provider_over_batch_and_over_commits(store):
+    props = shown(store, "?operation=mlp&hidden=1024")
+    for graph in ("batch_figure", "commits_figure"):
+        names = {trace.name for trace in props[graph].data}
+        assert {"eager", "compiled", "fused"} <= names
+    line = next(trace for trace in props["commits_figure"].data if trace.name == "fused")
+    assert len(line.x) == 3
+    assert "Change number 2" in props["batch_note"]
+
+
+def test_the_callback_returns_what_it_declares(store):
+    assert set(shown(store, "")) == set(OUTPUTS)
+
+
+def test_the_url_of_a_view_shows_the_same_view(store):
+    first = shown(store, "?operation=linear&hidden=256&quantity=latency&providers=eager,fused")
+    again = shown(store, first["shown"]["query"])
+    assert {name: str(again[name]) for name in again} == {name: str(first[name]) for name in first}
+
+
+def test_a_selector_changes_its_part_of_the_url_and_no_other(store):
+    query = asked(store, query="?operation=mlp&quantity=latency&providers=eager,fused", hidden="256")
+    choice = drawing_of(store, query=query).view.choice
+    assert (choice.operation, choice.hidden, choice.quantity, choice.providers) == (
+        "mlp", 256, "latency", ("eager", "fused"),
+    )  # fmt: skip
+
+
+def test_an_axis_nobody_could_choose_follows_without_a_complaint(store):
+    query = asked(store, query="?hidden=1024", hidden="256")
+    view = drawing_of(store, query=query).view
+    assert (view.choice.hidden, view.choice.dim, view.problems) == (256, 64, ())
+
+
+def test_all_providers_chosen_is_no_choice_of_providers(store):
+    query = asked(store, query="?providers=eager", providers=["eager", "compiled", "fused"])
+    assert "providers" not in query
+
+
+def test_no_provider_chosen_is_a_choice(store):
+    query = asked(store, providers=[])
+    props = shown(store, query)
+    assert props["commits_figure"].data == ()
+    assert props["problems"] == []
+
+
+def test_a_click_on_a_commit_chooses_it_for_the_other_curve(store, journals):
+    click = {"points": [{"customdata": journals.commit_hash(1)}]}
+    query = asked(store, triggered="throughput-commits-graph", clicked={**NO_CLICK, "commit": click})
+    assert "Change number 1" in shown(store, query)["batch_note"]
+
+
+def test_a_click_on_a_batch_chooses_it_for_the_other_curve(store):
+    click = {"points": [{"customdata": "1"}]}
+    query = asked(store, triggered="throughput-batch-graph", clicked={**NO_CLICK, "batch": click})
+    assert drawing_of(store, query=query).view.choice.batch == 1
+
+
+def test_the_url_we_wrote_ourselves_draws_nothing_again(store):
+    with pytest.raises(PreventUpdate):
+        asked(store, query=shown(store, "")["shown"]["query"], triggered="throughput-url")
+
+
+def test_a_wrong_value_in_the_url_is_said_on_the_page(store):
+    props = shown(store, "?hidden=7777&commit=0000000")
+    assert "7777" in html_of(props["problems"])
+    assert "no measured commit begins" in html_of(props["problems"])
+
+
+def test_an_unavailable_provider_is_listed_with_its_reason_and_never_drawn(journal_store, journals):
+    store = journal_store(journals.history(2, states={("mlp", "compiled"): "unavailable"}))
+    props = shown(store, "?operation=mlp")
+    assert "compiled is unavailable in this test" in html_of(props["winners"])
+    assert "compiled" not in {trace.name for trace in props["batch_figure"].data}
+    assert "compiled, not measured" in {trace.name for trace in props["batch_figure"].data}
+
+
+def test_a_machine_has_its_own_types_and_environments(journal_store, journals):
+    store = journal_store([*journals.history(2), *journals.history(2, machine="gpu-01", device="cuda")])
+    view = drawing_of(store, query="?machine=gpu-01").view
+    assert (view.choice.dtype, view.choice.environment) == ("bfloat16", "py3.11-cuda-t2")
+    assert view.options["machine"] == ("bench-01", "gpu-01")
+
+
+def test_an_axis_with_one_value_needs_no_selector_and_is_told_in_words(store):
+    props = shown(store, "")
+    assert props["axes"]["dtype"]["style"] == {"display": "none"}
+    assert "float32" in props["facts"]
+    assert props["axes"]["hidden"]["style"] == {}
+
+
+def test_an_empty_database_says_what_to_do(tmp_path):
+    with open_store(str(tmp_path / "empty.db")) as store:
+        said = html_of(page_at("/", store))
+    assert "make bench" in said
+    assert "fusebench ingest PATH" in said
+
+
+def test_a_path_without_a_page_lists_the_pages(store):
+    assert "There is no page /profile" in html_of(page_at("/profile", store))
+
+
+def test_every_selector_is_on_the_page(store):
+    page = html_of(page_at("/", store))
+    for name in (*(axis.name for axis in AXES), "commit", "providers"):
+        assert f"'throughput-{name}'" in page
+
+
+def test_the_app_asks_no_other_host_for_anything(store):
+    app = create_app(store)
+    page = app.server.test_client().get("/").get_data(as_text=True)
+    assert "https://" not in page
+    assert "http://" not in page
+    assert html_of(shell())
