@@ -291,9 +291,7 @@ def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmar
         for name, found in fields.items():
             if not is_object(found):
                 continue  # the format's own `version`
-            names = found.get("param_names") or []
-            if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-                raise Malformed(f"{name}: `param_names` is {shown(names)}, not a list of texts")
+            names = _texts_in(name, found.get("param_names") or [])
             described = undescribed_benchmark(name, version=None, n_parameters=0)
             version = found.get("version")
             benchmarks.append(
@@ -302,12 +300,18 @@ def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmar
                     version="" if version is None else str(version),
                     type=optional_text_at(found, "type") or described.type,
                     unit=optional_text_at(found, "unit") or described.unit,
-                    parameter_names=tuple(names),
+                    parameter_names=names,
                 )
             )
     except Malformed as error:
         raise UnreadableFile(path, str(error)) from error
     return tuple(benchmarks)
+
+
+def _texts_in(name: str, found: object) -> tuple[str, ...]:
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise Malformed(f"{name}: `param_names` is {shown(found)}, not a list of texts")
+    return tuple(found)
 
 
 def undescribed_benchmark(name: str, *, version: str | None, n_parameters: int) -> AsvBenchmarkRecord:

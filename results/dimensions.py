@@ -159,7 +159,7 @@ class Dimensions:
         """The runs asked for within this transaction."""
         return [run_id for cached, run_id in self._ids.items() if cached[0] == "run"]
 
-    def benchmark(
+    def benchmark(  # noqa: PLR0913 - the columns of a benchmark
         self,
         connection: Connection,
         project_id: int,
@@ -184,9 +184,8 @@ class Dimensions:
 
     def sweep_point(self, connection: Connection, project_id: int, point: PointRecord) -> int:
         """The id of a point of our own sweep."""
-        axes = asdict(point)
+        axes = {"pass" if axis == "pass_" else axis: value for axis, value in asdict(point).items()}
         subject = axes.pop("operation")
-        axes["pass"] = axes.pop("pass_")
         typed = {name: typed_from_value(value) for name, value in axes.items()}
         key = _digest(orjson.dumps(axes, option=orjson.OPT_SORT_KEYS))
         (point_id,) = self._point_ids(connection, project_id, subject, [key], lambda _: typed.items())
@@ -197,7 +196,7 @@ class Dimensions:
         (series_id,) = self._series_ids(connection, benchmark_id, place, [point_id])
         return series_id
 
-    def series_of_combinations(
+    def series_of_combinations(  # noqa: PLR0913, PLR0917 - what identifies a series, and names for new ones
         self,
         connection: Connection,
         project_id: int,

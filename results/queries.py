@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from results.histories import history_of, values_at
 from results.metrics import LATENCY
 from results.point_rows import by_shape, choices_of, point_row
 from results.revisions import commit_of
@@ -61,11 +62,13 @@ __all__ = [
     "SeriesValueRow",
     "SweepChoices",
     "commits",
+    "history_of",
     "latest_points",
     "profile_of",
     "sweep_choices",
     "throughput_by_batch",
     "throughput_by_commit",
+    "values_at",
 ]
 
 

@@ -1,0 +1,176 @@
+"""The commands of the results tower: ingest, show, gate. Each answers with an exit code."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from results.advice import how_to_measure
+from results.errors import UnknownRevision
+from results.exit_codes import ExitCode
+from results.queries import commits, latest_points, values_at
+from results.report import ReportFormat, rendered
+from results.revisions import commit_of
+from results.store import OpenMode, Progress, open_store
+from results.tables import (
+    points_as_csv,
+    points_as_json,
+    points_as_text,
+    values_as_csv,
+    values_as_json,
+    values_as_text,
+)
+from results.verdicts import LEAST_RELEVANT_CHANGE, exit_code, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from results.store import Store
+
+DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
+
+db_option = click.option("--db", metavar="URL", help="SQLite path or postgresql+psycopg://…; default FUSEBENCH_DB.")
+
+
+class ShowFormat(StrEnum):
+    """How `show` writes."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+
+
+POINT_TABLES = {ShowFormat.TEXT: points_as_text, ShowFormat.JSON: points_as_json, ShowFormat.CSV: points_as_csv}
+VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json, ShowFormat.CSV: values_as_csv}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@db_option
+@click.option("--project", metavar="NAME", help="Whose results an asv tree holds; default: its asv.conf.json.")
+def ingest(paths: Sequence[Path], db: str | None, project: str | None) -> int:
+    """Store journals and asv results found under PATH… (default: results/data).
+
+    Files that were read before are not read again. A file that cannot be read is named and set aside, the
+    others go in, and the exit code is 2.
+    """
+    chosen = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
+    if not chosen:
+        click.echo(
+            "Nothing has been measured here yet: `make bench` measures, `fusebench ingest PATH` reads results "
+            "from elsewhere.",
+            err=True,
+        )
+        return ExitCode.NOTHING_COMPARABLE
+    missing = [path for path in chosen if not path.exists()]
+    if missing:
+        raise click.UsageError(f"{missing[0]} does not exist")
+    with open_store(db, mode=OpenMode.WRITE) as store:
+        report = store.ingest(chosen, project=project, on_progress=_progress_line())
+        for note in report.notes:
+            click.echo(f"note: {note}", err=True)
+        for problem in report.problems:
+            click.echo(f"not read: {problem}", err=True)
+        click.echo(
+            f"{report.n_values} values stored from {report.n_files} files "
+            f"({report.n_files_unchanged} unchanged, {len(report.problems)} not read) into {store.name}"
+        )
+    return ExitCode.FAILED if report.problems else ExitCode.FINE
+
+
+@click.command()
+@click.argument("revision", metavar="[REV]", required=False)
+@click.option("--format", "show_format", type=click.Choice([f.value for f in ShowFormat]), default="text")
+@db_option
+def show(revision: str | None, show_format: str, db: str | None) -> int:
+    """Print the newest measurements, or those of commit REV (a hash, its start, or a name git knows)."""
+    with open_store(db, mode=OpenMode.READ) as store:
+        try:
+            text = _shown(store, revision, ShowFormat(show_format))
+        except UnknownRevision as error:
+            return _nothing_known(store, error)
+    if text is None:
+        click.echo(
+            "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files.",
+            err=True,
+        )
+        return ExitCode.NOTHING_COMPARABLE
+    click.echo(text)
+    return ExitCode.FINE
+
+
+@click.command()
+@click.option("--base", metavar="REV", required=True, help="The commit to compare with.")
+@click.option("--head", metavar="REV", required=True, help="The commit to judge.")
+@click.option("--format", "report_format", type=click.Choice([f.value for f in ReportFormat]), default="text")
+@click.option(
+    "--least-change",
+    type=click.FloatRange(min=0, max=10),
+    default=LEAST_RELEVANT_CHANGE,
+    show_default=True,
+    help="Smallest relative change of a noisy metric that counts.",
+)
+@db_option
+def gate(base: str, head: str, report_format: str, least_change: float, db: str | None) -> int:
+    """Did HEAD get worse than BASE? 0 no, 1 a regression, 2 something failed, 3 nothing comparable."""
+    with open_store(db, mode=OpenMode.READ) as store:
+        try:
+            base_commit, head_commit = commit_of(store, base), commit_of(store, head)
+        except UnknownRevision as error:
+            return _nothing_known(store, error)
+        judgement = judge(
+            values_at(store, commit=base_commit),
+            values_at(store, commit=head_commit),
+            base_commit=base_commit,
+            head_commit=head_commit,
+            least_change=least_change,
+        )
+        click.echo(rendered(judgement, report_format=ReportFormat(report_format)))
+        answer = exit_code(judgement)
+        if answer is ExitCode.NOTHING_COMPARABLE:
+            click.echo(
+                "Nothing was measured at both commits on the same machine. "
+                + how_to_measure(store, commit=head_commit),
+                err=True,
+            )
+    return answer
+
+
+def _shown(store: Store, revision: str | None, show_format: ShowFormat) -> str | None:
+    """The table of sweep points, or of asv's values where there is no sweep; None for an empty store."""
+    if points := latest_points(store, revision=revision):
+        return POINT_TABLES[show_format](points)
+    stored = commits(store)
+    if not stored:
+        return None
+    commit = stored[-1].commit if revision is None else commit_of(store, revision)
+    return VALUE_TABLES[show_format](values_at(store, commit=commit))
+
+
+def _nothing_known(store: Store, error: UnknownRevision) -> int:
+    """Say what the revision is and how to measure it; a name nobody knows is wrong usage."""
+    if not error.is_plausible:
+        raise click.UsageError(error.message)
+    click.echo(f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}", err=True)
+    return ExitCode.NOTHING_COMPARABLE
+
+
+def _progress_line() -> Callable[[Progress], None] | None:
+    """Draw progress on a terminal; nothing into a pipe."""
+    if not sys.stderr.isatty():
+        return None
+
+    def draw(progress: Progress) -> None:
+        is_last = progress.n_files_done == progress.n_files
+        click.echo(
+            f"\r{progress.n_files_done}/{progress.n_files} files, {progress.n_values} values"
+            + ("\n" if is_last else ""),
+            nl=False,
+            err=True,
+        )
+
+    return draw

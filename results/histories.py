@@ -1,0 +1,158 @@
+"""Questions about series of any suite, asv's as well as our own → frozen rows."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from results.parameters import value_from_typed
+from results.rows import ParameterValue, SeriesValueRow
+from results.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy.engine import Connection
+
+    from results.store import Store
+
+
+def values_at(store: Store, *, commit: str) -> list[SeriesValueRow]:
+    """Every series' newest value at the commit with the full hash `commit`, ordered by benchmark."""
+    at_commit = [Commit.hash == commit]
+    with store.reading() as connection:
+        parameters = _parameters(connection, at_commit)
+        newest: dict[int, SeriesValueRow] = {}
+        for row in connection.execute(_values(at_commit)):
+            newest[row.series_id] = _series_value(row, parameters)  # ordered, so that the newest run is last
+    return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+
+
+def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesValueRow]:
+    """Every value of the chosen series, in the order of their runs (oldest commit first)."""
+    chosen: list[sa.ColumnElement[bool]] = [Series.id.in_(list(series_ids))]
+    with store.reading() as connection:
+        parameters = _parameters_of_points(connection, sa.select(Series.point_id).where(*chosen))
+        return [_series_value(row, parameters) for row in connection.execute(_history(chosen))]
+
+
+def _columns() -> list[Any]:
+    return [
+        Value.series_id,
+        Project.name.label("project"),
+        Commit.hash.label("commit"),
+        Commit.date.label("commit_date"),
+        Commit.subject.label("commit_subject"),
+        Machine.name.label("machine"),
+        Environment.name.label("environment"),
+        Benchmark.name.label("benchmark"),
+        Benchmark.metric,
+        Benchmark.unit,
+        Benchmark.version,
+        Value.state,
+        Value.reason,
+        Value.median,
+        Value.ci_low,
+        Value.ci_high,
+        Value.q25,
+        Value.q75,
+        Value.sample_count,
+        Value.samples,
+        Run.uid,
+        Run.started_at,
+        Series.point_id,
+    ]
+
+
+def _values(at_commit: list[sa.ColumnElement[bool]]) -> sa.Select[Any]:
+    return (
+        sa.select(*_columns())
+        .select_from(Commit)
+        .join(Run, Run.commit_id == Commit.id)
+        .join(Value, Value.run_id == Run.id)
+        .join(Series, Series.id == Value.series_id)
+        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+        .join(Project, Project.id == Commit.project_id)
+        .join(Machine, Machine.id == Run.machine_id)
+        .join(Environment, Environment.id == Run.environment_id)
+        .where(*at_commit)
+        .order_by(Run.started_at.asc().nulls_first(), Run.id)
+    )
+
+
+def _history(chosen: list[sa.ColumnElement[bool]]) -> sa.Select[Any]:
+    return (
+        sa.select(*_columns())
+        .select_from(Series)
+        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+        .join(
+            Run,
+            (Run.machine_id == Series.machine_id)
+            & (Run.environment_id == Series.environment_id)
+            & (Run.project_id == Benchmark.project_id),
+        )
+        .join(Value, (Value.run_id == Run.id) & (Value.series_id == Series.id))
+        .join(Commit, Commit.id == Run.commit_id)
+        .join(Project, Project.id == Commit.project_id)
+        .join(Machine, Machine.id == Run.machine_id)
+        .join(Environment, Environment.id == Run.environment_id)
+        .where(*chosen)
+        .order_by(Run.ordered_at, Run.started_at.asc().nulls_first(), Run.id)
+    )
+
+
+ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
+
+
+def _parameters(connection: Connection, at_commit: list[sa.ColumnElement[bool]]) -> ParametersOfPoint:
+    points = (
+        sa.select(Series.point_id)
+        .join(Value, Value.series_id == Series.id)
+        .join(Run, Run.id == Value.run_id)
+        .join(Commit, Commit.id == Run.commit_id)
+        .where(*at_commit)
+    )
+    return _parameters_of_points(connection, points)
+
+
+def _parameters_of_points(connection: Connection, points: sa.Select[Any]) -> ParametersOfPoint:
+    found: dict[int, list[ParameterValue]] = {}
+    rows = connection.execute(
+        sa.select(Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
+        .where(Parameter.point_id.in_(points))
+        .order_by(Parameter.point_id, Parameter.position)
+    )
+    for point_id, name, kind, text, number in rows:
+        value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
+        found.setdefault(point_id, []).append(value)
+    return {point_id: tuple(values) for point_id, values in found.items()}
+
+
+def _series_value(row: sa.Row[Any], parameters: ParametersOfPoint) -> SeriesValueRow:
+    return SeriesValueRow(
+        series_id=row.series_id,
+        project=row.project,
+        commit=row.commit,
+        commit_date=row.commit_date,
+        commit_subject=row.commit_subject,
+        machine=row.machine,
+        environment=row.environment,
+        benchmark=row.benchmark,
+        metric=row.metric,
+        unit=row.unit,
+        version=row.version,
+        parameters=parameters.get(row.point_id, ()),
+        state=row.state,
+        reason=row.reason,
+        value=row.median,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        q25=row.q25,
+        q75=row.q75,
+        sample_count=row.sample_count,
+        samples=None if row.samples is None else tuple(array("d", row.samples)),
+        run_id=row.uid,
+        measured_at=row.started_at,
+    )

@@ -1,0 +1,60 @@
+"""Whether two noisy values differ: by their samples and intervals; pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+# asv's own threshold: at 1,000 comparisons about two differ by chance, before relevance is asked.
+LARGEST_P = 0.002
+
+
+class Evidence(StrEnum):
+    """What says that two values differ, or why nothing can."""
+
+    SAMPLES = "samples differ (Mann-Whitney) and intervals are apart"
+    INTERVALS = "intervals are apart"
+    RATIO_ONLY = "no samples and no intervals: by the ratio alone"
+    SAME = "within the noise"
+    TOO_FEW = "too few samples to tell"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """A value with what is known of its noise; the interval is None where there is none."""
+
+    value: float
+    interval: tuple[float, float] | None
+    samples: tuple[float, ...] | None
+
+
+def difference_between(base: Observation, head: Observation) -> Evidence:
+    """The evidence that `head` differs from `base`; it does not depend on which is which.
+
+    Intervals must not touch; where there are samples enough for it, Mann-Whitney's test must agree. A value
+    without an interval counts as its own.
+    """
+    if base.interval is None and head.interval is None and not (base.samples and head.samples):
+        return Evidence.RATIO_ONLY if base.value != head.value else Evidence.SAME
+    intervals = [one.interval or (one.value, one.value) for one in (base, head)]
+    if not all(math.isfinite(edge) for interval in intervals for edge in interval):
+        return Evidence.TOO_FEW
+    (base_low, base_high), (head_low, head_high) = intervals
+    if base_low <= head_high and head_low <= base_high:
+        return Evidence.SAME
+    if not base.samples or not head.samples or not can_be_tested(len(base.samples), len(head.samples)):
+        return Evidence.INTERVALS
+    return Evidence.SAMPLES if _p_value(base.samples, head.samples) < LARGEST_P else Evidence.SAME
+
+
+def can_be_tested(n_base: int, n_head: int) -> bool:
+    """Whether so few samples could reach LARGEST_P at all: the smallest p is 2 / C(n + m, n)."""
+    return 2 / math.comb(n_base + n_head, n_base) < LARGEST_P
+
+
+def _p_value(base: tuple[float, ...], head: tuple[float, ...]) -> float:
+    # Half a second to import, needed for the few series whose intervals are apart.
+    from scipy.stats import mannwhitneyu  # noqa: PLC0415
+
+    return float(mannwhitneyu(base, head, alternative="two-sided").pvalue)
