@@ -71,7 +71,7 @@ def environment_name(device: DeviceKind, *, n_threads: int) -> str:
 def is_editable() -> bool:
     """Whether fused_mlp is imported from this checkout, so that it is whatever the files say now."""
     spec = importlib.util.find_spec("fused_mlp")
-    return spec is not None and spec.origin is not None and Path(spec.origin).resolve().is_relative_to(ROOT)
+    return spec is not None and spec.origin is not None and Path(spec.origin).resolve().is_relative_to(ROOT / "kernels")
 
 
 def refuse_uncommitted_changes() -> None:
