@@ -29,6 +29,9 @@ TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
 EMPTY_TEXT = "nothing measured here for this choice"
 NO_NUMBER_TEXT = "tried here, but there is no number; hover the marks below for the reason"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+SECONDS_LABELS = tuple(
+    f"{digit * ten}{prefix}" for prefix in ("n", "µ", "m", "") for ten in (1, 10, 100) for digit in (1, 2, 5)
+)
 MOST_MARKERS = 120
 MOST_HASHES = 8
 
@@ -201,8 +204,12 @@ def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
     if scale is Scale.LOG and low > 0:
         pad = max(0.06 * math.log10(high / low), 0.04)
         # Left alone, an axis of one decade labels 900k and 1M into each other.
-        if 3 < high / low < 1000:
-            axis["dtick"] = "D2"
+        if high / low > 3:
+            axis["dtick"] = "D2" if high / low < 1e5 else 1
+            if chart.quantity is Quantity.LATENCY:
+                del axis["ticksuffix"]
+                # plotly leaves the suffix out between decades; it shows an alias everywhere.
+                axis["labelalias"] = {label: f"{label}s" for label in SECONDS_LABELS}
         return {**axis, "type": "log", "range": [math.log10(low) - pad, math.log10(high) + pad]}
     if scale is Scale.ZERO:
         return {**axis, "range": [0, 1.06 * high]}

@@ -129,6 +129,14 @@ def test_the_axes_carry_their_units(history):
     assert titles[Quantity.SPEEDUP].ticksuffix == "\N{MULTIPLICATION SIGN}"
 
 
+@pytest.mark.parametrize("quantity", [Quantity.LATENCY, Quantity.SPEEDUP])
+def test_a_logarithmic_axis_keeps_its_units(point, quantity):
+    rows = [point(batch=batch, latency_s=1e-5 * batch, speedup_vs_eager=batch) for batch in (1, 10, 100)]
+    axis = draw(chart_over_batch(rows, quantity=quantity), scale=Scale.LOG).layout.yaxis
+    assert axis.type == "log"
+    assert axis.labelalias["50µ"] == "50µs" if quantity is Quantity.LATENCY else axis.ticksuffix
+
+
 def test_a_fitted_axis_does_not_blow_noise_up(history):
     rows = history(3, providers=("eager",), change=lambda i, _: {"latency_s": 1e-3 * (1 + i / 1000)})
     low, high = draw(over_commits(rows)).layout.yaxis.range

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from dash.exceptions import PreventUpdate
 
-from dashboard.app import create_app, page_at, shell
+from dashboard.app import create_app, page_at, shell, tell
 from dashboard.filters import AXES
+from dashboard.pages.nothing import nothing_to_show
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, drawing_of, page_props
 from results.store import open_store
 
@@ -141,6 +142,19 @@ def test_every_selector_is_on_the_page(store):
     page = html_of(page_at("/", store))
     for name in (*(axis.name for axis in AXES), "commit", "providers"):
         assert f"'throughput-{name}'" in page
+
+
+def test_what_is_no_fault_of_the_store_is_not_told_as_one():
+    with pytest.raises(ZeroDivisionError):
+        tell(ZeroDivisionError())
+
+
+def test_other_projects_benchmarks_are_named_where_there_is_no_sweep(commit):
+    rows = [commit(name * 40, project="astropy", n_points=0, n_values=120) for name in "ab"]
+    said = html_of(nothing_to_show(rows))
+    assert "astropy" in said
+    assert "240" in said
+    assert "fusebench gate" in said
 
 
 def test_the_app_asks_no_other_host_for_anything(store):
