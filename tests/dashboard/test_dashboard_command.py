@@ -13,6 +13,7 @@ import pytest
 
 import fusebench
 from dashboard.command import opened
+from results.errors import NoStore
 from results.queries import commits
 
 
@@ -25,7 +26,7 @@ def run(monkeypatch, *arguments):
 
 
 def test_a_missing_database_is_an_error_that_says_what_to_do(monkeypatch, tmp_path, capsys):
-    assert run(monkeypatch, "--db", tmp_path / "none.db", "--port", 0) == fusebench.ExitCode.FAILED
+    assert run(monkeypatch, "--db", tmp_path / "none.db", "--port", 0) == NoStore.exit_code
     assert "make bench" in capsys.readouterr().err
 
 
