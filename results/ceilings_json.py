@@ -18,9 +18,10 @@ CEILINGS_FORMAT = 1
 def ceilings_from_bytes(content: bytes, *, path: str) -> tuple[CeilingRecord, ...]:
     """The ceilings of every environment of the machine. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
+    written = fields.get("format")
+    if written != CEILINGS_FORMAT:
+        raise UnreadableFile(path, f"ceilings format {shown(written)}; this fusebench reads {CEILINGS_FORMAT}")
     try:
-        if fields.get("format") != CEILINGS_FORMAT:
-            raise Malformed(f"ceilings format {shown(fields.get('format'))}; this fusebench reads {CEILINGS_FORMAT}")
         machine = text_at(fields, "machine")
         environments = object_at(fields, "environments")
         return tuple(

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import click
 
+from results.exit_codes import ExitCode
+
 
 class ResultsError(click.ClickException):
     """Base of everything the results tower raises on purpose; shown to a person without a traceback."""
 
-    exit_code = 2
+    exit_code: int = ExitCode.FAILED
 
 
 class StoreError(ResultsError):
@@ -25,7 +27,9 @@ class StoreError(ResultsError):
 
 
 class NoStore(StoreError):
-    """There is no database yet."""
+    """There is no database yet, so nothing in it can be compared or shown."""
+
+    exit_code = ExitCode.NOTHING_COMPARABLE
 
 
 class NewerSchema(StoreError):

@@ -106,9 +106,7 @@ def latency_s(sweep: Sweep, operation: str, provider: str, batch: int, hidden: i
     return slowdown * (5e-6 + work / 1e11) / SPEED_OF_PROVIDER.get(provider, 1.0)
 
 
-def _common(  # noqa: PLR0917 - a point is that many things
-    sweep: Sweep, kind: str, operation: str, provider: str, batch: int, hidden: int
-) -> dict[str, object]:
+def _common(sweep: Sweep, kind: str, operation: str, provider: str, batch: int, hidden: int) -> dict[str, object]:
     started_at = sweep.commit_date + timedelta(hours=1)
     return {
         "format": 1,

@@ -1,0 +1,104 @@
+"""What the store's tests share: a database of each kind, and asv trees that nobody measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import Path
+
+import pytest
+
+POSTGRESQL = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path):
+    """The URL of a new, empty database: each test that asks runs once on each kind."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "store.db")
+        return
+    sa = pytest.importorskip("sqlalchemy")
+    pytest.importorskip("psycopg")
+    server = sa.create_engine(POSTGRESQL, isolation_level="AUTOCOMMIT", connect_args={"connect_timeout": 2})
+    name = f"fusebench_{uuid.uuid4().hex[:12]}"
+    try:
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    except sa.exc.OperationalError:
+        server.dispose()
+        pytest.skip("no PostgreSQL at FUSEBENCH_TEST_POSTGRESQL or on this machine")
+    yield sa.make_url(POSTGRESQL).set(database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    server.dispose()
+
+
+@pytest.fixture
+def opened(database):
+    """An open store on `database`."""
+    from results.store import open_store
+
+    with open_store(database) as store:
+        yield store
+
+
+COLUMNS = [
+    "result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b", "stats_q_25",
+    "stats_q_75", "stats_number", "stats_repeat", "samples", "profile",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def write_asv_run():
+    """Write an asv result file (and machine.json) below a results folder: `results` maps names to columns."""
+
+    def write(folder, results, *, commit="c" * 40, machine="laptop", date=1_700_000_000_000, env="virtualenv-py3.11"):
+        rows = {}
+        for name, columns in results.items():
+            row = [columns.get(column) for column in COLUMNS]
+            while row and row[-1] is None:
+                row.pop()
+            rows[name] = row
+        path = Path(folder, machine, f"{commit[:8]}-{env}.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "machine.json").write_text(json.dumps({"machine": machine, "cpu": "x", "version": 1}))
+        content = {
+            "commit_hash": commit, "env_name": env, "date": date, "params": {"machine": machine},
+            "python": "3.11", "requirements": {}, "env_vars": {}, "result_columns": COLUMNS, "results": rows,
+            "durations": {}, "version": 2,
+        }  # fmt: skip
+        path.write_text(json.dumps(content))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def timed():
+    """The columns of a benchmark without parameters that took `value` seconds, give or take `noise`."""
+
+    def columns(value, *, noise=0.01, **others):
+        return {
+            "result": [value], "params": [], "version": "v1", "started_at": 1_700_000_100_000, "duration": 1.5,
+            "stats_ci_99_a": [value * (1 - noise)], "stats_ci_99_b": [value * (1 + noise)],
+            "stats_q_25": [value * (1 - noise / 2)], "stats_q_75": [value * (1 + noise / 2)],
+            "stats_number": [1], "stats_repeat": [10], **others,
+        }  # fmt: skip
+
+    return columns
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """SciPy's asv results, unpacked; skipped where the archive is not at hand."""
+    import tarfile
+
+    root = Path(os.environ.get("FUSEBENCH_CORPUS", Path(__file__).parents[2].parent / "shared" / "corpus"))
+    archive = root / "scipy-asv-i7.tar.xz"
+    if not archive.exists():
+        pytest.skip(f"no {archive.name} under FUSEBENCH_CORPUS ({root})")
+    folder = tmp_path_factory.mktemp("corpus")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "results"
