@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Kept for the life of the process: an op lives as long as the Library that defined it.
 _LIBRARY = torch.library.Library("fused_mlp", "DEF")
+_LIBRARY.define("set_cpu_policy(int serial_flop, int row_split_rows, int repacking_rows) -> ()")
 
 
 def register(
@@ -49,6 +50,15 @@ def register(
     _LIBRARY.impl(name, cuda, "CUDA")
     # This alias stands for every backend without a kernel of its own. The C++ library, once loaded, registers one
     # for the CPU, which takes precedence.
+    _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
+    return op
+
+
+def register_for_inference(schema: str) -> Callable[..., Tensor]:
+    """Defines the op of `schema`, which has a CPU kernel only and no gradient, and returns it."""
+    name = schema[: schema.index("(")]
+    _LIBRARY.define(schema)
+    op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
     _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
     return op
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
 #include <optional>
@@ -11,20 +12,26 @@
 
 namespace fused_mlp {
 
+inline void check_input(const at::Tensor& x) {
+  TORCH_CHECK_VALUE(x.dim() >= 1, "x has no dimension; expected [..., features]");
+}
+
+inline void check_company(const at::Tensor& t, const char* name, const at::Tensor& x) {
+  TORCH_CHECK_VALUE(
+      t.scalar_type() == x.scalar_type(), name, " is ", t.scalar_type(), "; expected ", x.scalar_type(), " as x");
+  TORCH_CHECK_VALUE(t.device() == x.device(), name, " is on ", t.device(), "; expected ", x.device(), " as x");
+}
+
 inline void check_weight(const at::Tensor& w, const char* name, const at::Tensor& x, int64_t in_features) {
   TORCH_CHECK_VALUE(
       w.dim() == 2 && w.size(1) == in_features, name, " has shape ", w.sizes(), "; expected [out, ", in_features, "]");
-  TORCH_CHECK_VALUE(
-      w.scalar_type() == x.scalar_type(), name, " is ", w.scalar_type(), "; expected ", x.scalar_type(), " as x");
-  TORCH_CHECK_VALUE(w.device() == x.device(), name, " is on ", w.device(), "; expected ", x.device(), " as x");
+  check_company(w, name, x);
 }
 
 inline void check_bias(const std::optional<at::Tensor>& b, const char* name, const at::Tensor& x, int64_t size) {
   if (!b.has_value()) return;
   TORCH_CHECK_VALUE(b->dim() == 1 && b->size(0) == size, name, " has shape ", b->sizes(), "; expected [", size, "]");
-  TORCH_CHECK_VALUE(
-      b->scalar_type() == x.scalar_type(), name, " is ", b->scalar_type(), "; expected ", x.scalar_type(), " as x");
-  TORCH_CHECK_VALUE(b->device() == x.device(), name, " is on ", b->device(), "; expected ", x.device(), " as x");
+  check_company(*b, name, x);
 }
 
 // Rows of a matrix without a copy where its last dimension is contiguous; `kept` owns the copy otherwise.
@@ -57,14 +64,48 @@ inline int64_t row_count(const at::Tensor& x) {
   return rows;
 }
 
-// A buffer for the hidden activations, aligned, not initialised.
+// A buffer, aligned, not initialised.
 template <typename T>
 struct Scratch {
   c10::DataPtr memory;
-  explicit Scratch(int64_t count)
-      : memory(c10::GetAllocator(c10::kCPU)->allocate(static_cast<size_t>(count) * sizeof(T))) {}
+  explicit Scratch(int64_t count = 0)
+      : memory(count == 0 ? c10::DataPtr() : c10::GetAllocator(c10::kCPU)->allocate(count * sizeof(T))) {}
   T* data() { return static_cast<T*>(memory.get()); }
+
+  // Packed weights that multiply in pairs read one element past an odd row; it must not be a NaN.
+  void clear_padding(int64_t rows, int64_t columns, int64_t stride) {
+    for (int64_t r = 0; r < rows && columns < stride; ++r) {
+      std::fill(data() + r * stride + columns, data() + (r + 1) * stride, T(0));
+    }
+  }
 };
+
+template <typename W>
+inline int64_t hidden_stride(int64_t depth) {
+  if constexpr (std::is_same_v<W, PlainWeights<typename W::Element>>) {
+    return depth;
+  } else {
+    return padded_depth<typename W::Element>(depth);
+  }
+}
+
+// The left operand of a product with W: rows of x as they are where W can read them, else a copy in `copied`,
+// widened or padded.
+template <typename W>
+inline Rows<typename W::Left> left_operand(
+    const Rows<typename W::Element>& x, int64_t rows, int64_t depth, Scratch<typename W::Left>& copied) {
+  using Left = typename W::Left;
+  const int64_t stride = hidden_stride<W>(depth);
+  if constexpr (std::is_same_v<Left, typename W::Element>) {
+    if (stride == depth) return x;
+  }
+  copied = Scratch<Left>(rows * stride);
+  for (int64_t r = 0; r < rows; ++r) {
+    std::copy(x.row(r), x.row(r) + depth, copied.data() + r * stride);
+  }
+  copied.clear_padding(rows, depth, stride);
+  return {copied.data(), stride};
+}
 
 }  // namespace fused_mlp
 

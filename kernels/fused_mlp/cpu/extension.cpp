@@ -2,3 +2,5 @@
 #include "../gated_mlp/cpu.cpp"
 #include "../linear/cpu.cpp"
 #include "../mlp/cpu.cpp"
+#include "pack.cpp"
+#include "policy.cpp"

@@ -19,7 +19,7 @@ inline bool needs_grad(std::string_view) { return false; }
 template <typename... Arguments>
 c10::DispatchKeySet keys_below(c10::DispatchKeySet keys, const Arguments&... arguments) {
   const c10::DispatchKeySet below = keys & c10::after_autograd_keyset;
-  if (at::GradMode::is_enabled() && (needs_grad(arguments) || ...)) {
+  if (c10::GradMode::is_enabled() && (needs_grad(arguments) || ...)) {
     // The Python formula sits under the alias key Autograd, which this kernel covers for the CPU; AutogradOther is
     // a key of the same alias that leaves the backend bits as they are.
     return below.add(c10::DispatchKey::AutogradOther);

@@ -19,6 +19,25 @@ namespace fused_mlp {
 
 using Vec = at::vec::Vectorized<float>;
 
+// Left to itself, gcc reads a register that is used several times from memory each time, and loads, not products,
+// become the limit: 2.5 times slower, measured.
+inline void keep_in_register(Vec& v) {
+#if defined(__AVX512F__)
+  __m512 value = v;
+  asm("" : "+v"(value));
+  v = Vec(value);
+#elif defined(__AVX2__)
+  __m256 value = v;
+  asm("" : "+x"(value));
+  v = Vec(value);
+#endif
+}
+#if defined(__AVX512BF16__)
+inline void keep_in_register(__m512bh& v) { asm("" : "+v"(v)); }
+#endif
+template <typename Register>
+inline void keep_in_register(Register&) {}
+
 // How `width` neighbouring elements enter a dot product that accumulates in float32.
 template <typename T>
 struct Lane;
@@ -112,10 +131,14 @@ inline void dot_tile(
   for (; k + L::width <= depth; k += L::width) {
     typename L::Register left[rows];
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; ++r) left[r] = L::load(a + r * a_stride + k);
+    for (int r = 0; r < rows; ++r) {
+      left[r] = L::load(a + r * a_stride + k);
+      keep_in_register(left[r]);
+    }
 #pragma GCC unroll 16
     for (int c = 0; c < 4 * quads; ++c) {
-      const auto right = L::load(b[c] + k);
+      auto right = L::load(b[c] + k);
+      keep_in_register(right);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) total[r][c] = L::multiply_add(left[r], right, total[r][c]);
     }

@@ -1,16 +1,29 @@
 // (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ on the CPU. Gate and up are one product with two weights, so that x is read once and
-// neither of the two reaches memory; rows and columns are shared between threads as in mlp.
-#include "../cpu/arguments.h"
+// neither of the two reaches memory.
+#include "../cpu/chain.h"
+#include "../cpu/packing.h"
 #include "../cpu/registration.h"
 
 namespace fused_mlp {
 namespace {
 
+template <typename W>
+void run_gated_mlp(
+    const Rows<typename W::Element>& x, int64_t dim, const ChainSizes& sizes, const W& gate, const W& up,
+    const W& down, Activation activation, typename W::Element* y, Split split) {
+  Scratch<typename W::Left> copied;
+  const auto left = left_operand<W>(x, sizes.rows, dim, copied);
+  const auto first = [&](const auto& some, int64_t rows, int64_t begin, int64_t end, auto* hidden, int64_t stride) {
+    gated_product<W>(some, rows, gate, up, begin, end, activation, hidden, stride);
+  };
+  chain<W>(sizes, left, first, down, nullptr, y, split);
+}
+
 at::Tensor gated_mlp_cpu(
     const at::Tensor& x, const at::Tensor& w_gate, const at::Tensor& w_up, const at::Tensor& w_down,
     std::string_view activation_name) {
   const Activation activation = activation_from_name(activation_name);
-  TORCH_CHECK_VALUE(x.dim() >= 1, "x has no dimension; expected [..., dim]");
+  check_input(x);
   const int64_t dim = x.size(-1), rows = row_count(x);
   check_weight(w_gate, "w_gate", x, dim);
   check_weight(w_up, "w_up", x, dim);
@@ -22,39 +35,43 @@ at::Tensor gated_mlp_cpu(
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
+  const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (2 * dim + out_features)};
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, gate_kept, up_kept, down_kept;
     const auto x_rows = rows_of<scalar_t>(x, x_kept), gate = rows_of<scalar_t>(w_gate, gate_kept);
     const auto up = rows_of<scalar_t>(w_up, up_kept), down = rows_of<scalar_t>(w_down, down_kept);
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
-
-    const auto some_rows = [&](int64_t begin, int64_t end) {
-      const int64_t block = hidden_tile_rows<scalar_t>(hidden);
-      Scratch<scalar_t> tile(std::min(block, end - begin) * hidden);
-      for (int64_t r = begin; r < end; r += block) {
-        const int64_t n = std::min(block, end - r);
-        gated_product<scalar_t>(
-            {x_rows.row(r), x_rows.stride}, n, gate, up, dim, 0, hidden, activation, tile.data(), hidden);
-        product<scalar_t>(
-            {tile.data(), hidden}, n, down, nullptr, hidden, 0, out_features, Activation::none, y + r * out_features,
-            out_features);
-      }
-    };
-    switch (split_for(rows, 2.0 * rows * hidden * (2 * dim + out_features))) {
-      case Split::serial: some_rows(0, rows); break;
-      case Split::rows: share(rows, tile_rows, some_rows); break;
-      case Split::columns: {
-        Scratch<scalar_t> whole(rows * hidden);
-        share(hidden, 16, [&](int64_t begin, int64_t end) {
-          gated_product<scalar_t>(x_rows, rows, gate, up, dim, begin, end, activation, whole.data(), hidden);
-        });
-        share(out_features, 16, [&](int64_t begin, int64_t end) {
-          product<scalar_t>(
-              {whole.data(), hidden}, rows, down, nullptr, hidden, begin, end, Activation::none, y, out_features);
-        });
-        break;
-      }
+    if (repacks(rows)) {
+      using W = RepackedWeights<scalar_t>;
+      run_gated_mlp<W>(x_rows, dim, sizes, W(gate, dim), W(up, dim), W(down, hidden), activation, y, Split::columns);
+    } else {
+      using W = PlainWeights<scalar_t>;
+      run_gated_mlp<W>(
+          x_rows, dim, sizes, W{gate, dim}, W{up, dim}, W{down, hidden}, activation, y, split_for(rows, sizes.flop));
     }
+  })
+  return out;
+}
+
+at::Tensor gated_mlp_packed_cpu(
+    const at::Tensor& x, const at::Tensor& w_gate, const at::Tensor& w_up, const at::Tensor& w_down,
+    std::string_view activation_name, int64_t hidden, int64_t out_features) {
+  const Activation activation = activation_from_name(activation_name);
+  check_input(x);
+  const int64_t dim = x.size(-1), rows = row_count(x);
+  check_packed(w_gate, "w_gate", x, dim, hidden);
+  check_packed(w_up, "w_up", x, dim, hidden);
+  check_packed(w_down, "w_down", x, hidden, out_features);
+  at::Tensor out = output_like(x, out_features);
+  if (out.numel() == 0) return out;
+
+  const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (2 * dim + out_features)};
+  FUSED_MLP_DISPATCH(x.scalar_type(), {
+    at::Tensor x_kept;
+    run_gated_mlp<PackedWeights<scalar_t>>(
+        rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w_gate, dim), packed_of<scalar_t>(w_up, dim),
+        packed_of<scalar_t>(w_down, hidden), activation, out.mutable_data_ptr<scalar_t>(),
+        split_for(rows, sizes.flop));
   })
   return out;
 }
@@ -71,7 +88,10 @@ at::Tensor gated_mlp_autograd(
 
 }  // namespace
 
-TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) { m.impl("gated_mlp", gated_mlp_cpu); }
+TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
+  m.impl("gated_mlp", gated_mlp_cpu);
+  m.impl("gated_mlp_packed", gated_mlp_packed_cpu);
+}
 TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("gated_mlp", gated_mlp_autograd); }
 
 }  // namespace fused_mlp

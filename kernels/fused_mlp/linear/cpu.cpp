@@ -1,40 +1,75 @@
 // act(x·Wᵀ + b) on the CPU, in one pass over the output.
 #include "../cpu/arguments.h"
+#include "../cpu/packing.h"
 #include "../cpu/registration.h"
 
 namespace fused_mlp {
 namespace {
 
+template <typename W>
+void run_linear(
+    const Rows<typename W::Element>& x, int64_t rows, int64_t in_features, int64_t out_features, const W& weights,
+    const typename W::Element* bias, Activation activation, typename W::Element* y, Split split) {
+  Scratch<typename W::Left> copied;
+  const auto left = left_operand<W>(x, rows, in_features, copied);
+  const auto part = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    product<W>(
+        {left.row(r0), left.stride}, r1 - r0, weights, bias, c0, c1, activation, y + r0 * out_features, out_features);
+  };
+  switch (split) {
+    case Split::serial: return part(0, rows, 0, out_features);
+    case Split::rows: return share(rows, W::tile_rows, [&](int64_t r0, int64_t r1) { part(r0, r1, 0, out_features); });
+    case Split::columns: return share(out_features, panel_columns, [&](int64_t c0, int64_t c1) { part(0, rows, c0, c1); });
+  }
+}
+
 at::Tensor linear_cpu(
     const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation_name) {
   const Activation activation = activation_from_name(activation_name);
-  TORCH_CHECK_VALUE(x.dim() >= 1, "x has no dimension; expected [..., in]");
-  const int64_t in = x.size(-1);
-  check_weight(w, "w", x, in);
-  const int64_t out_features = w.size(0), rows = row_count(x);
+  check_input(x);
+  const int64_t in_features = x.size(-1), rows = row_count(x);
+  check_weight(w, "w", x, in_features);
+  const int64_t out_features = w.size(0);
   check_bias(b, "b", x, out_features);
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
+  const Split split = split_for(rows, 2.0 * rows * in_features * out_features);
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, w_kept, b_kept;
     const auto x_rows = rows_of<scalar_t>(x, x_kept), w_rows = rows_of<scalar_t>(w, w_kept);
     const scalar_t* bias = bias_of<scalar_t>(b, b_kept);
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
-    const auto rows_and_columns = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-      product<scalar_t>(
-          {x_rows.row(r0), x_rows.stride}, r1 - r0, w_rows, bias, in, c0, c1, activation, y + r0 * out_features,
-          out_features);
-    };
-    switch (split_for(rows, 2.0 * rows * in * out_features)) {
-      case Split::serial: rows_and_columns(0, rows, 0, out_features); break;
-      case Split::rows:
-        share(rows, tile_rows, [&](int64_t begin, int64_t end) { rows_and_columns(begin, end, 0, out_features); });
-        break;
-      case Split::columns:
-        share(out_features, 16, [&](int64_t begin, int64_t end) { rows_and_columns(0, rows, begin, end); });
-        break;
+    if (repacks(rows)) {
+      run_linear(
+          x_rows, rows, in_features, out_features, RepackedWeights<scalar_t>(w_rows, in_features), bias, activation, y,
+          Split::columns);
+    } else {
+      run_linear(
+          x_rows, rows, in_features, out_features, PlainWeights<scalar_t>{w_rows, in_features}, bias, activation, y,
+          split);
     }
+  })
+  return out;
+}
+
+at::Tensor linear_packed_cpu(
+    const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation_name,
+    int64_t out_features) {
+  const Activation activation = activation_from_name(activation_name);
+  check_input(x);
+  const int64_t in_features = x.size(-1), rows = row_count(x);
+  check_packed(w, "w", x, in_features, out_features);
+  check_bias(b, "b", x, out_features);
+  at::Tensor out = output_like(x, out_features);
+  if (out.numel() == 0) return out;
+
+  FUSED_MLP_DISPATCH(x.scalar_type(), {
+    at::Tensor x_kept, b_kept;
+    run_linear(
+        rows_of<scalar_t>(x, x_kept), rows, in_features, out_features, packed_of<scalar_t>(w, in_features),
+        bias_of<scalar_t>(b, b_kept), activation, out.mutable_data_ptr<scalar_t>(),
+        split_for(rows, 2.0 * rows * in_features * out_features));
   })
   return out;
 }
@@ -51,7 +86,10 @@ at::Tensor linear_autograd(
 
 }  // namespace
 
-TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) { m.impl("linear", linear_cpu); }
+TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
+  m.impl("linear", linear_cpu);
+  m.impl("linear_packed", linear_packed_cpu);
+}
 TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("linear", linear_autograd); }
 
 }  // namespace fused_mlp

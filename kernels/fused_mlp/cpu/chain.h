@@ -1,0 +1,54 @@
+// Two products, the second on the rows the first has made. With many rows each thread takes some of them through
+// both, its hidden tile staying in the second-level cache; with few, the threads share the columns of one product,
+// then of the other.
+#pragma once
+
+#include "arguments.h"
+
+namespace fused_mlp {
+
+struct ChainSizes {
+  int64_t rows, hidden, out_features;
+  double flop;
+};
+
+// First: (rows of x, how many, begin and end column, hidden out, its stride) → writes hidden columns.
+template <typename W, typename First>
+void chain(
+    const ChainSizes& sizes, const Rows<typename W::Left>& x, const First& first, const W& down,
+    const typename W::Element* bias, typename W::Element* y, Split split) {
+  using Hidden = typename W::Left;
+  const int64_t stride = hidden_stride<W>(sizes.hidden);
+  const auto second = [&](const Hidden* hidden, int64_t rows, int64_t begin, int64_t end, auto* out) {
+    product<W>({hidden, stride}, rows, down, bias, begin, end, Activation::none, out, sizes.out_features);
+  };
+  if (split == Split::columns) {
+    Scratch<Hidden> whole(sizes.rows * stride);
+    whole.clear_padding(sizes.rows, sizes.hidden, stride);
+    share(sizes.hidden, panel_columns, [&](int64_t begin, int64_t end) {
+      first(x, sizes.rows, begin, end, whole.data(), stride);
+    });
+    share(sizes.out_features, panel_columns, [&](int64_t begin, int64_t end) {
+      second(whole.data(), sizes.rows, begin, end, y);
+    });
+    return;
+  }
+  const auto some_rows = [&](int64_t begin, int64_t end) {
+    const int64_t block = hidden_tile_rows(stride * static_cast<int64_t>(sizeof(Hidden)), W::tile_rows);
+    const int64_t group = even_group(end - begin, block);
+    Scratch<Hidden> tile(group * stride);
+    tile.clear_padding(group, sizes.hidden, stride);
+    for (int64_t r = begin; r < end; r += group) {
+      const int64_t n = std::min(group, end - r);
+      first(Rows<Hidden>{x.row(r), x.stride}, n, 0, sizes.hidden, tile.data(), stride);
+      second(tile.data(), n, 0, sizes.out_features, y + r * sizes.out_features);
+    }
+  };
+  if (split == Split::serial) {
+    some_rows(0, sizes.rows);
+  } else {
+    share(sizes.rows, W::tile_rows, some_rows);
+  }
+}
+
+}  // namespace fused_mlp

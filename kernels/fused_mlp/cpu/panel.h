@@ -1,0 +1,136 @@
+// The innermost loop on packed weights: up to twelve rows times a panel of columns whose elements for one depth
+// lie side by side, so that each is read once and sums need no reduction across a register.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "tile.h"
+
+namespace fused_mlp {
+
+// Two registers of columns: twelve rows of them are 24 sums, and two weights and one element of x fit beside.
+constexpr int64_t panel_columns = 2 * Vec::size();
+constexpr int64_t panel_rows = 12;
+
+// How weights of type T are packed and which type x must have beside them. `depth_step` elements of one column lie
+// together, for instructions that multiply and add in pairs.
+template <typename T>
+struct Packing {
+  using Left = float;
+  using Row = Vec;
+  static constexpr int64_t depth_step = 1;
+  struct Weights {
+    Vec low, high;
+  };
+  static Weights load(const T* p) {
+    auto [low, high] = at::vec::convert_to_float<T>(at::vec::Vectorized<T>::loadu(p));
+    return {low, high};
+  }
+  static Vec broadcast(const float* p) { return Vec(*p); }
+  static Vec multiply_add(const Vec& a, const Vec& b, const Vec& sum) { return at::vec::fmadd(a, b, sum); }
+};
+
+template <>
+struct Packing<float> {
+  using Left = float;
+  using Row = Vec;
+  static constexpr int64_t depth_step = 1;
+  struct Weights {
+    Vec low, high;
+  };
+  static Weights load(const float* p) { return {Vec::loadu(p), Vec::loadu(p + Vec::size())}; }
+  static Vec broadcast(const float* p) { return Vec(*p); }
+  static Vec multiply_add(const Vec& a, const Vec& b, const Vec& sum) { return at::vec::fmadd(a, b, sum); }
+};
+
+#if defined(__AVX512BF16__)
+template <>
+struct Packing<at::BFloat16> {
+  using Left = at::BFloat16;
+  using Row = __m512bh;
+  static constexpr int64_t depth_step = 2;
+  struct Weights {
+    __m512bh low, high;
+  };
+  static Weights load(const at::BFloat16* p) {
+    return {(__m512bh)_mm512_loadu_si512(p), (__m512bh)_mm512_loadu_si512(p + 32)};
+  }
+  static __m512bh broadcast(const at::BFloat16* p) {
+    int pair;
+    std::memcpy(&pair, p, sizeof(pair));
+    return (__m512bh)_mm512_set1_epi32(pair);
+  }
+  static Vec multiply_add(const __m512bh& a, const __m512bh& b, const Vec& sum) {
+    return Vec(_mm512_dpbf16_ps(sum, a, b));
+  }
+};
+#endif
+
+template <typename T>
+constexpr int64_t padded_depth(int64_t depth) {
+  constexpr int64_t step = Packing<T>::depth_step;
+  return (depth + step - 1) / step * step;
+}
+
+// One panel: columns first_column … of w, zeros where it has no more of them, or no more depth.
+template <typename T>
+void pack_panel(const T* w, int64_t w_stride, int64_t columns, int64_t depth, T* panel) {
+  constexpr int64_t step = Packing<T>::depth_step;
+  if (columns < panel_columns || padded_depth<T>(depth) != depth) {
+    std::fill(panel, panel + padded_depth<T>(depth) * panel_columns, T(0));
+  }
+  // Sixteen depths of a column are one cache line of float32: read lines whole, write within a small window.
+  constexpr int64_t window = 16;
+  for (int64_t k0 = 0; k0 < depth; k0 += window) {
+    const int64_t k1 = std::min(depth, k0 + window);
+    for (int64_t c = 0; c < columns; ++c) {
+      const T* column = w + c * w_stride;
+      for (int64_t k = k0; k < k1; ++k) {
+        panel[k / step * step * panel_columns + c * step + k % step] = column[k];
+      }
+    }
+  }
+}
+
+// sums[r, 0:panels·panel_columns] = Σ_k a[r, k]·w[·, k] for `rows` rows and `panels` panels, `panel_size` apart.
+// `a` holds padded_depth elements a row.
+template <typename T, int rows, int panels>
+inline void panel_tile(
+    int64_t depth, const typename Packing<T>::Left* a, int64_t a_stride, const T* w, int64_t panel_size, float* sums,
+    int64_t sums_stride) {
+  using P = Packing<T>;
+  Vec total[rows][2 * panels];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v) total[r][v] = Vec(0.0f);
+  }
+  for (int64_t k = 0; k < depth; k += P::depth_step) {
+    typename P::Row left[rows];
+    if constexpr (panels > 1) {
+      // Few rows, many panels: the rows stay in registers while the panels pass.
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) left[r] = P::broadcast(a + r * a_stride + k);
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < panels; ++p) {
+      auto weights = P::load(w + p * panel_size + k * panel_columns);
+      keep_in_register(weights.low);
+      keep_in_register(weights.high);
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) {
+        if constexpr (panels == 1) left[r] = P::broadcast(a + r * a_stride + k);
+        total[r][2 * p] = P::multiply_add(left[r], weights.low, total[r][2 * p]);
+        total[r][2 * p + 1] = P::multiply_add(left[r], weights.high, total[r][2 * p + 1]);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v) total[r][v].store(sums + r * sums_stride + v * Vec::size());
+  }
+}
+
+}  // namespace fused_mlp
