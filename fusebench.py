@@ -7,10 +7,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from enum import IntEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from results.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 COMMANDS = {
     "run": "fusebench:run",
@@ -19,17 +24,6 @@ COMMANDS = {
     "gate": "results.commands:gate",
     "dashboard": "dashboard.command:dashboard",
 }
-
-
-class ExitCode(IntEnum):
-    """What every command of fusebench answers to the shell, beside what it prints."""
-
-    FINE = 0
-    REGRESSION = 1
-    FAILED = 2
-    NOTHING_COMPARABLE = 3
-    WRONG_USAGE = 64
-    OUR_FAULT = 70
 
 
 class CommandTable(click.Group):
@@ -71,17 +65,27 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     checkout = _checkout()
     measure = [sys.executable, "-m", "benchmarks.ruler.run", *options]
     if {"-h", "--help"} & set(options):
-        return subprocess.run(measure, cwd=checkout, check=False).returncode
+        return _to_its_end(measure, checkout, os.environ)
     if "--uncommitted" not in options:
-        measured = subprocess.run(measure, cwd=checkout, check=False).returncode
+        measured = _to_its_end(measure, checkout, os.environ)
         return measured if measured not in {ExitCode.FINE, ExitCode.FAILED} else _show(ctx, measured, [])
     with tempfile.TemporaryDirectory() as folder:
         # What no commit holds is kept only long enough to be shown.
         environ = {**os.environ, "FUSEBENCH_DATA": folder}
-        measured = subprocess.run(measure, cwd=checkout, check=False, env=environ).returncode
+        measured = _to_its_end(measure, checkout, environ)
         if measured not in {ExitCode.FINE, ExitCode.FAILED}:
             return measured
         return _show(ctx, measured, [folder], db=str(Path(folder) / "uncommitted.db"))
+
+
+def _to_its_end(command: list[str], folder: Path, environ: Mapping[str, str]) -> int:
+    """The exit code of `command`; at Ctrl-C, which it hears too, it is left to end by itself."""
+    with subprocess.Popen(command, cwd=folder, env=dict(environ)) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
 
 
 def _show(ctx: click.Context, measured: int, paths: list[str], *, db: str | None = None) -> int:

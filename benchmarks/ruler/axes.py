@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidAxes
+from benchmarks.ruler.plugins import foreign_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,16 +153,20 @@ NAMED_AXES = {axes.name: axes for axes in (QUICK, FULL)}
 
 
 def axes_from_environment(environ: Mapping[str, str] = os.environ) -> Axes:
-    """The axes that FUSEBENCH_AXES names: `quick` (the default), `full` or a TOML file.
+    """The axes that FUSEBENCH_AXES names: `quick` (the default), `full` or a TOML file; with providers from outside.
 
-    Raises: InvalidAxes, naming the file and the key.
+    Raises: InvalidAxes, naming the file and the key; InvalidProviderModule.
     """
     name = environ.get("FUSEBENCH_AXES", QUICK.name)
     if name in NAMED_AXES:
-        return NAMED_AXES[name]
+        return _with_foreign_providers(NAMED_AXES[name], environ)
     if name.endswith(".toml"):
-        return axes_from_toml(Path(name))
+        return _with_foreign_providers(axes_from_toml(Path(name)), environ)
     raise InvalidAxes(f"FUSEBENCH_AXES is {name!r}; choose from {', '.join(NAMED_AXES)}, or name a .toml file")
+
+
+def _with_foreign_providers(axes: Axes, environ: Mapping[str, str]) -> Axes:
+    return replace(axes, providers=tuple(dict.fromkeys((*axes.providers, *foreign_names(environ)))))
 
 
 def axes_from_toml(path: Path) -> Axes:

@@ -93,7 +93,7 @@ _LONGEST_BLOCK_S = 0.5
 
 
 def _event() -> Any:  # noqa: ANN401 - torch's events are untyped
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    return torch.cuda.Event(enable_timing=True)
 
 
 def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: float) -> Behind:
@@ -108,7 +108,7 @@ def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: 
         before, start, end = (_event() for _ in range(3))
         torch.cuda.synchronize()
         before.record()
-        torch.cuda._sleep(int(block_s * cycles_per_s))  # type: ignore[no-untyped-call]  # noqa: SLF001 - no public one blocks
+        torch.cuda._sleep(int(block_s * cycles_per_s))  # noqa: SLF001 - no public one blocks
         start.record()
         enqueue_start = time.perf_counter()
         for _ in repeat(None, calls):

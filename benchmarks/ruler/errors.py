@@ -1,11 +1,12 @@
 """Everything the measuring tower raises on purpose.
 
 RulerError
-├── InvalidAxes          axes or filters that name something unknown
-├── UncommittedChanges   the code under test differs from every commit
-├── UnknownCommit        nothing says which commit is installed
-├── JournalError         a journal that cannot be read or written
-└── MachineBusy          another sweep measures on this machine
+├── InvalidAxes             axes or filters that name something unknown
+├── InvalidProviderModule   a provider module that cannot be read, or holds no providers
+├── UncommittedChanges      the code under test differs from every commit
+├── UnknownCommit           nothing says which commit is installed
+├── JournalError            a journal that cannot be read or written
+└── MachineBusy             another sweep measures on this machine
 """
 
 
@@ -23,6 +24,10 @@ class UncommittedChanges(RulerError):
 
 class UnknownCommit(RulerError):
     """Nothing says which commit is installed."""
+
+
+class InvalidProviderModule(RulerError):
+    """A provider module that cannot be read, or holds no providers."""
 
 
 class JournalError(RulerError):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.outcome import State
@@ -61,6 +62,8 @@ class WorkerProcess:
         self._point_limit_s = point_limit_s
         self._inherited = tuple(inherited)
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._parent = os.getppid()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
         self._pending = b""
         self._turn: Turn | None = None
@@ -87,6 +90,13 @@ class WorkerProcess:
             env=_environment(),
             start_new_session=True,
         )
+        self._guard = subprocess.Popen(
+            [sys.executable, "-S", "-E", str(Path(__file__).with_name("guard.py")), str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self._turn = Turn(turn_fd)
         os.close(turn_fd)
         self._pending = b""
@@ -106,9 +116,13 @@ class WorkerProcess:
         """End the worker and all it started, at once."""
         if self._process is None:
             return
-        if self._process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        if self._guard is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._guard.communicate(b"!")
+            self._guard = None
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -138,12 +152,19 @@ class WorkerProcess:
                     messages.append(message)
                     return Answer(messages=tuple(messages), conditions=message.get("conditions", {}), death=None)
                 messages.append(message)
+            self._require_parent()
             place, count = self._turn.read() if self._turn else (-1, 0)
             if count != last_count:
                 last_sign, last_count = time.monotonic(), count
             death = self._death(place, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
             if death is not None:
                 return Answer(messages=tuple(messages), conditions={}, death=death)
+
+    def _require_parent(self) -> None:
+        # asv killed outright cannot tell us; without it nobody waits for this sweep.
+        if os.getppid() != self._parent:
+            self.stop()
+            sys.exit("the process that started this sweep is gone; what it has recorded is kept")
 
     def _received(self) -> list[dict[str, Any]]:
         assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - only while one runs

@@ -12,7 +12,10 @@ from typing import IO
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing that happened. done and total count points, timed and profiled; last is words for the terminal."""
+    """One thing that happened. done and total count points, timed and profiled; last is words for the terminal.
+
+    A step that is not notable is worth a moving line, not one that stays.
+    """
 
     operation: str
     phase: str
@@ -20,6 +23,7 @@ class Step:
     total: int
     last: str
     failed: bool = False
+    notable: bool = True
 
 
 class Progress:

@@ -21,6 +21,7 @@ from rich.progress import Progress as Bar
 from benchmarks.ruler.axes import FILTERS, Operation, axes_from_environment
 from benchmarks.ruler.errors import RulerError
 from benchmarks.ruler.outcome import FAILURES, State
+from benchmarks.ruler.plugins import MODULE_VARIABLE
 from benchmarks.ruler.progress import Step
 from benchmarks.ruler.provenance import (
     ROOT,
@@ -58,16 +59,26 @@ class Answer:
 @click.option("--pass", "pass_", default=None, metavar="NAMES", help="forward, forward_backward.")
 @click.option("--batch", default=None, metavar="NUMBERS", help="Only these numbers of rows.")
 @click.option("--hidden", default=None, metavar="NUMBERS", help="Only these hidden dims.")
+@click.option("--provider-module", default=None, metavar="FILE.py", help="Measure the providers of this file too.")
 @click.option("--again", is_flag=True, help="Measure everything anew, as another run of the same commit.")
 @click.option("--uncommitted", is_flag=True, help="Measure files no commit holds; shown, never recorded.")
 @click.option("--no-wait", is_flag=True, help="Fail if another sweep measures on this machine, instead of waiting.")
-def main(*, axes: str | None, again: bool, uncommitted: bool, no_wait: bool, **filters: str | None) -> None:
+def main(
+    *,
+    axes: str | None,
+    provider_module: str | None,
+    again: bool,
+    uncommitted: bool,
+    no_wait: bool,
+    **filters: str | None,
+) -> None:
     """Measure the checked-out commit through asv; what is recorded already is not measured again."""
     chosen = {f"FUSEBENCH_{name.rstrip('_').upper()}": value for name, value in filters.items() if value}
     environ = {
         **os.environ,
         **chosen,
         **({"FUSEBENCH_AXES": _absolute(axes)} if axes else {}),
+        **({MODULE_VARIABLE: str(Path(provider_module).resolve())} if provider_module else {}),
         **({"FUSEBENCH_RUN_ID": uuid.uuid4().hex[:12]} if again else {}),
         **({UNCOMMITTED: "1"} if uncommitted else {}),
         **({"FUSEBENCH_LOCK": "fail"} if no_wait else {}),
@@ -190,7 +201,7 @@ def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, bef
                 step = Step(**json.loads(line))
                 bars.start_task(tasks[step.operation])
                 bars.update(tasks[step.operation], total=step.total, completed=step.done, last=step.last)
-                if not console.is_terminal:
+                if not console.is_terminal and step.notable:
                     console.print(f"{step.phase:<7} {step.done}/{step.total} {step.last}", markup=False, soft_wrap=True)
             if ended:
                 return

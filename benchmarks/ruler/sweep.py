@@ -166,7 +166,7 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
 ) -> Plan:
     for group in todo:
         label = group.shape.label()
-        progress.tell(_step(plan, group.shape.operation, task, last=label))
+        progress.tell(_step(plan, group.shape.operation, task, last=label, notable=False))
         request = Request(task=task, shape=group.shape, contenders=group.contenders, budget_s=axes.budget_s)
         outcomes, conditions = outcomes_of_group(worker, request)
         group_id = uuid.uuid4().hex[:8]
@@ -190,8 +190,9 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
         plan = replace(plan, recorded=_recorded(lines, before=plan.recorded))
         for line in lines:
             failed = line.outcome.state in FAILURES
-            said = _said(line)
-            progress.tell(_step(plan, group.shape.operation, task, last=f"{label}: {said}", failed=failed))
+            notable = failed or task is Task.TIME
+            last = f"{label}: {_said(line)}"
+            progress.tell(_step(plan, group.shape.operation, task, last=last, failed=failed, notable=notable))
     return plan
 
 
@@ -312,7 +313,9 @@ def _recorded(lines: Sequence[journal.Line], before: Recorded | None = None) -> 
     return Recorded(timings=timings, profiles=profiles)
 
 
-def _step(plan: Plan, operation: str, phase: str, *, last: str, failed: bool = False) -> Step:
+def _step(  # noqa: PLR0913 - a step says six things
+    plan: Plan, operation: str, phase: str, *, last: str, failed: bool = False, notable: bool = True
+) -> Step:
     keys = [(group.shape, contender) for group in plan.groups for contender in group.contenders]
     timed = [key for key in keys if key in plan.recorded.timings]
     unfit = [key for key in timed if plan.recorded.timings[key].outcome.state is not State.OK]
@@ -324,6 +327,7 @@ def _step(plan: Plan, operation: str, phase: str, *, last: str, failed: bool = F
         total=2 * len(keys),
         last=last,
         failed=failed,
+        notable=notable,
     )
 
 

@@ -151,8 +151,7 @@ class Worker:
                     yield contender, ProfileOutcome(state=state, reason=reason)
 
     def _built_anew(self, request: Request) -> Iterator[Contender]:
-        if any(contender.provider in providers.COMPILED for contender in request.contenders):
-            torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
+        torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
         for place, contender in enumerate(request.contenders):
             self._turn.take(place)
             yield contender
@@ -200,7 +199,7 @@ def _attempt(
         TimingOutcome(
             state=State.OK,
             provider_detail=built.detail,
-            compile_time_s=first_call_s if compiles else None,
+            compile_time_s=first_call_s if compiles else built.compile_time_s,
             prepare_time_s=built.prepare_time_s,
             error_rel=error,
         ),

@@ -1,0 +1,51 @@
+"""Providers from outside this repository: an entry point of the group `fusebench.providers`, or a file.
+
+Only names are read here, so that asv's discovery imports no torch; `providers` imports what is behind them.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.errors import InvalidProviderModule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ENTRY_POINT_GROUP = "fusebench.providers"
+MODULE_VARIABLE = "FUSEBENCH_PROVIDER_MODULE"
+
+
+def foreign_names(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Names of all providers from outside: of installed entry points, then of the provider module.
+
+    Raises: InvalidProviderModule.
+    """
+    installed = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
+    module = environ.get(MODULE_VARIABLE)
+    return (*installed, *(names_in_module(Path(module)) if module else ()))
+
+
+def names_in_module(path: Path) -> tuple[str, ...]:
+    """The keys of the dict that `path` assigns to PROVIDERS at its top level; the file is read, not run.
+
+    Raises: InvalidProviderModule.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+        raise InvalidProviderModule(f"{path}: cannot be read as Python ({error})") from error
+    for statement in tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        is_ours = any(isinstance(target, ast.Name) and target.id == "PROVIDERS" for target in targets)
+        if is_ours and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
+            names = [key.value if isinstance(key, ast.Constant) else None for key in statement.value.keys]
+            if names and all(isinstance(name, str) and name for name in names):
+                return tuple(str(name) for name in names)
+    raise InvalidProviderModule(
+        f'{path}: holds no PROVIDERS = {{"name": build, ...}} at its top level, with names written out'
+    )
