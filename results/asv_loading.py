@@ -108,7 +108,9 @@ def _value_rows(run_id: int, series_ids: Sequence[int], result: AsvResultRecord)
     # NaN is not equal to itself: that is how asv's skipped values are told apart, at no cost to the others.
     states = ["ok" if v == v and v is not None else _state_of(v) for v in values]  # noqa: PLR0124
     reasons = [result.reasons.get(i) for i in range(len(values))] if result.reasons else repeat(None)
-    samples = repeat(None) if result.samples is None else [s and array("d", s).tobytes() for s in result.samples]
+    samples = (
+        repeat(None) if result.samples is None else [array("d", s).tobytes() if s else None for s in result.samples]
+    )
     rows = zip(
         repeat(run_id),
         series_ids,

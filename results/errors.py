@@ -19,7 +19,7 @@ from results.exit_codes import ExitCode
 class ResultsError(click.ClickException):
     """Base of everything the results tower raises on purpose; shown to a person without a traceback."""
 
-    exit_code: int = ExitCode.FAILED
+    exit_code = int(ExitCode.FAILED)
 
 
 class StoreError(ResultsError):
@@ -29,7 +29,7 @@ class StoreError(ResultsError):
 class NoStore(StoreError):
     """There is no database yet, so nothing in it can be compared or shown."""
 
-    exit_code = ExitCode.NOTHING_COMPARABLE
+    exit_code = int(ExitCode.NOTHING_COMPARABLE)
 
 
 class NewerSchema(StoreError):

@@ -16,6 +16,7 @@ from results.schema import Base
 from results.store import OpenMode, open_store
 
 PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
+CLAIM_NEWER = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"  # noqa: S608 - our own name
 COLUMN_TYPES = {
     "UtcDateTime": "moment", "Text": "text", "Integer": "integer", "BigInteger": "integer", "Double": "number",
     "JSON": "json", "LargeBinary": "bytes", "Boolean": "boolean",
@@ -64,7 +65,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
     path = tmp_path / "x.db"
     open_store(str(path)).close()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+        connection.execute(CLAIM_NEWER)
     connection.close()
     with pytest.raises(NewerSchema, match=r"schema 9999.*Upgrade fusebench"):
         open_store(str(path))
@@ -72,7 +73,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
 
 def test_a_newer_schema_is_refused_on_any_database(database):
     with open_store(database) as store, store._engine.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+        connection.exec_driver_sql(CLAIM_NEWER)
     with pytest.raises(NewerSchema):
         open_store(database)
 
