@@ -147,7 +147,6 @@ def _encoded(line: Line) -> str:
     }
     outcome = asdict(line.outcome)
     if isinstance(line, TimingLine):
-        outcome["samples_s"] = [float(f"{sample:.6g}") for sample in line.outcome.samples_s]
         values |= {"group": line.group, **outcome}
         values |= {"flop": line.flop, "min_bytes": line.min_bytes, "floor_s": line.floor_s}
     else:

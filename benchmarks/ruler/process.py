@@ -13,7 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.protocol import CEILINGS
@@ -64,10 +64,17 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._parent = os.getppid()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this object
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         self._pending = b""
         self._turn: Turn | None = None
         self.hello: dict[str, Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._errors.close()
 
     def start(self) -> Death | None:
         """Make sure that a worker runs; its first words are then in `hello`. Return why there is none."""

@@ -7,7 +7,7 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +38,20 @@ class Progress:
         self._file: IO[str] | None = None
         self._terminal: IO[str] | None = None
         if name := os.environ.get("FUSEBENCH_PROGRESS"):
-            self._file = Path(name).open("a", encoding="utf-8")  # noqa: SIM115 - open as long as this object
+            self._file = Path(name).open("a", encoding="utf-8")  # noqa: SIM115 - closed by __exit__
         else:
             try:
                 self._terminal = Path("/dev/tty").open("w", encoding="utf-8")  # noqa: SIM115 - the same
             except OSError:
                 self._terminal = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for out in (self._file, self._terminal):
+            if out is not None:
+                out.close()
 
     def tell(self, step: Step) -> None:
         """Say that `step` happened."""

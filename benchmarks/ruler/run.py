@@ -193,8 +193,7 @@ def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, bef
         tasks: dict[str, TaskID] = {}
         for plan in before:
             if plan.groups:
-                name = str(plan.groups[0].shape.operation)
-                tasks[name] = bars.add_task(name, total=None, last="", start=False)
+                tasks[plan.operation] = bars.add_task(plan.operation, total=None, last="", start=False)
         while True:
             ended = process.poll() is not None
             for line in lines:

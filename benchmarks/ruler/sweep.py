@@ -52,6 +52,7 @@ class Recorded:
 class Plan:
     """What a sweep will do: the groups to visit, the run they belong to, and where its lines go."""
 
+    operation: str
     run: Run
     path: Path
     device: DeviceKind
@@ -104,6 +105,7 @@ def plan_sweep(axes: Axes, *, operation: str, device: DeviceKind) -> Plan:
         run = lines[-1].head.run
     of_run = [line for line in lines if line.head.run.run_id == run.run_id]
     return Plan(
+        operation=operation,
         run=run,
         path=path,
         device=device,
@@ -119,39 +121,33 @@ def measure(axes: Axes, *, operation: str) -> Recorded:
     Timing comes first, of all groups, then profiling in another process, so that the profiler taxes no timing.
     Raises: UnknownCommit, JournalError, MachineBusy; never for anything a point does.
     """
-    progress = Progress()
     plan = plan_sweep(axes, operation=operation, device=expected_device())
-    if not plan.untimed() and not plan.unprofiled():
-        progress.tell(_step(plan, operation, "measured", last="everything is measured; FUSEBENCH_RUN_ID starts anew"))
-        return plan.recorded
-    with machine_lock(say=print) as lock:
-        limit = float(os.environ.get("FUSEBENCH_POINT_LIMIT_S") or DEFAULT_POINT_LIMIT_S)
+    with Progress() as progress:
+        if not plan.untimed() and not plan.unprofiled():
+            said = "everything is measured; FUSEBENCH_RUN_ID starts anew"
+            progress.tell(_step(plan, operation, "measured", last=said))
+            return plan.recorded
+        with machine_lock(say=print) as lock:
+            return _measure_missing(plan, axes, progress=progress, lock=lock).recorded
 
-        def new_worker() -> WorkerProcess:
-            return WorkerProcess(device=plan.device, threads=plan.threads, point_limit_s=limit, inherited=(lock,))
 
-        worker = new_worker()
-        try:
-            if worker.start() is None and worker.hello and worker.hello["device"] != plan.device:
-                plan = plan_sweep(axes, operation=operation, device=DeviceKind(worker.hello["device"]))
-            ceilings = machine_ceilings(plan, worker)
-            plan = _pass(plan, plan.untimed(), worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
-        finally:
-            worker.stop()
-        worker = new_worker()
-        try:
-            plan = _pass(
-                plan,
-                plan.unprofiled(),
-                worker,
-                ceilings=ceilings,
-                axes=axes,
-                task=Task.PROFILE,
-                progress=progress,
-            )
-        finally:
-            worker.stop()
-    return plan.recorded
+def _measure_missing(plan: Plan, axes: Axes, *, progress: Progress, lock: int) -> Plan:
+    limit = float(os.environ.get("FUSEBENCH_POINT_LIMIT_S") or DEFAULT_POINT_LIMIT_S)
+
+    def new_worker() -> WorkerProcess:
+        return WorkerProcess(device=plan.device, threads=plan.threads, point_limit_s=limit, inherited=(lock,))
+
+    with new_worker() as worker:
+        if worker.start() is None and worker.hello and worker.hello["device"] != plan.device:
+            plan = plan_sweep(axes, operation=plan.operation, device=DeviceKind(worker.hello["device"]))
+        ceilings = machine_ceilings(plan, worker)
+        todo = plan.untimed()
+        plan = _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
+    todo = plan.unprofiled()
+    if not todo:
+        return plan
+    with new_worker() as worker:
+        return _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.PROFILE, progress=progress)
 
 
 def _pass(  # noqa: PLR0913 - each is a separate instrument

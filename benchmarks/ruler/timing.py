@@ -201,7 +201,8 @@ def _round(
         announce(name)
         contestant.call()
         sample_s = clock.wall(contestant.call, calls=contestant.calls_per_sample)
-        per_call = sample_s / contestant.calls_per_sample
+        # Six digits are more than any clock gives, and the record repeats exactly what was judged.
+        per_call = float(f"{sample_s / contestant.calls_per_sample:.6g}")
         contestant.spent_s += sample_s
         contestant.samples.append(per_call)
         samples[name] = (*samples.get(name, ()), per_call)

@@ -183,16 +183,14 @@ def _attempt(
         first_call_s = time.perf_counter() - start
         if compiles:
             providers.require_one_graph()
-        error = error_rel(built.function(load.x), reference)
+        out = built.function(load.x)
+        error = error_rel(out, reference)
     except Exception as raised:
         if _poisons_the_process(raised):
             raise
         state, reason = _state_of(raised)
         return TimingOutcome(state=state, reason=reason), None
-    limit = tolerance(load.shape)
-    if not error <= limit:
-        what = "holds NaN" if math.isnan(error) else f"is off by {error:.2g} of the reference's norm"
-        reason = f"the output {what}; rounding explains at most {limit:.2g}"
+    if reason := _why_wrong(out, reference, error, limit=tolerance(load.shape)):
         known_error = error if math.isfinite(error) else None
         return TimingOutcome(state=State.WRONG, reason=reason, error_rel=known_error), None
     return (
@@ -205,6 +203,16 @@ def _attempt(
         ),
         call,
     )
+
+
+def _why_wrong(out: torch.Tensor, reference: torch.Tensor, error: float, *, limit: float) -> str | None:
+    if error <= limit:
+        return None
+    if out.shape != reference.shape:
+        return f"the output has shape {tuple(out.shape)}; it should be {tuple(reference.shape)}"
+    if math.isnan(error):
+        return "the output holds NaN"
+    return f"the output is off by {error:.2g} of the reference's norm; rounding explains at most {limit:.2g}"
 
 
 def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:

@@ -1,0 +1,98 @@
+"""Providers that go wrong in every way a provider can; run by test_sweep through FUSEBENCH_PROVIDER_MODULE."""
+
+import ctypes
+import os
+import time
+
+import torch
+
+
+def right(load):
+    """Right, and available everywhere."""
+    return load.module
+
+
+def segfaults(load):
+    """Reads address 0 when called."""
+    del load
+    return lambda _: ctypes.string_at(0)
+
+
+def exits(load):
+    """Ends the process when built."""
+    del load
+    os._exit(7)
+
+
+def hangs(load):
+    """Never returns when called."""
+    del load
+    return lambda _: time.sleep(3600)
+
+
+def exhausts_memory(load):
+    """Asks for more memory than any machine has."""
+    del load
+    return lambda _: torch.empty(2**60, dtype=torch.uint8).fill_(1)
+
+
+def is_wrong(load):
+    """Off by a tenth."""
+    return lambda x: load.module(x) * 1.1
+
+
+def returns_nan(load):
+    """Right but for one element."""
+
+    def function(x):
+        out = load.module(x).clone()
+        out[0, 0] = torch.nan
+        return out
+
+    return function
+
+
+def has_another_shape(load):
+    """Loses a row."""
+    return lambda x: load.module(x)[:-1]
+
+
+def raises(load):
+    """Raises when called."""
+    del load
+
+    def function(_):
+        raise ValueError("this kernel cannot do that")
+
+    return function
+
+
+def fails_to_compile(load):
+    """Has a graph break where one graph is required."""
+
+    def function(x):
+        torch._dynamo.graph_break()
+        return load.module(x)
+
+    return torch.compile(function, fullgraph=True)
+
+
+def is_absent(load):
+    """Says why it is not available."""
+    del load
+    return "needs a machine that is not this one"
+
+
+PROVIDERS = {
+    "right": right,
+    "segfaults": segfaults,
+    "exits": exits,
+    "hangs": hangs,
+    "exhausts-memory": exhausts_memory,
+    "is-wrong": is_wrong,
+    "returns-nan": returns_nan,
+    "has-another-shape": has_another_shape,
+    "raises": raises,
+    "fails-to-compile": fails_to_compile,
+    "is-absent": is_absent,
+}
