@@ -73,16 +73,68 @@ constexpr int64_t padded_depth(int64_t depth) {
   return (depth + step - 1) / step * step;
 }
 
-// One panel: columns first_column … of w, zeros where it has no more of them, or no more depth.
+#if defined(__AVX512F__)
+// Sixteen rows of sixteen 32-bit elements, `from` elements apart, stored as sixteen columns, `to` elements apart.
+inline void transpose_16x16(const int32_t* source, int64_t from, int32_t* target, int64_t to) {
+  __m512i a[16], b[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) a[i] = _mm512_loadu_si512(source + i * from);
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+    b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
+    a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
+    a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
+    a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    b[i] = _mm512_shuffle_i32x4(a[i], a[i + 4], 0x88);
+    b[i + 4] = _mm512_shuffle_i32x4(a[i], a[i + 4], 0xdd);
+    b[i + 8] = _mm512_shuffle_i32x4(a[i + 8], a[i + 12], 0x88);
+    b[i + 12] = _mm512_shuffle_i32x4(a[i + 8], a[i + 12], 0xdd);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    _mm512_storeu_si512(target + i * to, _mm512_shuffle_i32x4(b[i], b[i + 8], 0x88));
+    _mm512_storeu_si512(target + (i + 8) * to, _mm512_shuffle_i32x4(b[i], b[i + 8], 0xdd));
+    _mm512_storeu_si512(target + (i + 4) * to, _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0x88));
+    _mm512_storeu_si512(target + (i + 12) * to, _mm512_shuffle_i32x4(b[i + 4], b[i + 12], 0xdd));
+  }
+}
+#endif
+
+// One panel of `columns` rows of w, zeros where it has no more of them, or no more depth.
 template <typename T>
 void pack_panel(const T* w, int64_t w_stride, int64_t columns, int64_t depth, T* panel) {
   constexpr int64_t step = Packing<T>::depth_step;
   if (columns < panel_columns || padded_depth<T>(depth) != depth) {
     std::fill(panel, panel + padded_depth<T>(depth) * panel_columns, T(0));
   }
-  // Sixteen depths of a column are one cache line of float32: read lines whole, write within a small window.
+  int64_t done = 0;
+#if defined(__AVX512F__)
+  // What lies together is 32 bits wide, one float32 or a pair of bfloat16; rows of w start on such a boundary when
+  // their distance is a multiple of it.
+  if constexpr (sizeof(T) * step == 4) {
+    constexpr int64_t block = 16 * step;
+    if (columns == panel_columns && w_stride % step == 0) {
+      for (; done + block <= depth; done += block) {
+        for (int64_t c = 0; c < panel_columns; c += 16) {
+          transpose_16x16(
+              reinterpret_cast<const int32_t*>(w + c * w_stride + done), w_stride / step,
+              reinterpret_cast<int32_t*>(panel + done * panel_columns + c * step), panel_columns);
+        }
+      }
+    }
+  }
+#endif
+  // A few depths at a time: whole cache lines are read, and written within a small window.
   constexpr int64_t window = 16;
-  for (int64_t k0 = 0; k0 < depth; k0 += window) {
+  for (int64_t k0 = done; k0 < depth; k0 += window) {
     const int64_t k1 = std::min(depth, k0 + window);
     for (int64_t c = 0; c < columns; ++c) {
       const T* column = w + c * w_stride;

@@ -138,10 +138,11 @@ void share(int64_t count, int64_t step, const Body& body) {
   });
 }
 
-// Rows whose hidden activations fit half of the second-level cache: a whole number of tiles, at least two.
+// Rows that a thread takes through both products together: as many as keep the hidden tile within half of the
+// second-level cache, but enough to use each weight a hundred times once it has been read.
 inline int64_t hidden_tile_rows(int64_t row_bytes, int64_t tile_rows) {
   const int64_t tiles = weight_block_bytes / std::max<int64_t>(1, row_bytes) / tile_rows;
-  return std::clamp<int64_t>(tiles, 2, 96 / tile_rows) * tile_rows;
+  return std::max(tiles, 96 / tile_rows) * tile_rows;
 }
 
 }  // namespace fused_mlp
