@@ -40,6 +40,7 @@ class TimingOutcome:
     device_time_s: float | None = None
     host_time_s: float | None = None
     compile_time_s: float | None = None
+    compile_time_cold_s: float | None = None
     prepare_time_s: float | None = None
     error_rel: float | None = None
 

@@ -146,6 +146,21 @@ def graphs_compiled() -> int:
     return int(counters["stats"]["unique_graphs"])
 
 
+def clear_counters() -> None:
+    """Forget what dynamo and inductor have counted."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    counters.clear()
+
+
+def found_cold_cache() -> bool:
+    """Whether a graph had to be compiled, since the counters were cleared, because no cache on disk held it."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    inductor = counters["inductor"]
+    return bool(inductor["fxgraph_cache_miss"] or inductor["fxgraph_cache_bypass"])
+
+
 def _missing_compiler() -> str | None:
     from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
 

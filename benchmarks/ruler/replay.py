@@ -45,6 +45,7 @@ class Track:
 
 
 Recording = dict["PointKey", Track]
+_NOT_MEASURED = Track(reason="this point is not among those measured on this machine", samples_s=())
 
 
 def parameters(operation: str) -> list[tuple[object, ...]]:
@@ -106,23 +107,33 @@ class Recorded:
     number, rounds, warmup_time, min_run_count = 1, 1, 0, 1
 
     def __init_subclass__(cls) -> None:
-        """Refuse to be imported for a measurement that could not be filed under its commit."""
+        """Refuse to be imported for a measurement that could not be filed under its commit.
+
+        A pass that the axes do not visit is no benchmark.
+        """
         refuse_uncommitted_changes()
+        if Pass.FORWARD_BACKWARD not in axes_from_environment().passes:
+            cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
 
     def setup(self, recording: Recording, *params: object) -> None:
         """Find the point's samples. Raises NotImplementedError, asv's n/a, with the reason why there are none."""
-        track = recording.get(self._key(*params))
-        if track is None:
-            raise NotImplementedError("this point is not among those measured on this machine")
-        if track.reason is not None:
-            raise NotImplementedError(track.reason)
-        self.track = track
-        n = len(track.samples_s)
-        self.repeat = (n, n, 1e9)
-        self.timer = Replay(track.samples_s)
+        forward, both = (recording.get(self._key(pass_, *params), _NOT_MEASURED) for pass_ in Pass)
+        if not forward.samples_s and not both.samples_s:
+            raise NotImplementedError(forward.reason)
+        self.track = forward
+        for name, track in (("time_forward", forward), ("time_forward_backward", both)):
+            # asv asks the function before the suite: each pass has samples of its own.
+            function = getattr(type(self), name)
+            if function is not None:
+                samples_s = track.samples_s or (math.nan,)
+                function.repeat = (len(samples_s), len(samples_s), 1e9)
+                function.timer = Replay(samples_s)
 
     def time_forward(self, *_: object) -> None:
         """Seconds of one forward, as recorded."""
+
+    def time_forward_backward(self, *_: object) -> None:
+        """Seconds of one forward and its backward, as recorded."""
 
     def track_kernel_launches(self, *_: object) -> float:
         """Kernels launched by one forward (CUDA)."""
@@ -145,12 +156,12 @@ class Recorded:
     track_device_time.unit = "seconds"  # type: ignore[attr-defined]
     track_peak_memory.unit = "bytes"  # type: ignore[attr-defined]
 
-    def _key(self, *params: object) -> PointKey:
+    def _key(self, pass_: Pass, *params: object) -> PointKey:
         provider, batch, hidden, dim, dtype, activation, cache = params
         n_hidden = int(str(hidden))
         shape = Shape(
             operation=Operation(self.operation),
-            pass_=Pass.FORWARD,
+            pass_=pass_,
             dtype=str(dtype),
             activation=None if activation == NO_ACTIVATION else str(activation),
             batch=int(str(batch)),

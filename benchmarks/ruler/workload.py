@@ -14,7 +14,7 @@ from torch.nn import functional
 from benchmarks.ruler.axes import Operation, Pass, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": functional.relu,
@@ -93,13 +93,20 @@ class Workload:
     x: torch.Tensor
     grad_output: torch.Tensor | None
 
-    def reference(self) -> torch.Tensor:
-        """The forward's output in float64, computed from the very weights and inputs that are timed."""
+    def reference(self) -> tuple[torch.Tensor, ...]:
+        """What a call should give, in float64, from the very weights and inputs that are timed.
+
+        The output, and if the shape trains, the gradients of x and of each weight after it.
+        """
         exact = _module(self.shape).to(self.x.device, torch.float64)
         exact.load_state_dict(self.module.state_dict())
-        with torch.inference_mode():
-            out: torch.Tensor = exact(self.x.double())
-        return out
+        x = self.x.detach().double().requires_grad_(self.grad_output is not None)
+        grad = None if self.grad_output is None else self.grad_output.double()
+        return _output_and_gradients(exact, x, list(exact.parameters()), grad)
+
+    def answer(self, function: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """What `function` gives, in the order of `reference`."""
+        return _output_and_gradients(function, self.x, list(self.module.parameters()), self.grad_output)
 
     def held_bytes(self) -> int:
         """Bytes of inputs and weights, which exist before the call."""
@@ -129,6 +136,18 @@ def workload(shape: Shape, *, device: torch.device) -> Workload:
     return Workload(shape=shape, module=module, x=x, grad_output=grad)
 
 
+def _output_and_gradients(
+    function: Callable[[torch.Tensor], torch.Tensor],
+    x: torch.Tensor,
+    weights: list[torch.Tensor] | list[nn.Parameter],
+    grad_output: torch.Tensor | None,
+) -> tuple[torch.Tensor, ...]:
+    out = function(x)
+    if grad_output is None:
+        return (out,)
+    return (out.detach(), *torch.autograd.grad(out, [x, *weights], grad_output))
+
+
 def _module(shape: Shape) -> EagerModule:
     if shape.operation is Operation.LINEAR:
         return Linear(shape.dim, shape.hidden, shape.activation)
@@ -152,12 +171,19 @@ def tolerance(shape: Shape) -> float:
     Source: the probabilistic bound of Higham and Mary (2019), error of a K-term sum ~ √K·u, with a margin of 4.
     """
     unit = torch.finfo(getattr(torch, shape.dtype)).eps / 2
-    longest_sum = max(shape.dim, shape.hidden)
+    trains = shape.pass_ is Pass.FORWARD_BACKWARD
+    longest_sum = max(shape.dim, shape.hidden, shape.batch if trains else 1)
     return float(8 * unit + 4 * math.sqrt(longest_sum) * torch.finfo(torch.float32).eps / 2)
 
 
-def error_rel(out: torch.Tensor, reference: torch.Tensor) -> float:
-    """‖out − ref‖ / ‖ref‖ in float64; NaN if `out` holds one; infinite if the shapes differ."""
-    if out.shape != reference.shape:
+def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> float:
+    """‖out − ref‖ / ‖ref‖ in float64, the largest over outputs and gradients.
+
+    NaN if any holds one; infinite if a shape differs.
+    """
+    if [each.shape for each in answer] != [each.shape for each in reference]:
         return math.inf
-    return float(torch.linalg.vector_norm(out.double() - reference) / torch.linalg.vector_norm(reference))
+    pairs = zip(answer, reference, strict=True)
+    norm = torch.linalg.vector_norm
+    errors = [float(norm(out.double() - exact) / norm(exact)) for out, exact in pairs]
+    return math.nan if any(math.isnan(error) for error in errors) else max(errors)
