@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,8 @@ def median_interval(values: Sequence[float]) -> MedianInterval:
 @lru_cache(maxsize=4096)
 def _low_rank(n: int) -> int:
     # The largest 0-based rank r with P(Binomial(n, 1/2) <= r) <= 2.5 %; rank 0 if there is none.
-    tail, limit = 0, (1 - CONFIDENCE) / 2 * 2**n
+    # Exact: 2**n is more than a float holds from 1024 samples on.
+    tail, limit = 0, (1 - Fraction(str(CONFIDENCE))) / 2 * 2**n
     for rank in range(n // 2):
         tail += math.comb(n, rank)
         if tail > limit:

@@ -25,7 +25,7 @@ def test_the_order_of_the_samples_does_not_matter(samples, rng):
     assert median_interval(shuffled) == median_interval(samples)
 
 
-@pytest.mark.parametrize("n", [6, 12, 17, 100, 601])
+@pytest.mark.parametrize("n", [6, 12, 17, 100, 601, 1500])
 def test_the_interval_is_the_tightest_that_is_still_95_percent_sure(n):
     found = median_interval(list(range(n)))
     rank = int(found.low)
