@@ -119,7 +119,7 @@ def _checkout() -> Path:
 def main() -> None:
     """Run the command line; wrong usage exits 64, a fault of ours 70, the rest as in ExitCode."""
     try:
-        answer = cli.main(standalone_mode=False)
+        answer = cli.main(prog_name="fusebench", standalone_mode=False)
     except click.UsageError as error:
         error.show()
         sys.exit(ExitCode.WRONG_USAGE)
