@@ -32,11 +32,15 @@ _LONGEST_START_S = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """Why a worker could not finish. place: whose turn it was in the request, or None if nobody's."""
+    """Why a worker could not finish. place: whose turn it was in the request, or None if nobody's.
+
+    from_outside: something else killed it (SIGKILL), which need not be the fault of whose turn it was.
+    """
 
     state: State
     reason: str
     place: int | None
+    from_outside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +67,6 @@ class WorkerProcess:
         self._inherited = tuple(inherited)
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._parent = os.getppid()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         self._pending = b""
         self._turn: Turn | None = None
@@ -159,19 +162,12 @@ class WorkerProcess:
                     messages.append(message)
                     return Answer(messages=tuple(messages), conditions=message.get("conditions", {}), death=None)
                 messages.append(message)
-            self._require_parent()
             place, count = self._turn.read() if self._turn else (-1, 0)
             if count != last_count:
                 last_sign, last_count = time.monotonic(), count
             death = self._death(place, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
             if death is not None:
                 return Answer(messages=tuple(messages), conditions={}, death=death)
-
-    def _require_parent(self) -> None:
-        # asv killed outright cannot tell us; without it nobody waits for this sweep.
-        if os.getppid() != self._parent:
-            self.stop()
-            sys.exit("the process that started this sweep is gone; what it has recorded is kept")
 
     def _received(self) -> list[dict[str, Any]]:
         assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - only while one runs
@@ -201,7 +197,12 @@ class WorkerProcess:
         said = self._last_words()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
         self.stop()
-        return Death(state=State.CRASHED, reason=f"the worker {how}{said}", place=whose)
+        return Death(
+            state=State.CRASHED,
+            reason=f"the worker {how}{said}",
+            place=whose,
+            from_outside=code == -signal.SIGKILL,
+        )
 
     def _last_words(self) -> str:
         self._errors.seek(0)

@@ -7,6 +7,7 @@ the whole sweep once, and each of those processes reads its samples from the rec
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +21,7 @@ from benchmarks.ruler.axes import (
     contender_from_name,
     resolve_dim,
 )
+from benchmarks.ruler.lifeline import die_with_parent
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.provenance import RULER_VERSION, refuse_uncommitted_changes
 from benchmarks.ruler.sweep import measure
@@ -112,6 +114,9 @@ class Recorded:
         A pass that the axes do not visit is no benchmark.
         """
         refuse_uncommitted_changes()
+        if {"setup_cache", "run_server"} & set(sys.argv):
+            # asv killed outright ends neither of these, and its fork server would wait for it for ever.
+            die_with_parent()
         if Pass.FORWARD_BACKWARD not in axes_from_environment().passes:
             cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
 

@@ -198,13 +198,15 @@ def outcomes_of_group(
     """The outcome of every contender of `request`, and the conditions they were measured under.
 
     A contender that takes the worker down gets its state, and the group is asked for again without it: rivals
-    measured beside it were measured together or not at all.
+    measured beside it were measured together or not at all. The first time that something outside kills the worker,
+    nobody is blamed.
     """
     decode = journal.timing_outcome_from_json if request.task is Task.TIME else journal.profile_outcome_from_json
     kind = TimingOutcome if request.task is Task.TIME else ProfileOutcome
     lost: dict[Contender, TimingOutcome | ProfileOutcome] = {}
     left = list(request.contenders)
     conditions: dict[str, Any] = {}
+    was_killed = False
     while left:
         answer = worker.ask(replace(request, contenders=tuple(left)))
         standing = (worker.hello or {}).get("conditions", {})
@@ -212,6 +214,9 @@ def outcomes_of_group(
         if answer.death is None:
             said = {m["contender"]: decode(m["outcome"]) for m in answer.messages if m["event"] == "outcome"}
             return {**lost, **{contender: said[str(contender)] for contender in left}}, conditions
+        if answer.death.from_outside and not was_killed:
+            was_killed = True
+            continue
         # A worker that dies before anybody's turn would die for everybody.
         culprits = list(left) if answer.death.place is None else [left[answer.death.place]]
         for culprit in culprits:

@@ -6,13 +6,11 @@ It may die of what it measures; `sweep` then knows from `turn` whose turn it was
 from __future__ import annotations
 
 import argparse
-import ctypes
 import gc
 import json
 import math
 import os
 import resource
-import signal
 import sys
 import time
 from contextlib import nullcontext, suppress
@@ -39,6 +37,7 @@ from benchmarks.ruler.conditions import (
     passing_conditions,
     standing_conditions,
 )
+from benchmarks.ruler.lifeline import die_with_parent
 from benchmarks.ruler.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.profiling import profile_call
 from benchmarks.ruler.protocol import CEILINGS, Request, Task, request_from_json
@@ -50,7 +49,6 @@ from benchmarks.ruler.workload import Workload, error_rel, one_call, tolerance, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_PR_SET_PDEATHSIG = 1
 _BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 50, 9, 0.01
 
 
@@ -289,12 +287,6 @@ def _l2_bytes(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).L2_cache_size)
 
 
-def _die_with_parent(parent: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit("the sweep that started this worker is gone")
-
-
 def _limit_memory() -> None:
     # So that a provider which takes too much is told so, instead of the kernel killing whatever is largest.
     available = available_memory_bytes()
@@ -318,7 +310,9 @@ def main() -> None:
     parser.add_argument("--device", required=True)
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
-    _die_with_parent(options.parent)
+    die_with_parent()
+    if os.getppid() != options.parent:
+        sys.exit("the sweep that started this worker is gone")
     out = _own_stdout()
     torch.set_num_threads(options.threads)
     if options.device == DeviceKind.CUDA and not torch.cuda.is_available():
