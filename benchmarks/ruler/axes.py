@@ -236,6 +236,8 @@ def resolve_dim(dim: int | str, *, hidden: int) -> int:
 
 def groups(axes: Axes, *, operation: str, device: DeviceKind) -> tuple[Group, ...]:
     """Every group of `operation` that `axes` hold for a device, smallest shapes first."""
+    if operation not in axes.operations:
+        return ()
     contenders = tuple(contender_from_name(name) for name in axes.providers)
     shapes = {
         Shape(

@@ -198,6 +198,8 @@ def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, bef
             ended = process.poll() is not None
             for line in lines:
                 step = Step(**json.loads(line))
+                if step.operation not in tasks:
+                    continue  # asv walks every suite, those too that were not asked for
                 bars.start_task(tasks[step.operation])
                 bars.update(tasks[step.operation], total=step.total, completed=step.done, last=step.last)
                 if not console.is_terminal and step.notable:

@@ -62,6 +62,12 @@ def test_two_dims_that_mean_the_same_width_make_one_group():
     assert len(groups(axes, operation="mlp", device=DeviceKind.CPU)) == len(QUICK.batches)
 
 
+def test_an_operation_that_the_axes_leave_out_has_no_groups():
+    axes = replace(QUICK, operations=("mlp",))
+    assert groups(axes, operation="mlp", device=DeviceKind.CPU)
+    assert groups(axes, operation="linear", device=DeviceKind.CPU) == ()
+
+
 def test_filters_keep_what_they_name_and_drop_empty_groups():
     found = groups(FULL, operation="mlp", device=DeviceKind.CPU)
     kept = selected(found, {"FUSEBENCH_PROVIDER": "fused, eager", "FUSEBENCH_BATCH": "16", "FUSEBENCH_PASS": "forward"})

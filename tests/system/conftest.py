@@ -70,9 +70,9 @@ class Shell:
         """`asv ARGUMENTS…` as it is installed here."""
         return self.run(self.bin / "python", "-m", "asv", *arguments, **variables)
 
-    def git(self, *arguments: object) -> str:
+    def git(self, *arguments: object, **variables: str) -> str:
         """What `git ARGUMENTS…` prints; it must succeed."""
-        answer = self.run("git", *AUTHOR, *arguments)
+        answer = self.run("git", *AUTHOR, *arguments, **variables)
         assert answer.code == 0, answer.said
         return answer.out.strip()
 

@@ -1,0 +1,100 @@
+"""Plain asv over a range of commits, a virtualenv and a wheel for each, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+AXES = """
+operations = ["linear", "mlp"]
+batches = [8]
+hiddens = [64]
+budget_s = 0.05
+"""
+DRAWN = """
+import json
+from dashboard.figures.throughput import chart_over_commits
+from dashboard.filters import CommitSpacing
+from dashboard.quantities import Quantity
+from results.queries import throughput_by_commit
+from results.store import OpenMode, open_store
+
+with open_store(None, mode=OpenMode.READ) as store:
+    rows = throughput_by_commit(store, operation="mlp")
+chart = chart_over_commits(rows, quantity=Quantity.ROWS_PER_S, spacing=CommitSpacing.ORDER)
+curves = {
+    curve.contender: [[mark.key, mark.reading.value] for mark in curve.marks]
+    for curve in chart.curves
+}
+print(json.dumps(curves))
+"""
+
+
+@pytest.fixture(scope="module")
+def two_commits(new_user, tmp_path_factory):
+    """A clone with two commits of its own, which plain `asv run` has measured: the shell, the commits, asv's words."""
+    shell = new_user("range")
+    start = int(shell.git("show", "--no-patch", "--format=%ct", "HEAD"))
+    for minutes, subject in ((1, "Nothing new"), (2, "Nothing new again")):
+        date = f"{start + 60 * minutes} +0000"
+        shell.git("commit", "--quiet", "--allow-empty", "--message", subject, GIT_COMMITTER_DATE=date)
+    commits = shell.git("rev-list", "--reverse", "HEAD~2..HEAD").split()
+    axes = tmp_path_factory.mktemp("axes") / "small.toml"
+    axes.write_text(AXES)
+    named = shell.asv("machine", "--yes", "--machine", "testbox")
+    assert named.code == 0, named.said
+    answer = shell.asv("run", "--machine", "testbox", "HEAD~2..HEAD", FUSEBENCH_AXES=str(axes))
+    assert answer.code == 0, answer.said
+    return shell, commits, answer
+
+
+def test_asv_measures_both_commits_without_a_complaint(two_commits):
+    _, commits, answer = two_commits
+    assert all(commit[:8] in answer.out for commit in commits)
+    assert "mlp.Mlp.time_forward" in answer.out
+    assert "failed" not in answer.said
+    assert "Traceback" not in answer.said
+
+
+def test_both_commits_are_on_the_curve_the_dashboard_draws(two_commits):
+    shell, commits, _ = two_commits
+    stored = shell.fusebench("ingest")
+    assert stored.code == 0, stored.said
+    assert {point["operation"] for point in shell.points()} == {"linear", "mlp"}
+    curves = shell.ask(DRAWN)
+    assert set(curves) == {"eager", "compiled", "fused"}
+    for marks in curves.values():
+        assert [commit for commit, _ in marks] == commits
+        assert all(rows_per_s > 0 for _, rows_per_s in marks)
+
+
+def test_asv_compares_them(two_commits):
+    shell, commits, _ = two_commits
+    answer = shell.asv("compare", "--machine", "testbox", *commits)
+    assert answer.code == 0, answer.said
+    timed = [line for line in answer.out.splitlines() if "mlp.Mlp.time_forward" in line and "float32" in line]
+    assert len(timed) == 3
+    for line in timed:
+        assert re.search(r"\d[\d.]*±[\d.]*[mμun]?s", line), line
+        assert re.search(r"[| ~](\d+\.\d+)[| ]", line), line
+
+
+def test_asv_publishes_what_it_replayed(two_commits):
+    shell, commits, _ = two_commits
+    answer = shell.asv("publish")
+    assert answer.code == 0, answer.said
+    html = shell.folder / ".asv" / "html"
+    index = json.loads((html / "index.json").read_text())
+    assert "mlp.Mlp.time_forward" in index["benchmarks"]
+    assert set(index["revision_to_hash"].values()) == set(commits)
+    (graph,) = (path for path in html.glob("graphs/**/mlp.Mlp.time_forward.json") if "summary" not in path.parts)
+    revisions = json.loads(graph.read_text())
+    seconds = [value for _, values in revisions for value in values if value is not None]
+    assert len(revisions) == 2
+    assert len(seconds) >= 2 * 3
+    assert all(math.isfinite(value) and value > 0 for value in seconds)
