@@ -13,7 +13,7 @@ import os
 import resource
 import sys
 import time
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import IO, TYPE_CHECKING
 
@@ -69,9 +69,11 @@ class Worker:
         self._turn = turn
         self._say = say
         self._load: dict[str, float | None] = {}
+        self._accounted_s = 0.0
 
     def answer(self, request: Request) -> None:
-        """Do one request; its last word is `done`."""
+        """Do one request; its last word is `done`, with the conditions it was measured under."""
+        start, self._accounted_s = time.perf_counter(), 0.0
         match request.task:
             case Task.TIME:
                 for contender, outcome in self._time(request):
@@ -79,7 +81,9 @@ class Worker:
             case Task.PROFILE:
                 for contender, profile in self._profile(request):
                     self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(profile)})
-        self._say({"event": "done", "conditions": passing_conditions(self._device) | self._load})
+        conditions = passing_conditions(self._device) | self._load
+        overhead_s = time.perf_counter() - start - self._accounted_s
+        self._say({"event": "done", "conditions": {**conditions, "ruler_overhead_s": round(overhead_s, 6)}})
 
     def measure_ceilings(self) -> None:
         """Say this machine's ceilings, then `done`."""
@@ -87,16 +91,25 @@ class Worker:
         self._say({"event": "ceilings", "ceilings": asdict(measure_ceilings(self._device))})
         self._say({"event": "done", "conditions": passing_conditions(self._device)})
 
+    @contextmanager
+    def _accounted(self) -> Iterator[None]:
+        """Time that goes into building, checking, warming up or sampling, and so is no overhead of the ruler."""
+        start = time.perf_counter()
+        yield
+        self._accounted_s += time.perf_counter() - start
+
     def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
         watch = LoadWatch()
         watch.start()
         candidates: dict[str, Candidate] = {}
         with _mode(request.shape):
-            load = workload(request.shape, device=self._device)
-            reference = load.reference()
-            cold_s = self._compiled_ahead(request, load)
+            with self._accounted():
+                load = workload(request.shape, device=self._device)
+                reference = load.reference()
+                cold_s = self._compiled_ahead(request, load)
             for contender in self._built_anew(request):
-                outcome, call = _attempt(contender, load, reference)
+                with self._accounted():
+                    outcome, call = _attempt(contender, load, reference)
                 if call is None:
                     yield contender, outcome
                 else:
@@ -110,24 +123,24 @@ class Worker:
             measured = _with_sampling(candidate.outcome, sampling)
             if self._device.type == "cuda":
                 self._turn.take(request.contenders.index(candidate.contender))
-                with _mode(request.shape):
+                with self._accounted(), _mode(request.shape):
                     measured = _with_device_time(measured, candidate.call)
             yield candidate.contender, measured
 
     def _sample(self, request: Request, candidates: dict[str, Candidate], watch: LoadWatch) -> dict[str, Sampling]:
         places = {str(contender): place for place, contender in enumerate(request.contenders)}
-        gc.collect()
         gc.disable()
         try:
-            return sample_group(
-                {name: candidate.call for name, candidate in candidates.items()},
-                baseline=BASELINE,
-                clock=self._clock(request.shape),
-                policy=replace(Policy(), budget_s=request.budget_s),
-                watch=watch,
-                announce=lambda name: self._turn.take(places[name]),
-                n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
-            )
+            with self._accounted():
+                return sample_group(
+                    {name: candidate.call for name, candidate in candidates.items()},
+                    baseline=BASELINE,
+                    clock=self._clock(request.shape),
+                    policy=replace(Policy(), budget_s=request.budget_s),
+                    watch=watch,
+                    announce=lambda name: self._turn.take(places[name]),
+                    n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
+                )
         finally:
             gc.enable()
 
@@ -151,7 +164,8 @@ class Worker:
                     yield contender, ProfileOutcome(state=state, reason=reason)
 
     def _built_anew(self, request: Request) -> Iterator[Contender]:
-        torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
+        with self._accounted():
+            torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
         for place, contender in enumerate(request.contenders):
             self._turn.take(place)
             yield contender
@@ -325,6 +339,9 @@ def main() -> None:
         out.write(json.dumps(message) + "\n")
         out.flush()
 
+    # What importing torch left behind is for ever; the collector need not look at it between samplings.
+    gc.collect()
+    gc.freeze()
     say({"event": "hello", "device": device.type, "conditions": standing_conditions(device)})
     worker = Worker(device=device, turn=Turn(options.turn_fd), say=say)
     for line in sys.stdin:
