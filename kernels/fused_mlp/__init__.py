@@ -3,25 +3,41 @@
 Functions:
     linear, mlp, gated_mlp: the operations; weights are laid out as nn.Linear.weight, [out, in].
     why_unavailable: asked before, why an operation cannot run on a device here.
+    choice_for: what a call gets for its shape, and how.
     build.ensure_built: compiles the CPU kernels now instead of at the first call.
+Modules:
+    FusedLinear, FusedMLP, FusedGatedMLP: the same with parameters; `prepare()` packs them for inference on the CPU.
+    fuse: puts them into a model somebody else wrote.
 Errors are a tree: see fused_mlp.errors. The oracle everything is tested against is fused_mlp.reference.
 """
 
 from fused_mlp import build, reference
 from fused_mlp.activations import Activation
-from fused_mlp.availability import Operation, why_unavailable
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
+from fused_mlp.fusion import FusionReport, fuse
 from fused_mlp.gated_mlp import gated_mlp
+from fused_mlp.implementations import Choice, Implementation, Operation, choice_for, why_unavailable
 from fused_mlp.linear import linear
 from fused_mlp.mlp import mlp
+from fused_mlp.modules import FusedGatedMLP, FusedLinear, FusedMLP
+from fused_mlp.packing import PackReport
 
 __all__ = [
     "Activation",
+    "Choice",
+    "FusedGatedMLP",
+    "FusedLinear",
+    "FusedMLP",
     "FusedMlpError",
+    "FusionReport",
+    "Implementation",
     "InvalidArgument",
     "Operation",
+    "PackReport",
     "Unavailable",
     "build",
+    "choice_for",
+    "fuse",
     "gated_mlp",
     "linear",
     "mlp",

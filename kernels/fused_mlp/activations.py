@@ -64,6 +64,29 @@ def activate(z: Tensor, name: str) -> Tensor:
             assert_never(unknown)
 
 
+def activate_in_place(z: Tensor, name: str) -> Tensor:
+    """act(z), written over z unless autograd still needs it."""
+    if name == NO_ACTIVATION or is_recording(z):
+        return activate(z, name)
+    aten = torch.ops.aten
+    match Activation(name):
+        case Activation.RELU:
+            return z.relu_()
+        case Activation.GELU:
+            return _as_tensor(aten.gelu_(z))
+        case Activation.GELU_TANH:
+            return _as_tensor(aten.gelu_(z, approximate="tanh"))
+        case Activation.SILU:
+            return functional.silu(z, inplace=True)
+        case unknown:
+            assert_never(unknown)
+
+
+def is_recording(*tensors: Tensor) -> bool:
+    """Whether autograd records what is done with any of these."""
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+
+
 def activation_gradient(grad: Tensor, z: Tensor, name: str) -> Tensor:
     """grad·act'(z) in the dtype of z, itself differentiable in both, so that second derivatives exist."""
     if name == NO_ACTIVATION:

@@ -8,6 +8,8 @@ import torch
 
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
+from fused_mlp.gated_mlp.pure import gated_mlp_pure
+from fused_mlp.implementations import Implementation, compute_with
 from fused_mlp.library import register
 from fused_mlp.validation import fault_in_gated_mlp
 
@@ -15,7 +17,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: Activation | str) -> Tensor:
+def gated_mlp(
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    *,
+    activation: Activation | str,
+    implementation: Implementation | str | None = None,
+) -> Tensor:
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in the dtype of x, accumulated in float32.
 
     x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden]; returns [..., out]. The gated hidden
@@ -24,12 +34,25 @@ def gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activa
     Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
     and computes gate and up again. Inputs whose rows are not contiguous are copied first.
 
+    `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
+
     Raises:
         InvalidArgument: an argument does not fit; the message names it.
         Unavailable: this machine cannot run it; `why_unavailable` tells before.
     """
     name = name_from_activation(activation)
+    if implementation is not None:
+        if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
+            raise fault
+        return compute_with(
+            implementation,
+            "gated_mlp",
+            x.device,
+            op=lambda: _op(x, w_gate, w_up, w_down, name),
+            pure=lambda: gated_mlp_pure(x, w_gate, w_up, w_down, activation=name),
+        )
     if torch.compiler.is_compiling():
+        # The fake kernel words the faults.
         return _op(x, w_gate, w_up, w_down, name)
     try:
         return _op(x, w_gate, w_up, w_down, name)

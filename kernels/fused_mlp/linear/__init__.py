@@ -7,26 +7,48 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.activations import Activation, name_from_optional_activation
+from fused_mlp.implementations import Implementation, compute_with
 from fused_mlp.library import register
 from fused_mlp.linear.gradients import linear_gradients
+from fused_mlp.linear.pure import linear_pure
 from fused_mlp.validation import fault_in_linear
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def linear(x: Tensor, w: Tensor, b: Tensor | None = None, *, activation: Activation | str | None = None) -> Tensor:
+def linear(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    activation: Activation | str | None = None,
+    implementation: Implementation | str | None = None,
+) -> Tensor:
     """act(x·Wᵀ + b) in the dtype of x, accumulated in float32. x: [..., in], w: [out, in], b: [out].
 
     Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
     and computes x·Wᵀ + b again. Inputs whose rows are not contiguous are copied first.
+
+    `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
 
     Raises:
         InvalidArgument: an argument does not fit; the message names it.
         Unavailable: this machine cannot run it; `why_unavailable` tells before.
     """
     name = name_from_optional_activation(activation)
+    if implementation is not None:
+        if (fault := fault_in_linear(x, w, b)) is not None:
+            raise fault
+        return compute_with(
+            implementation,
+            "linear",
+            x.device,
+            op=lambda: _op(x, w, b, name),
+            pure=lambda: linear_pure(x, w, b, activation=name),
+        )
     if torch.compiler.is_compiling():
+        # The fake kernel words the faults.
         return _op(x, w, b, name)
     try:
         return _op(x, w, b, name)

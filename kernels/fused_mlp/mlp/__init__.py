@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.activations import Activation, name_from_activation
+from fused_mlp.implementations import Implementation, compute_with
 from fused_mlp.library import register
 from fused_mlp.mlp.gradients import mlp_gradients
+from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.validation import fault_in_mlp
 
 if TYPE_CHECKING:
@@ -16,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def mlp(
-    x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, activation: Activation | str
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    b2: Tensor | None,
+    *,
+    activation: Activation | str,
+    implementation: Implementation | str | None = None,
 ) -> Tensor:
     """act(x·W1ᵀ + b1)·W2ᵀ + b2 in the dtype of x, accumulated in float32.
 
@@ -26,12 +35,25 @@ def mlp(
     Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
     and computes the hidden activations again. Inputs whose rows are not contiguous are copied first.
 
+    `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
+
     Raises:
         InvalidArgument: an argument does not fit; the message names it.
         Unavailable: this machine cannot run it; `why_unavailable` tells before.
     """
     name = name_from_activation(activation)
+    if implementation is not None:
+        if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
+            raise fault
+        return compute_with(
+            implementation,
+            "mlp",
+            x.device,
+            op=lambda: _op(x, w1, b1, w2, b2, name),
+            pure=lambda: mlp_pure(x, w1, b1, w2, b2, activation=name),
+        )
     if torch.compiler.is_compiling():
+        # The fake kernel words the faults.
         return _op(x, w1, b1, w2, b2, name)
     try:
         return _op(x, w1, b1, w2, b2, name)

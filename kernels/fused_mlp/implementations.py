@@ -1,0 +1,150 @@
+"""Which implementations there are, which one a call gets, and why one cannot run."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+
+from fused_mlp.build import ensure_built, why_not_buildable
+from fused_mlp.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+class Operation(StrEnum):
+    """What this package computes; each is the name of a function of it."""
+
+    LINEAR = "linear"
+    MLP = "mlp"
+    GATED_MLP = "gated_mlp"
+
+
+class Implementation(StrEnum):
+    """How an operation is computed.
+
+    CPP: the C++ kernels, on the CPU. TRITON: the Triton kernels, on CUDA. ONEDNN: oneDNN's fused linear on weights
+    it has packed, so only through a module's `prepare`. PURE: PyTorch's own operators, on any device.
+    """
+
+    CPP = "cpp"
+    TRITON = "triton"
+    ONEDNN = "onednn"
+    PURE = "pure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What one call gets.
+
+    weights: "plain", "repacked" (during the call) or "packed" (before it). shared_by: how threads divide the work,
+    "rows", "columns" or "serial"; None where that is not ours to say.
+    """
+
+    implementation: Implementation
+    weights: str
+    shared_by: str | None
+
+
+def why_unavailable(
+    operation: Operation | str, *, device: torch.device | str, implementation: Implementation | str | None = None
+) -> str | None:
+    """Why `operation` cannot run on `device` here, in words for a user; None if it can.
+
+    Without an `implementation`, the question is about the one that a call without one would get. Builds and
+    launches nothing. A compiler that is there but fails is known only after `fused_mlp.build.ensure_built()`,
+    which raises the same words.
+
+    Raises: InvalidArgument if there is no such operation or implementation.
+    """
+    operation = _member(Operation, operation, "operation")
+    device = torch.device(device)
+    if implementation is None:
+        implementation = Implementation.TRITON if device.type == "cuda" else Implementation.CPP
+    match _member(Implementation, implementation, "implementation"):
+        case Implementation.CPP:
+            return _why_not_on(device, "cpu", operation) or why_not_buildable()
+        case Implementation.TRITON:
+            return _why_not_on(device, "cuda", operation) or _why_not_triton(device)
+        case Implementation.ONEDNN:
+            available = torch.backends.mkldnn.is_available()
+            return _why_not_on(device, "cpu", operation) or (
+                None if available else "this PyTorch was built without oneDNN"
+            )
+        case Implementation.PURE:
+            return None
+
+
+def choice_for(
+    operation: Operation | str, *, rows: int, dim: int, hidden: int, device: torch.device | str, packed: bool = False
+) -> Choice:
+    """What a call of `operation` on `rows` rows gets on `device`, from the tuned numbers of this machine.
+
+    Raises: Unavailable if the operation cannot run there.
+    """
+    operation = _member(Operation, operation, "operation")
+    if torch.device(device).type == "cuda":
+        return Choice(implementation=Implementation.TRITON, weights="plain", shared_by=None)
+    ensure_built()
+    products = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}[operation]
+    weights, shared_by = torch.ops.fused_mlp.cpu_choice(rows, 2 * rows * dim * hidden * products, packed).split()
+    return Choice(implementation=Implementation.CPP, weights=weights, shared_by=shared_by)
+
+
+def compute_with(
+    implementation: Implementation | str,
+    operation: str,
+    device: torch.device,
+    *,
+    op: Callable[[], Tensor],
+    pure: Callable[[], Tensor],
+) -> Tensor:
+    """The result by the implementation named, never by another.
+
+    Raises: InvalidArgument if it is for another device, or for packed weights only.
+    """
+    match _member(Implementation, implementation, "implementation"):
+        case Implementation.PURE:
+            return pure()
+        case Implementation.ONEDNN:
+            expected = "cpp, triton or pure: oneDNN packs weights, which only a module can keep (see prepare)"
+            raise InvalidArgument("implementation", got="'onednn' in a function", expected=expected)
+        case Implementation.CPP | Implementation.TRITON as chosen:
+            needed = "cpu" if chosen is Implementation.CPP else "cuda"
+            if reason := _why_not_on(device, needed, operation):
+                raise InvalidArgument("implementation", got=f"{str(chosen)!r} ({reason})", expected=f"one for {device}")
+            return op()
+
+
+def _member(kind: type[_Member], value: _Member | str, argument: str) -> _Member:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidArgument(argument, got=repr(value), expected=f"one of {', '.join(kind)}") from None
+
+
+def _why_not_on(device: torch.device, needed: str, operation: str) -> str | None:
+    if device.type == needed:
+        return None
+    if device.type in ("cpu", "cuda"):
+        return f"it runs on {needed}, not on {device.type}"
+    return f"fused_mlp.{operation} has no kernel for {device.type}; it runs on cpu and cuda"
+
+
+def _why_not_triton(device: torch.device) -> str | None:
+    if not torch.cuda.is_available():
+        return "the CUDA kernels need an NVIDIA GPU and torch sees none"
+    if importlib.util.find_spec("triton") is None:
+        return "the CUDA kernels need triton, which is not installed: pip install triton"
+    major, minor = torch.cuda.get_device_capability(device)
+    if major < 8:
+        return f"the CUDA kernels need sm_80 or later, this device is sm_{major}{minor}"
+    return None

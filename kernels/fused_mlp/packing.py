@@ -1,0 +1,88 @@
+"""Weights packed for inference on the CPU: when they may be used, and what they cost."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from fused_mlp.build import ensure_built
+from fused_mlp.errors import InvalidArgument, Unavailable
+from fused_mlp.implementations import Implementation
+from fused_mlp.linear.onednn import pack_onednn
+from fused_mlp.packed import pack
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackReport:
+    """What `prepare` took. seconds: wall time of packing; n_bytes: memory of the packed copies, beside the weights."""
+
+    implementation: Implementation
+    seconds: float
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class PackedWeights:
+    """Packed copies of some weights, and what those were: tensor, address and version counter each.
+
+    Holding the weights keeps their addresses from being given to others.
+    """
+
+    implementation: Implementation
+    tensors: tuple[Tensor, ...]
+    sources: tuple[tuple[Tensor, int, int], ...]
+
+    def are_current(self, weights: tuple[Tensor, ...]) -> bool:
+        """Whether `weights` are those that were packed, unchanged since.
+
+        A change is seen by address and version counter: an optimiser step, an in-place operation, another
+        parameter. A write through `weight.data` moves no counter and is not seen.
+        """
+        for (_, address, version), weight in zip(self.sources, weights, strict=True):
+            if weight.data_ptr() != address or weight._version != version:  # noqa: SLF001 - torch's own way
+                return False
+        return True
+
+
+def pack_weights(
+    weights: tuple[Tensor, ...], *, implementation: Implementation | str
+) -> tuple[PackedWeights, PackReport]:
+    """Copies of `weights` in the layout of `implementation`, cpp or onednn, and what they took.
+
+    Raises:
+        InvalidArgument: another implementation, or a weight created under torch.inference_mode, whose changes
+            cannot be seen.
+        Unavailable: the weights are not on the CPU, or this machine cannot pack them.
+    """
+    packers = {Implementation.CPP: pack, Implementation.ONEDNN: pack_onednn}
+    if implementation not in packers:
+        raise InvalidArgument("implementation", got=repr(str(implementation)), expected="cpp or onednn")
+    implementation = Implementation(implementation)
+    packer = packers[implementation]
+    for weight in weights:
+        if weight.device.type != "cpu":
+            raise Unavailable(f"weights are packed for the CPU, and these are on {weight.device}")
+        if weight.is_inference():
+            expected = "one created outside torch.inference_mode, whose changes can be seen"
+            raise InvalidArgument("weight", got="an inference tensor", expected=expected)
+    if implementation is Implementation.CPP:
+        # Building is paid once per machine and is no part of packing.
+        ensure_built()
+    start = time.perf_counter()
+    with torch.no_grad():
+        tensors = tuple(packer(weight.detach()) for weight in weights)
+    seconds = time.perf_counter() - start
+    sources = tuple((w.detach(), w.data_ptr(), w._version) for w in weights)  # noqa: SLF001 - as above
+    n_bytes = sum(_n_bytes(tensor) for tensor in tensors)
+    report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
+    return PackedWeights(implementation, tensors, sources), report
+
+
+def _n_bytes(packed: Tensor) -> int:
+    return packed.numel() * packed.element_size()
