@@ -51,7 +51,7 @@ def _acquire(fd: int, path: Path, say: Callable[[str], None]) -> None:
             if os.environ.get("FUSEBENCH_LOCK") == "fail":
                 raise MachineBusy(f"{message}; wait for it, or leave FUSEBENCH_LOCK unset to wait here") from None
             if time.monotonic() - said_at >= _SECONDS_BETWEEN_REMINDERS:
-                say(f"waiting: {message}")
+                say(message)
                 said_at = time.monotonic()
             time.sleep(0.2)
         else:

@@ -147,7 +147,9 @@ def run_asv(console: Console, environ: Mapping[str, str], before: tuple[Plan, ..
             _follow(console, process, steps, before)
         except KeyboardInterrupt:
             process.wait()
-            console.print("Interrupted; every finished group is recorded, and the next run goes on from there.")
+            console.print(
+                "Interrupted; every finished group is recorded, and the next run goes on from there.", soft_wrap=True
+            )
             sys.exit(130)
     return Answer(status=process.returncode, log=log)
 

@@ -127,7 +127,11 @@ def measure(axes: Axes, *, operation: str) -> Recorded:
             said = "everything is measured; FUSEBENCH_RUN_ID starts anew"
             progress.tell(_step(plan, operation, "measured", last=said))
             return plan.recorded
-        with machine_lock(say=print) as lock:
+
+        def say_waiting(why: str) -> None:
+            progress.tell(_step(plan, operation, "waiting", last=why))
+
+        with machine_lock(say=say_waiting) as lock:
             return _measure_missing(plan, axes, progress=progress, lock=lock).recorded
 
 

@@ -147,41 +147,37 @@ def test_a_group_of_which_a_part_was_recorded_is_measured_whole(place, monkeypat
 
 
 HOLD = """
-import time
+import sys, time
+from pathlib import Path
 from benchmarks.ruler.lock import machine_lock
-with machine_lock(say=print):
-    print("held", flush=True)
-    time.sleep(3)
+with machine_lock(say=lambda text: print(text, flush=True), path=Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(float(sys.argv[2]))
 """
 
 
-def test_a_second_sweep_waits_for_the_first_and_says_so_or_is_told_to_fail(place, tmp_path):
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    assert holder.stdout.readline().strip() == "held"
-    attempt = (
-        "from benchmarks.ruler.lock import machine_lock\n"
-        "with machine_lock(say=lambda text: print(text, flush=True)): print('mine')"
-    )
-    command = [sys.executable, "-c", attempt]
-    told_to_fail = subprocess.run(
-        command,
-        env={**os.environ, "FUSEBENCH_LOCK": "fail"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_second_sweep_waits_for_the_first_and_says_so_or_is_told_to_fail(tmp_path):
+    def sweep(seconds, **environ):
+        return subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(tmp_path / "lock"), str(seconds)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, **environ},
+        )
+
+    first = sweep(3)
+    assert first.stdout.readline().strip() == "mine"
+    told_to_fail = sweep(0, FUSEBENCH_LOCK="fail")
+    _, error = told_to_fail.communicate()
     assert told_to_fail.returncode != 0
-    assert f"process {holder.pid}" in told_to_fail.stderr
-    waited = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
-    assert waited.stdout.splitlines()[0].startswith("waiting: another sweep measures on this machine")
-    assert waited.stdout.splitlines()[-1] == "mine"
-    holder.communicate()
+    assert f"another sweep measures on this machine (process {first.pid}" in error
+    waited = sweep(0)
+    said = waited.communicate()[0].splitlines()
+    assert said[0].startswith("another sweep measures on this machine")
+    assert said[-1] == "mine"
+    first.communicate()
 
 
 @pytest.mark.parametrize("victim", ["sweep", "worker"])
