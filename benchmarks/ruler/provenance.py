@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RULER_VERSION = "1"
 PROJECT = "fusebench"
 UNCOMMITTED = "FUSEBENCH_UNCOMMITTED"
+BEGUN_AT = "FUSEBENCH_COMMIT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,10 +101,11 @@ def measured_commit() -> Commit:
     """The commit of the installed fused_mlp.
 
     An editable install is HEAD. A wheel carries its commit in its version; ASV_COMMIT, when asv built that wheel,
-    is the same commit in full. Raises: UnknownCommit.
+    is the same commit in full. Raises: UnknownCommit; UncommittedChanges if HEAD is no longer what it was when
+    `fusebench run` began.
     """
     if is_editable():
-        return commit_from_git("HEAD")
+        return _head()
     installed = _installed_hash()
     asked = os.environ.get("ASV_COMMIT")
     if asked and (installed is None or asked.startswith(installed)):
@@ -114,6 +116,18 @@ def measured_commit() -> Commit:
             "(pip install -e .), or set ASV_COMMIT to the full hash"
         )
     return commit_from_git(installed)
+
+
+def _head() -> Commit:
+    head, begun = commit_from_git("HEAD"), os.environ.get(BEGUN_AT)
+    if begun is None or head.hash == begun:
+        return head
+    if os.environ.get(UNCOMMITTED) == "1":
+        return commit_from_git(begun)
+    raise UncommittedChanges(
+        f"HEAD moved from {begun[:8]} to {head.hash[:8]} while {begun[:8]} was being measured; "
+        "leave the checkout alone while measuring, and run again"
+    )
 
 
 def commit_from_git(revision: str) -> Commit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from benchmarks.ruler.axes import FILTERS, Operation, axes_from_environment
@@ -24,6 +25,7 @@ from benchmarks.ruler.outcome import FAILURES, State
 from benchmarks.ruler.plugins import MODULE_VARIABLE
 from benchmarks.ruler.progress import Step
 from benchmarks.ruler.provenance import (
+    BEGUN_AT,
     ROOT,
     UNCOMMITTED,
     data_dir,
@@ -138,7 +140,7 @@ def run_asv(console: Console, environ: Mapping[str, str], before: tuple[Plan, ..
                 *recording,
             ],
             cwd=ROOT,
-            env={**environ, "FUSEBENCH_PROGRESS": str(steps)},
+            env={**environ, "FUSEBENCH_PROGRESS": str(steps), BEGUN_AT: measured_commit().hash},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -175,10 +177,17 @@ def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
         why = next(outcome.disturbed for _, outcome in outcomes if outcome.disturbed)
         console.print(f"[yellow]disturbed:[/yellow] {disturbed} points, such as: {why}", soft_wrap=True)
     if n_missing:
-        tail = answer.log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
         console.print(f"[red]{n_missing} points were not measured[/red]; asv said ({answer.log}):", soft_wrap=True)
-        console.print("\n".join(tail), markup=False, soft_wrap=True)
+        console.print("\n".join(_telling_lines(answer.log)), markup=False, soft_wrap=True)
     return FAILED if failed or n_missing else FINE
+
+
+def _telling_lines(log: Path) -> list[str]:
+    """The lines of asv's output that speak of a failure, or its last ones if none does."""
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    telling = [line for line in lines if re.search("error|failed|exception", line, re.IGNORECASE)]
+    told = [line for line in telling if "asv: skipped" not in line]
+    return list(dict.fromkeys(told))[-8:] or lines[-8:]
 
 
 def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, before: tuple[Plan, ...]) -> None:
@@ -186,7 +195,7 @@ def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, bef
         TextColumn("{task.description:<10}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[last]}", markup=False),
         console=console,
         disable=not console.is_terminal,
