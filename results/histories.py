@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.parameters import value_from_typed
-from results.rows import ParameterValue, SeriesValueRow
+from results.rows import HistoryValue, ParameterValue, SeriesHistory, SeriesRow, SeriesValueRow
 from results.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy.engine import Connection
 
@@ -30,12 +30,103 @@ def values_at(store: Store, *, commit: str) -> list[SeriesValueRow]:
     return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
 
 
-def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesValueRow]:
-    """Every value of the chosen series, in the order of their runs (oldest commit first)."""
-    chosen: list[sa.ColumnElement[bool]] = [Series.id.in_(list(series_ids))]
+def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory]:
+    """The chosen series with all their values, in the order of `series_ids`; unknown ids are left out."""
+    chosen = list(series_ids)
     with store.reading() as connection:
-        parameters = _parameters_of_points(connection, sa.select(Series.point_id).where(*chosen))
-        return [_series_value(row, parameters) for row in connection.execute(_history(chosen))]
+        found = _series(connection, chosen)
+        return [
+            SeriesHistory(series=found[series_id][0], values=_history(connection, found[series_id][1]))
+            for series_id in chosen
+            if series_id in found
+        ]
+
+
+def _history(connection: Connection, place: Mapping[str, int]) -> tuple[HistoryValue, ...]:
+    return tuple(map(HistoryValue._make, connection.execute(_HISTORY, place).all()))
+
+
+def _series(connection: Connection, series_ids: list[int]) -> dict[int, tuple[SeriesRow, dict[str, int]]]:
+    """Each series by id, and what `_HISTORY` needs to know of it."""
+    points = sa.select(Series.point_id).where(Series.id.in_(series_ids))
+    parameters = _parameters_of_points(connection, points)
+    rows = connection.execute(
+        sa.select(
+            Series.id,
+            Series.point_id,
+            Series.machine_id,
+            Series.environment_id,
+            Benchmark.project_id,
+            Project.name.label("project"),
+            Machine.name.label("machine"),
+            Environment.name.label("environment"),
+            Benchmark.name.label("benchmark"),
+            Benchmark.metric,
+            Benchmark.unit,
+            Benchmark.version,
+            Benchmark.interval_level,
+        )
+        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+        .join(Project, Project.id == Benchmark.project_id)
+        .join(Machine, Machine.id == Series.machine_id)
+        .join(Environment, Environment.id == Series.environment_id)
+        .where(Series.id.in_(series_ids))
+    )
+    return {row.id: (_series_row(row, parameters), _place_of(row)) for row in rows}
+
+
+def _place_of(row: DatabaseRow) -> dict[str, int]:
+    return {
+        "series_id": row.id,
+        "machine_id": row.machine_id,
+        "environment_id": row.environment_id,
+        "project_id": row.project_id,
+    }
+
+
+def _series_row(row: DatabaseRow, parameters: ParametersOfPoint) -> SeriesRow:
+    return SeriesRow(
+        series_id=row.id,
+        project=row.project,
+        machine=row.machine,
+        environment=row.environment,
+        benchmark=row.benchmark,
+        metric=row.metric,
+        unit=row.unit,
+        version=row.version,
+        interval_level=row.interval_level,
+        parameters=parameters.get(row.point_id, ()),
+    )
+
+
+# One look-up by key for each run of the series' machine and environment (see schema.Value).
+_HISTORY = (
+    sa.select(
+        Commit.hash,
+        Commit.date,
+        Commit.subject,
+        Run.uid,
+        Run.started_at,
+        Value.state,
+        Value.reason,
+        Value.median,
+        Value.ci_low,
+        Value.ci_high,
+        Value.q25,
+        Value.q75,
+        Value.sample_count,
+    )
+    .select_from(Run)
+    .join(Value, Value.run_id == Run.id)
+    .join(Commit, Commit.id == Run.commit_id)
+    .where(
+        Run.machine_id == sa.bindparam("machine_id"),
+        Run.environment_id == sa.bindparam("environment_id"),
+        Run.project_id == sa.bindparam("project_id"),
+        Value.series_id == sa.bindparam("series_id"),
+    )
+    .order_by(Run.ordered_at, Run.started_at, Run.id)
+)
 
 
 def _columns() -> list[Any]:
@@ -78,31 +169,12 @@ def _values(at_commit: list[sa.ColumnElement[bool]]) -> sa.Select[Any]:
         .join(Machine, Machine.id == Run.machine_id)
         .join(Environment, Environment.id == Run.environment_id)
         .where(*at_commit)
-        .order_by(Run.started_at.asc().nulls_first(), Run.id)
+        .order_by(Run.started_at, Run.id)
     )
 
 
-def _history(chosen: list[sa.ColumnElement[bool]]) -> sa.Select[Any]:
-    return (
-        sa.select(*_columns())
-        .select_from(Series)
-        .join(Benchmark, Benchmark.id == Series.benchmark_id)
-        .join(
-            Run,
-            (Run.machine_id == Series.machine_id)
-            & (Run.environment_id == Series.environment_id)
-            & (Run.project_id == Benchmark.project_id),
-        )
-        .join(Value, (Value.run_id == Run.id) & (Value.series_id == Series.id))
-        .join(Commit, Commit.id == Run.commit_id)
-        .join(Project, Project.id == Commit.project_id)
-        .join(Machine, Machine.id == Run.machine_id)
-        .join(Environment, Environment.id == Run.environment_id)
-        .where(*chosen)
-        .order_by(Run.ordered_at, Run.started_at.asc().nulls_first(), Run.id)
-    )
-
-
+# SQLAlchemy's Row; its columns have no names that a type checker could follow.
+DatabaseRow = Any
 ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
 
 
@@ -130,7 +202,7 @@ def _parameters_of_points(connection: Connection, points: sa.Select[Any]) -> Par
     return {point_id: tuple(values) for point_id, values in found.items()}
 
 
-def _series_value(row: sa.Row[Any], parameters: ParametersOfPoint) -> SeriesValueRow:
+def _series_value(row: DatabaseRow, parameters: ParametersOfPoint) -> SeriesValueRow:
     return SeriesValueRow(
         series_id=row.series_id,
         project=row.project,

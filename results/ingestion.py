@@ -15,7 +15,7 @@ from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes, 
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.bulk import next_id
 from results.ceilings_json import ceilings_from_bytes
-from results.database import reading, store_error_from, writing
+from results.database import reading, refresh_statistics, store_error_from, writing
 from results.dimensions import Dimensions
 from results.errors import UnreadableFile
 from results.journal_json import journal_from_bytes
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
     from results.records import AsvBenchmarkRecord
+
+
+MANY_VALUES = 1000  # so many that a planner should hear of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +141,8 @@ def ingest(
                     path=source.path,
                 )
             )
+    if ingestion.n_values >= MANY_VALUES:
+        refresh_statistics(engine)
     return IngestReport(
         n_files=len(sources),
         n_files_unchanged=ingestion.n_unchanged,

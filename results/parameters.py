@@ -87,5 +87,7 @@ def value_from_typed(kind: str, text: str, number: float | None) -> float | bool
     if kind == ParameterType.INT:
         return int(text) if text.lstrip("-").isdigit() else int(number or 0)
     if kind == ParameterType.FLOAT:
-        return number if number is not None else float("nan")
+        # From the text: a database may lose a zero's sign, or not know NaN.
+        numpy_scalar = NUMPY_SCALAR.fullmatch(text)
+        return float(numpy_scalar["number"] if numpy_scalar else text)
     return text

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from results.rows import OperationChoices, PointRow
+from results.rows import OperationChoices, PointRow, WinnerRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -89,6 +90,29 @@ def by_shape(row: PointRow) -> tuple[object, ...]:
         row.machine,
         row.environment,
         row.provider,
+    )
+
+
+def shape_of(row: PointRow) -> tuple[object, ...]:
+    """Everything that must be equal for providers to compete."""
+    return by_shape(row)[:-1]
+
+
+def winner_among(rows: Sequence[PointRow]) -> WinnerRow | None:
+    """Who is fastest among the points of one shape; None if none of them is ok."""
+    ranked = sorted((row for row in rows if row.latency_s is not None), key=lambda row: row.latency_s or math.inf)
+    if not ranked:
+        return None
+    winner, runner_up = ranked[0], ranked[1] if len(ranked) > 1 else None
+    return WinnerRow(
+        winner=winner,
+        runner_up=runner_up,
+        eager=next((row for row in ranked if row.provider == "eager"), None),
+        margin=None if runner_up is None else _quotient(runner_up.latency_s, winner.latency_s),
+        is_clear=runner_up is not None
+        and winner.latency_ci_high_s is not None
+        and runner_up.latency_ci_low_s is not None
+        and winner.latency_ci_high_s < runner_up.latency_ci_low_s,
     )
 
 

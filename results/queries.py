@@ -5,16 +5,18 @@ Every question takes the store first and everything else by keyword. Nothing her
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from results.histories import history_of, values_at
 from results.metrics import LATENCY
-from results.point_rows import by_shape, choices_of, point_row
+from results.point_rows import by_shape, choices_of, point_row, shape_of, winner_among
 from results.revisions import commit_of
 from results.rows import (
     CommitRow,
+    HistoryValue,
     KernelRow,
     OperationChoices,
     OperatorRow,
@@ -22,8 +24,11 @@ from results.rows import (
     PointFilter,
     PointRow,
     ProfileRow,
+    SeriesHistory,
+    SeriesRow,
     SeriesValueRow,
     SweepChoices,
+    WinnerRow,
 )
 from results.schema import (
     Benchmark,
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CommitRow",
+    "HistoryValue",
     "KernelRow",
     "OperationChoices",
     "OperatorRow",
@@ -59,8 +65,11 @@ __all__ = [
     "PointFilter",
     "PointRow",
     "ProfileRow",
+    "SeriesHistory",
+    "SeriesRow",
     "SeriesValueRow",
     "SweepChoices",
+    "WinnerRow",
     "commits",
     "history_of",
     "latest_points",
@@ -69,6 +78,7 @@ __all__ = [
     "throughput_by_batch",
     "throughput_by_commit",
     "values_at",
+    "winners_by_shape",
 ]
 
 
@@ -118,6 +128,17 @@ def throughput_by_batch(store: Store, *, revision: str | None = None, **axes: Un
         commit = commit or _newest_commit(connection, point_ids, axes)
         rows = _point_rows(connection, points, _newest_runs(point_ids, axes, commit=commit))
     return sorted(rows, key=lambda row: (row.provider, row.batch, by_shape(row)))
+
+
+def winners_by_shape(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[WinnerRow]:
+    """Who is fastest at each shape, by each point's newest measurement or the newest at `revision`.
+
+    Ordered as latest_points; a shape where nothing is ok is left out.
+    Raises: UnknownRevision if `revision` matches no stored commit, or more than one.
+    """
+    rows = latest_points(store, revision=revision, **axes)
+    winners = (winner_among(list(group)) for _, group in groupby(rows, key=shape_of))
+    return [winner for winner in winners if winner is not None]
 
 
 def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
@@ -248,8 +269,8 @@ def _newest_runs(point_ids: Iterable[int], axes: PointFilter, *, commit: str | N
         .correlate(spots)
         .scalar_subquery()
     )
-    found = sa.select(newest.label("run_id"), spots.c.point_id).subquery()
-    return sa.select(found.c.run_id, found.c.point_id).where(found.c.run_id.is_not(None))
+    # Null where there is none at `commit`; joining the measurement then leaves the point out.
+    return sa.select(newest.label("run_id"), spots.c.point_id)
 
 
 def _newest_commit(connection: Connection, point_ids: list[int], axes: PointFilter) -> str | None:
@@ -288,7 +309,7 @@ def _point_rows(
         .join(Value, (Value.run_id == wanted.c.run_id) & (Value.series_id == Series.id))
         .join(Benchmark, Benchmark.id == Series.benchmark_id)
     )
-    for row in connection.execute(values):
+    for row in connection.execute(values).all():
         metrics.setdefault((row.run_id, row.point_id), {})[row.metric] = row
     described = (
         sa.select(
@@ -322,5 +343,5 @@ def _point_rows(
     )
     return [
         point_row(row, points[row.point_id], metrics.get((row.run_id, row.point_id), {}))
-        for row in connection.execute(described)
+        for row in connection.execute(described).all()
     ]

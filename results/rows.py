@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -154,6 +154,21 @@ class ProfileRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WinnerRow:
+    """Who is fastest at one shape. `winner`: the point of the least latency; `runner_up`: the next, if any.
+
+    `margin`: the runner-up's latency over the winner's. `is_clear`: their intervals do not touch, so that noise
+    alone did not choose. `eager`: the eager point, if measured.
+    """
+
+    winner: PointRow
+    runner_up: PointRow | None
+    eager: PointRow | None
+    margin: float | None
+    is_clear: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommitRow:
     """A commit the store knows. `n_points`: sweep points measured there, in any state, over all runs.
 
@@ -175,6 +190,48 @@ class ParameterValue:
 
     name: str
     value: float | bool | str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRow:
+    """What stays the same along a series: any metric of any asv suite or of our own sweep."""
+
+    series_id: int
+    project: str
+    machine: str
+    environment: str
+    benchmark: str
+    metric: str
+    unit: str
+    version: str
+    interval_level: float
+    parameters: tuple[ParameterValue, ...]
+
+
+class HistoryValue(NamedTuple):
+    """One value along a series. `value` is None unless `state` is "ok"; the interval where there is none."""
+
+    commit: str
+    commit_date: datetime | None
+    commit_subject: str | None
+    run_id: str
+    measured_at: datetime | None
+    state: str
+    reason: str | None
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    q25: float | None
+    q75: float | None
+    sample_count: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesHistory:
+    """A series and its values in the order of their runs, oldest commit first."""
+
+    series: SeriesRow
+    values: tuple[HistoryValue, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from results.database import connect, reading, store_error_from, url_from_text
 from results.ingestion import IngestReport, Progress, ingest
@@ -33,6 +33,11 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for what else the results tower does with a database."""
+        return self._engine
 
     @property
     def name(self) -> str:
@@ -63,7 +68,7 @@ class Store:
         try:
             with reading(self._engine) as connection:
                 yield connection
-        except SQLAlchemyError as error:
+        except DBAPIError as error:
             raise store_error_from(error, url=self._engine.url) from error
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ from results.records import PointRecord
 from results.schema import Environment, Machine, Measurement, Parameter, Point, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from sqlalchemy.engine import Connection
 
@@ -20,19 +20,40 @@ if TYPE_CHECKING:
 PLACES = ("machine", "environment")
 
 
+# A point never changes, so one that was read once need not be put together again; by subject and key, not by
+# id, because a database that was built anew numbers its points anew.
+_READ: dict[tuple[str, str], PointRecord] = {}
+
+
 def sweep_points(connection: Connection) -> dict[int, PointRecord]:
     """Every point that a sweep has measured, by id."""
     is_measured = sa.exists().where(Measurement.point_id == Point.id)
-    rows = connection.execute(
-        sa.select(Point.id, Point.subject, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-        .join(Parameter, Parameter.point_id == Point.id)
-        .where(is_measured)
-    )
-    axes: dict[int, dict[str, object]] = {}
-    for point_id, subject, name, kind, text, number in rows:
-        of_point = axes.setdefault(point_id, {"operation": subject})
-        of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
-    return {point_id: PointRecord(**cast("dict[str, str]", found)) for point_id, found in axes.items()}  # type: ignore[arg-type]
+    identities = {
+        point_id: (subject, key)
+        for point_id, subject, key in connection.execute(
+            sa.select(Point.id, Point.subject, Point.key).where(is_measured)
+        )
+    }
+    unread = [point_id for point_id, identity in identities.items() if identity not in _READ]
+    for point_id, point in _read_points(connection, unread):
+        _READ[identities[point_id]] = point
+    return {point_id: _READ[identity] for point_id, identity in identities.items()}
+
+
+def _read_points(connection: Connection, point_ids: list[int]) -> Iterator[tuple[int, PointRecord]]:
+    columns = (Point.id, Point.subject, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
+    for start in range(0, len(point_ids), 1000):
+        rows = connection.execute(
+            sa.select(*columns)
+            .join(Parameter, Parameter.point_id == Point.id)
+            .where(Point.id.in_(point_ids[start : start + 1000]))
+        )
+        axes: dict[int, dict[str, Any]] = {}
+        for point_id, subject, name, kind, text, number in rows:
+            of_point = axes.setdefault(point_id, {"operation": subject})
+            of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
+        for point_id, found in axes.items():
+            yield point_id, PointRecord(**found)
 
 
 def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[int]:

@@ -161,11 +161,12 @@ def test_dates_come_back_aware_and_equal(filled, journals):
     assert latest_points(filled)[0].measured_at == journals.START + timedelta(days=2, hours=1, minutes=5)
 
 
-def test_a_history_is_in_the_order_of_commits_with_samples(filled, journals):
+def test_a_history_is_in_the_order_of_commits(filled, journals):
     row = next(row for row in values_at(filled, commit=journals.commit_hash(2)) if row.metric == "latency_s")
-    rows = history_of(filled, series_ids=[row.series_id])
-    assert [row.commit for row in rows] == [journals.commit_hash(i) for i in range(3)]
-    assert len(rows[0].samples) == 30
+    (history,) = history_of(filled, series_ids=[row.series_id, 10**6])
+    assert [value.commit for value in history.values] == [journals.commit_hash(i) for i in range(3)]
+    assert history.values[2].value == row.value
+    assert (history.series.unit, history.series.parameters) == ("s", row.parameters)
 
 
 def test_a_revision_may_be_the_start_of_a_hash(filled, journals):

@@ -265,6 +265,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "series_id", name=op.f("pk_value")),
         sqlite_with_rowid=False,
     )
+    if op.get_bind().dialect.name == "postgresql":
+        op.create_index(op.f("ix_value_series_id_run_id"), "value", ["series_id", "run_id"], unique=False)
     op.create_table(
         "profile_kernel",
         sa.Column("run_id", sa.Integer(), autoincrement=False, nullable=False),
