@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import threading
 from contextlib import contextmanager
+from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ import torch
 from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
+from fused_mlp.tuned import cpu_name, policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +66,7 @@ def ensure_built() -> Path:
         except OSError as error:
             _failure = f"the CPU kernels were built but do not load: {error.__cause__ or error}"
             raise Unavailable(_failure) from error
+        torch.ops.fused_mlp.set_cpu_policy(*astuple(policy_for(cpu_name())))
         _loaded = library
         return library
 

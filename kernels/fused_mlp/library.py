@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.build import ensure_built
-from fused_mlp.errors import Unavailable
+from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,7 @@ def register(
     op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
     torch.library.register_fake(qualified, fake, lib=_LIBRARY)
     torch.library.register_autograd(qualified, backward, setup_context=setup_context, lib=_LIBRARY)
+    torch.library.register_vmap(qualified, _vmap_rule(op), lib=_LIBRARY)
     _LIBRARY.impl(name, cuda, "CUDA")
     # This alias stands for every backend without a kernel of its own. The C++ library, once loaded, registers one
     # for the CPU, which takes precedence.
@@ -62,6 +63,28 @@ def register_for_inference(schema: str) -> Callable[..., Tensor]:
     op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
     _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
     return op
+
+
+def explained(error: Exception, fault: InvalidArgument | None) -> Exception:
+    """What a public function raises for `error` of its op: the fault in its arguments if there is one."""
+    if fault is not None:
+        return fault
+    if torch._C._are_functorch_transforms_active() and not isinstance(error, FusedMlpError):  # noqa: SLF001 - torch has no public name for it
+        reason = "torch.func transforms other than vmap over x do not reach through the fused ops"
+        return Unavailable(f"{reason}; torch.autograd does, and so does fused_mlp.reference ({error})")
+    return error
+
+
+def _vmap_rule(op: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, int]]:
+    """The batch is one more leading dimension of x; weights are the same for all of it."""
+
+    def batched(info: object, in_dims: tuple[int | None, ...], x: Tensor, *rest: Any) -> tuple[Tensor, int]:
+        del info
+        if any(dim is not None for dim in in_dims[1:]):
+            raise InvalidArgument("a weight or bias", got="batched by vmap", expected="the same for the whole batch")
+        return op(x.movedim(in_dims[0] or 0, 0), *rest), 0
+
+    return batched
 
 
 def _kernel_for_other_devices(name: str, op: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -17,6 +17,7 @@ from fused_mlp.activations import (
 from fused_mlp.gated_mlp import gated_mlp
 from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
 from fused_mlp.implementations import Implementation
+from fused_mlp.library import explained
 from fused_mlp.linear import linear
 from fused_mlp.linear.onednn import linear_onednn
 from fused_mlp.mlp import mlp
@@ -87,10 +88,8 @@ class PackableModule(nn.Module):
             return self._compute(x, parameters)
         try:
             return self._compute_packed(packed, x, parameters)
-        except Exception:
-            if (fault := self._fault(x, parameters)) is not None:
-                raise fault from None
-            raise
+        except Exception as error:  # noqa: BLE001 - raised again, worded
+            raise explained(error, self._fault(x, parameters)) from None
 
     def _usable_pack(self, parameters: Parameters) -> PackedWeights | None:
         if torch.is_grad_enabled() or torch._C._get_tracing_state() is not None:  # noqa: SLF001 - torch.jit.is_tracing, typed

@@ -124,3 +124,32 @@ def test_importing_the_package_imports_no_triton_and_builds_nothing(tmp_path):
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120, env={"FUSED_MLP_CACHE": str(tmp_path)})
     assert not list(tmp_path.iterdir())
+
+
+def test_vmap_over_x_is_one_call_with_more_rows(operation, small):
+    x, *weights = small
+    batch = torch.stack([x, 2 * x, 3 * x], dim=1)
+    mapped = torch.vmap(lambda one: operation.function(one, *weights, activation="gelu"), in_dims=1)(batch)
+    torch.testing.assert_close(mapped[2], operation.function(3 * x, *weights, activation="gelu"))
+
+
+def test_vmap_over_weights_is_refused_by_name(operation, small):
+    x, w, *rest = small
+    with pytest.raises(fused_mlp.InvalidArgument, match="a weight or bias is batched by vmap; expected the same"):
+        torch.vmap(lambda one: operation.function(x, one, *rest, activation="gelu"))(torch.stack([w, w]))
+
+
+def test_func_grad_says_what_to_use_instead(operation, small):
+    x, *weights = small
+    with pytest.raises(fused_mlp.Unavailable, match=r"torch\.autograd does, and so does fused_mlp\.reference"):
+        torch.func.grad(lambda one: operation.function(one, *weights, activation="gelu").sum())(x)
+
+
+# Torch's own decompositions for forward mode are still TorchScript.
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+def test_forward_mode_is_refused_instead_of_giving_zeros(operation, small):
+    x, *weights = small
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+        with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
+            operation.function(dual, *weights, activation="gelu")

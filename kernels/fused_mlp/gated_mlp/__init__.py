@@ -10,7 +10,7 @@ from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
 from fused_mlp.gated_mlp.pure import gated_mlp_pure
 from fused_mlp.implementations import Implementation, compute_with
-from fused_mlp.library import register
+from fused_mlp.library import explained, register
 from fused_mlp.validation import fault_in_gated_mlp
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def gated_mlp(
         return _op(x, w_gate, w_up, w_down, name)
     try:
         return _op(x, w_gate, w_up, w_down, name)
-    except Exception:
-        if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
-            raise fault from None
-        raise
+    except Exception as error:  # noqa: BLE001 - raised again, worded
+        raise explained(error, fault_in_gated_mlp(x, w_gate, w_up, w_down)) from None
 
 
 def _fake(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str) -> Tensor:

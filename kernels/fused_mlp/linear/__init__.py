@@ -8,7 +8,7 @@ import torch
 
 from fused_mlp.activations import Activation, name_from_optional_activation
 from fused_mlp.implementations import Implementation, compute_with
-from fused_mlp.library import register
+from fused_mlp.library import explained, register
 from fused_mlp.linear.gradients import linear_gradients
 from fused_mlp.linear.pure import linear_pure
 from fused_mlp.validation import fault_in_linear
@@ -52,10 +52,8 @@ def linear(
         return _op(x, w, b, name)
     try:
         return _op(x, w, b, name)
-    except Exception:
-        if (fault := fault_in_linear(x, w, b)) is not None:
-            raise fault from None
-        raise
+    except Exception as error:  # noqa: BLE001 - raised again, worded
+        raise explained(error, fault_in_linear(x, w, b)) from None
 
 
 def _fake(x: Tensor, w: Tensor, b: Tensor | None, activation: str) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.implementations import Implementation, compute_with
-from fused_mlp.library import register
+from fused_mlp.library import explained, register
 from fused_mlp.mlp.gradients import mlp_gradients
 from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.validation import fault_in_mlp
@@ -57,10 +57,8 @@ def mlp(
         return _op(x, w1, b1, w2, b2, name)
     try:
         return _op(x, w1, b1, w2, b2, name)
-    except Exception:
-        if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
-            raise fault from None
-        raise
+    except Exception as error:  # noqa: BLE001 - raised again, worded
+        raise explained(error, fault_in_mlp(x, w1, b1, w2, b2)) from None
 
 
 def _fake(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str) -> Tensor:
