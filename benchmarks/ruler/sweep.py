@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler import journal, roofline, work
 from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape, groups, selected
-from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.lock import machine_lock
+from benchmarks.ruler.machine import machine_ceilings
 from benchmarks.ruler.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.process import WorkerProcess
 from benchmarks.ruler.progress import Progress, Step
@@ -30,13 +27,14 @@ from benchmarks.ruler.provenance import (
     measured_commit,
     threads,
 )
-from benchmarks.ruler.roofline import Ceilings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from benchmarks.ruler.roofline import Ceilings
 
 PointKey = tuple[Shape, Contender]
-CEILINGS_FORMAT = 1
 DEFAULT_POINT_LIMIT_S = 180.0
 
 
@@ -144,7 +142,7 @@ def _measure_missing(plan: Plan, axes: Axes, *, progress: Progress, lock: int) -
     with new_worker() as worker:
         if worker.start() is None and worker.hello and worker.hello["device"] != plan.device:
             plan = plan_sweep(axes, operation=plan.operation, device=DeviceKind(worker.hello["device"]))
-        ceilings = machine_ceilings(plan, worker)
+        ceilings = machine_ceilings(worker, machine=plan.run.machine, environment=plan.run.environment)
         todo = plan.untimed()
         plan = _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
     todo = plan.unprofiled()
@@ -268,42 +266,6 @@ def _bound(
         operator_count=profile.operator_count,
         dispatch_s=ceilings.dispatch_s,
     )
-
-
-def machine_ceilings(plan: Plan, worker: WorkerProcess) -> Ceilings | None:
-    """The machine's ceilings, measured now if its file does not hold them; None if the worker died of it.
-
-    Raises: JournalError if the file is not one of ours.
-    """
-    path = data_dir() / "machines" / f"{plan.run.machine}.json"
-    content: dict[str, Any] = {"format": CEILINGS_FORMAT, "machine": plan.run.machine, "environments": {}}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        known = content["environments"].get(plan.run.environment)
-        if known is not None:
-            return Ceilings(**known)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise JournalError(
-            f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
-        ) from error
-    answer = worker.ask_ceilings()
-    said = [message["ceilings"] for message in answer.messages if message["event"] == "ceilings"]
-    if not said:
-        return None
-    content["environments"][plan.run.environment] = said[0]
-    _write_whole(path, json.dumps(content, indent=1) + "\n")
-    return Ceilings(**said[0])
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)
 
 
 def _recorded(lines: Sequence[journal.Line], before: Recorded | None = None) -> Recorded:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import math
 import os
 import resource
 import sys
@@ -20,6 +19,7 @@ from typing import IO, TYPE_CHECKING
 import torch
 
 from benchmarks.ruler import providers
+from benchmarks.ruler.attempt import attempt, state_from_error
 from benchmarks.ruler.axes import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
 from benchmarks.ruler.ceilings import measure_ceilings
 from benchmarks.ruler.clock import (
@@ -38,16 +38,16 @@ from benchmarks.ruler.conditions import (
     standing_conditions,
 )
 from benchmarks.ruler.lifeline import die_with_parent
-from benchmarks.ruler.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.outcome import ProfileOutcome, TimingOutcome
 from benchmarks.ruler.profiling import profile_call
 from benchmarks.ruler.protocol import CEILINGS, Request, Task, request_from_json
 from benchmarks.ruler.statistics import median_interval
 from benchmarks.ruler.timing import Policy, Sampling, sample_group
 from benchmarks.ruler.turn import Turn
-from benchmarks.ruler.workload import Workload, error_rel, one_call, tolerance, workload
+from benchmarks.ruler.workload import Workload, one_call, workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 _BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 50, 9, 0.01
 
@@ -109,7 +109,7 @@ class Worker:
                 cold_s = self._compiled_ahead(request, load)
             for contender in self._built_anew(request):
                 with self._accounted():
-                    outcome, call = _attempt(contender, load, reference)
+                    outcome, call = attempt(contender, load, reference)
                 if call is None:
                     yield contender, outcome
                 else:
@@ -153,14 +153,14 @@ class Worker:
             load = workload(request.shape, device=self._device)
             reference = load.reference()
             for contender in self._built_anew(request):
-                outcome, call = _attempt(contender, load, reference)
+                outcome, call = attempt(contender, load, reference)
                 if call is None:
                     yield contender, ProfileOutcome(state=outcome.state, reason=outcome.reason)
                     continue
                 try:
                     yield contender, profile_call(call, device=self._device)
                 except Exception as error:  # noqa: BLE001 - whatever a provider raises is its point's state
-                    state, reason = _state_of(error)
+                    state, reason = state_from_error(error)
                     yield contender, ProfileOutcome(state=state, reason=reason)
 
     def _built_anew(self, request: Request) -> Iterator[Contender]:
@@ -200,59 +200,6 @@ class Worker:
         return ColdClock(clock, cache_flush(n_bytes=5 * cache_bytes, device=self._device))
 
 
-def _attempt(
-    contender: Contender, load: Workload, reference: Sequence[torch.Tensor]
-) -> tuple[TimingOutcome, Callable[[], object] | None]:
-    """Build, run once and check a contender: its outcome so far, and the call to time, or None if there is none."""
-    compiles = contender.provider in providers.COMPILED
-    try:
-        providers.clear_counters()
-        built = providers.build(contender, load)
-        if isinstance(built, providers.Unavailable):
-            return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
-        call = one_call(load, built.function)
-        start = time.perf_counter()
-        call()
-        first_call_s = time.perf_counter() - start
-        if compiles:
-            providers.require_one_graph()
-        answer = load.answer(built.function)
-        error = error_rel(answer, reference)
-    except Exception as raised:
-        if _poisons_the_process(raised):
-            raise
-        state, reason = _state_of(raised)
-        return TimingOutcome(state=state, reason=reason), None
-    wrong = _why_wrong(answer, reference, error, limit=tolerance(load.shape))
-    if wrong is not None:
-        known_error = error if math.isfinite(error) else None
-        return TimingOutcome(state=State.WRONG, reason=wrong, error_rel=known_error), None
-    return (
-        TimingOutcome(
-            state=State.OK,
-            provider_detail=built.detail,
-            compile_time_s=first_call_s if compiles else built.compile_time_s,
-            prepare_time_s=built.prepare_time_s,
-            error_rel=error,
-        ),
-        call,
-    )
-
-
-def _why_wrong(
-    answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], error: float, *, limit: float
-) -> str | None:
-    if error <= limit:
-        return None
-    what = "the output" if len(reference) == 1 else "the output or a gradient"
-    for got, exact in zip(answer, reference, strict=True):
-        if got.shape != exact.shape:
-            return f"{what} has shape {tuple(got.shape)}; it should be {tuple(exact.shape)}"
-    if math.isnan(error):
-        return f"{what} holds NaN"
-    return f"{what} is off by {error:.2g} of the reference's norm; rounding explains at most {limit:.2g}"
-
-
 def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
     speedup = sampling.speedup
     return replace(
@@ -277,20 +224,6 @@ def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> Tim
         device_time_s=median_interval([one.device_time_s for one in passes]).median,
         host_time_s=median_interval([one.host_time_s for one in passes]).median,
     )
-
-
-def _state_of(error: Exception) -> tuple[State, str]:
-    text = f"{type(error).__name__}: {error}".strip()
-    first_lines = " ".join(text.split("\n")[:3])[:500]
-    no_memory = "can't allocate memory" in text or "out of memory" in text.lower()
-    if no_memory or isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return State.OUT_OF_MEMORY, first_lines
-    return State.CRASHED, first_lines
-
-
-def _poisons_the_process(error: Exception) -> bool:
-    # After a fault in a kernel the CUDA context answers every later call with an error.
-    return "CUDA error" in str(error) or isinstance(error, getattr(torch, "AcceleratorError", ()))
 
 
 def _mode(shape: Shape) -> torch.inference_mode | nullcontext[None]:

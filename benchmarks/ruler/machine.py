@@ -1,0 +1,54 @@
+"""The machine's file: its ceilings, measured once per environment and kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.provenance import data_dir
+from benchmarks.ruler.roofline import Ceilings
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.process import WorkerProcess
+
+CEILINGS_FORMAT = 1
+
+
+def machine_ceilings(worker: WorkerProcess, *, machine: str, environment: str) -> Ceilings | None:
+    """The machine's ceilings, measured now if its file does not hold them; None if the worker died of it.
+
+    Raises: JournalError if the file is not one of ours.
+    """
+    path = data_dir() / "machines" / f"{machine}.json"
+    content: dict[str, Any] = {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        known = content["environments"].get(environment)
+        if known is not None:
+            return Ceilings(**known)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise JournalError(
+            f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
+        ) from error
+    answer = worker.ask_ceilings()
+    said = [message["ceilings"] for message in answer.messages if message["event"] == "ceilings"]
+    if not said:
+        return None
+    content["environments"][environment] = said[0]
+    _write_whole(path, json.dumps(content, indent=1) + "\n")
+    return Ceilings(**said[0])
+
+
+def _write_whole(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(path)
