@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,13 +28,20 @@ def insert_rows(
     name = table.__tablename__
     names = ", ".join(columns)
     driver: Any = connection.connection.driver_connection
-    if connection.dialect.name == "postgresql":
-        with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({names}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-        return
-    places = ", ".join("?" * len(columns))
-    driver.executemany(f"INSERT INTO {name} ({names}) VALUES ({places})", rows)  # noqa: S608 - our own names
+    dbapi: Any = connection.dialect.loaded_dbapi
+    try:
+        if connection.dialect.name == "postgresql":
+            with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({names}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            places = ", ".join("?" * len(columns))
+            driver.executemany(f"INSERT INTO {name} ({names}) VALUES ({places})", rows)  # noqa: S608 - our own names
+    except dbapi.Error as error:
+        # The same exceptions as from everywhere else: SQLAlchemy does not see what goes past it.
+        raise DBAPIError.instance(
+            f"INSERT INTO {name}", None, error, dbapi.Error, dialect=connection.dialect
+        ) from error
 
 
 def next_id(connection: Connection, table: type[DeclarativeBase]) -> int:

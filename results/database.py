@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
 from results.errors import NewerSchema, NoStore, NotAStore, StoreError
 
@@ -191,6 +191,14 @@ def _migrate(connection: Connection) -> None:
     config.attributes["connection"] = connection
     config.attributes["version_table"] = VERSION_TABLE
     command.upgrade(config, "head")
+
+
+def is_fault_of_the_data(error: Exception) -> bool:
+    """Whether a database refused what it was given to store, and not to work at all."""
+    if not isinstance(error, OperationalError):
+        return True
+    # PostgreSQL calls a text that is too long for an index an operational error too: class 54, program limit.
+    return str(getattr(error.orig, "sqlstate", None)).startswith("54")
 
 
 def store_error_from(error: Exception, *, url: URL) -> StoreError:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, StatementError
 
 from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes, asv_run_from_bytes
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.bulk import next_id
 from results.ceilings_json import ceilings_from_bytes
-from results.database import reading, refresh_statistics, store_error_from, writing
+from results.database import is_fault_of_the_data, reading, refresh_statistics, store_error_from, writing
 from results.dimensions import Dimensions
 from results.errors import UnreadableFile
 from results.journal_json import journal_from_bytes
@@ -190,11 +189,11 @@ class _Ingestion:
             self._set_aside(source, signature=signature, reason=error.reason)
         except OSError as error:
             self._set_aside(source, signature=signature, reason=str(error.strerror or error))
-        except (OperationalError, sqlite3.OperationalError) as error:
-            raise store_error_from(error, url=self._engine.url) from error
-        except (SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
-            # The readers let only clean records through; whatever a database still refuses (a text longer
-            # than its index takes, say) is the file's doing, and must not stop the others.
+        except (StatementError, ValueError, OverflowError) as error:
+            if not is_fault_of_the_data(error):
+                raise store_error_from(error, url=self._engine.url) from error
+            # The readers let only clean records through; whatever a database still refuses (a NUL in a text,
+            # a text longer than its index takes) is the file's doing, and must not stop the others.
             self._set_aside(source, signature=signature, reason=f"the database refused it ({_short(error)})")
 
     def _read(self, source: Source, *, signature: str, stored: _Stored | None) -> int:
@@ -292,7 +291,7 @@ class _Ingestion:
             with writing(self._engine) as connection:
                 connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
                 connection.execute(sa.insert(Quarantine).values(**columns))
-        except SQLAlchemyError as error:
+        except DBAPIError as error:
             raise store_error_from(error, url=self._engine.url) from error
 
 

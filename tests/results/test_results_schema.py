@@ -25,7 +25,12 @@ COLUMN_TYPES = {
 
 def test_migrations_lead_to_the_tables_of_the_code(opened):
     with opened.reading() as connection:
-        options = {"compare_type": True, "version_table": VERSION_TABLE}
+        only_there = connection.dialect.name == "sqlite" and "ix_value_series_id_run_id"  # of PostgreSQL
+        options = {
+            "compare_type": True,
+            "version_table": VERSION_TABLE,
+            "include_object": lambda _, name, *_rest: name != only_there,
+        }
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, Base.metadata) == []
 

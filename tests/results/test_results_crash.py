@@ -1,0 +1,124 @@
+"""Many writers at once, and writers killed at any moment."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from results.schema import Base, Value
+from results.store import open_store
+
+ROOT = Path(__file__).parents[2]
+# Everything but when and from where: content that must not depend on how it came in.
+NOT_CONTENT = {"source", "quarantine"}
+
+
+@pytest.fixture
+def trees(tmp_path, write_asv_run, timed, journals):
+    """Eight trees that overlap: each holds most of the same runs, and one of its own."""
+    grid = {"result": [float(i) for i in range(60)], "params": [[str(i) for i in range(60)]], "version": "g"}
+    suite = {"s.time_it": timed(1e-3), "s.track_grid": grid, "s.time_other": timed(2e-3)}
+    whole = tmp_path / "whole"
+    for number in range(12):
+        write_asv_run(whole, suite, commit=journals.commit_hash(number))
+    journals.write_journals(whole, journals.history(2, operations=("mlp",)))
+    folders = []
+    for number in range(8):
+        folder = tmp_path / f"tree{number}"
+        shutil.copytree(whole, folder)
+        left_out = journals.commit_hash(number)
+        for path in folder.rglob(f"{left_out[:8]}-virtualenv*.json"):
+            path.unlink()
+        folders.append(folder)
+    return whole, folders
+
+
+def start_ingest(folder, database):
+    command = [sys.executable, str(ROOT / "fusebench.py"), "ingest", str(folder), "--db", database]
+    return subprocess.Popen([*command, "--project", "p"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def content_of(database):
+    """Everything stored, with names in place of ids, so that two databases can be compared."""
+    from results.queries import commits, history_of, latest_points, profile_of
+
+    with open_store(database) as store:
+        with store.reading() as connection:
+            ids = list(connection.execute(sa.select(Value.series_id).distinct()).scalars())
+        histories = sorted(
+            repr((history.series.benchmark, history.series.metric, history.series.parameters, history.values))
+            for history in history_of(store, series_ids=ids)
+        )
+        points = latest_points(store)
+        profiles = [profile_of(store, point=point) for point in points]
+        return histories, [(row.commit, row.n_values) for row in commits(store)], profiles
+
+
+def count_rows(database):
+    with open_store(database) as store, store.reading() as connection:
+        return {
+            table.name: connection.execute(sa.select(sa.func.count()).select_from(table)).scalar()
+            for table in Base.metadata.sorted_tables
+            if table.name not in NOT_CONTENT
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("round_number", range(3))
+def test_eight_processes_at_once_store_every_value_exactly_once(database, tmp_path, trees, round_number):
+    whole, folders = trees
+    processes = [start_ingest(folder, database) for folder in folders]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said.decode()
+    alone = str(tmp_path / "alone.db")
+    start_ingest(whole, alone).communicate(timeout=120)
+    assert count_rows(database) == count_rows(alone)
+    assert content_of(database) == content_of(alone)
+
+
+@pytest.mark.slow
+def test_a_reader_is_never_kept_waiting_or_shown_half_a_file(database, trees):
+    whole, _ = trees
+    open_store(database).close()
+    process = start_ingest(whole, database)
+    seen = set()
+    with open_store(database) as store:
+        while process.poll() is None:
+            with store.reading() as connection:
+                per_run = sa.select(sa.func.count()).select_from(Value).group_by(Value.run_id)
+                seen.update(connection.execute(per_run).scalars())
+    process.communicate()
+    assert process.returncode == 0
+    assert seen <= {62, 76}, "a run is there whole or not at all"
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment_leaves_a_database_that_the_next_ingest_completes(tmp_path, trees):
+    whole, _ = trees
+    undisturbed = str(tmp_path / "undisturbed.db")
+    started = time.perf_counter()
+    start_ingest(whole, undisturbed).communicate()
+    takes_s = time.perf_counter() - started
+    expected = content_of(undisturbed)
+    for moment in range(20):
+        database = tmp_path / f"killed{moment}.db"
+        process = start_ingest(whole, str(database))
+        time.sleep(random.Random(moment).uniform(0.2, 1.0) * takes_s)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if database.exists():
+            connection = sqlite3.connect(database)
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            connection.close()
+        start_ingest(whole, str(database)).communicate()
+        assert content_of(str(database)) == expected
