@@ -46,6 +46,7 @@ def points_as_text(rows: Sequence[PointRow]) -> str:
     for title, group in groupby(rows, key=_title):
         lines = [_point_cells(row) for row in group]
         blocks.append(f"{title}\n{_table(lines, POINT_HEADERS)}")
+    blocks.extend(_what_disturbed(rows))
     return "\n\n".join(blocks)
 
 
@@ -102,7 +103,7 @@ def _title(row: PointRow) -> str:
     activation = f" · {row.activation}" if row.activation else ""
     return (
         f"{row.operation} {row.pass_} · {row.dtype}{activation} · hidden {row.hidden}, dim {row.dim} · "
-        f"{row.cache} cache, {row.weights} weights · {row.machine} {row.environment} · {row.commit[:8]}"
+        f"{row.cache} cache · {row.machine} {row.environment} · {row.commit[:8]}"
     )
 
 
@@ -113,7 +114,7 @@ def _place(row: SeriesValueRow) -> str:
 def _point_cells(row: PointRow) -> tuple[str, ...]:
     return (
         str(row.batch),
-        row.provider,
+        row.provider if row.weights == "plain" else f"{row.provider}:{row.weights}",
         seconds(row.latency_s),
         _half_width(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s),
         scaled(row.rows_per_s),
@@ -122,8 +123,17 @@ def _point_cells(row: PointRow) -> tuple[str, ...]:
         figures(row.kernel_launches),
         figures(row.operator_count),
         row.bound or ABSENT,
-        _remark(row.state, row.reason) or (f"disturbed: {row.disturbed}" if row.disturbed else ""),
+        _remark(row.state, row.reason) or ("disturbed" if row.disturbed else ""),
     )
+
+
+def _what_disturbed(rows: Sequence[PointRow]) -> list[str]:
+    reasons = list(dict.fromkeys(row.disturbed for row in rows if row.disturbed))
+    if not reasons:
+        return []
+    n_points = sum(row.disturbed is not None for row in rows)
+    more = f" (and {len(reasons) - 1} more of the kind)" if len(reasons) > 1 else ""
+    return [f"disturbed, {n_points} of {len(rows)} points: {reasons[0]}{more}"]
 
 
 def _half_width(value: float | None, low: float | None, high: float | None) -> str:

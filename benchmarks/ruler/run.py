@@ -157,7 +157,10 @@ def run_asv(console: Console, environ: Mapping[str, str], before: tuple[Plan, ..
 
 
 def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
-    """Say what failed, what was unavailable and why, and what is missing; the exit code."""
+    """Say what failed, what was unavailable and why, and what is missing; the exit code.
+
+    What was disturbed is said beside the numbers, by `fusebench show`.
+    """
     outcomes = [
         (f"{contender}, {group.shape.label()}", plan.recorded.timings[group.shape, contender].outcome)
         for plan in after
@@ -172,10 +175,6 @@ def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
         console.print(f"[yellow]unavailable:[/yellow] {reason}", soft_wrap=True)
     for name, outcome in failed:
         console.print(f"[red]{outcome.state}:[/red] {name}: {outcome.reason}", soft_wrap=True)
-    disturbed = sum(outcome.disturbed is not None for _, outcome in outcomes)
-    if disturbed:
-        why = next(outcome.disturbed for _, outcome in outcomes if outcome.disturbed)
-        console.print(f"[yellow]disturbed:[/yellow] {disturbed} points, such as: {why}", soft_wrap=True)
     if n_missing:
         console.print(f"[red]{n_missing} points were not measured[/red]; asv said ({answer.log}):", soft_wrap=True)
         console.print("\n".join(_telling_lines(answer.log)), markup=False, soft_wrap=True)
