@@ -1,13 +1,15 @@
-"""What every Triton kernel becomes on a GPU that is not here: registers, shared memory, spills, instructions.
+"""`python -m fused_mlp.static_checks`: what every Triton kernel becomes on a GPU that is not here.
 
-Each kernel is compiled in each configuration the launchers choose, for a named target, without a device. Needs
-triton, in a process without TRITON_INTERPRET.
+Each kernel is compiled in each configuration the launchers choose, for a named target, without a device: registers,
+shared memory, spills, tensor-core instructions, asynchronous copies. Needs triton, in a process without
+TRITON_INTERPRET. As a command it prints the table, and exits with 1 if a kernel does not fit.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
@@ -111,6 +113,44 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
     return _footprint_from_cubin(compiled.asm["cubin"], shared_memory_bytes=compiled.metadata.shared)
 
 
+def faults_in(footprint: Footprint, *, capability: int) -> list[str]:
+    """What is wrong with a footprint on a device of `capability`, in words; empty if it fits."""
+    limit = SHARED_MEMORY_LIMIT_BYTES[capability]
+    faults = []
+    if footprint.stack_bytes:
+        faults.append(f"spills {footprint.stack_bytes} bytes a thread")
+    if footprint.shared_memory_bytes > limit:
+        faults.append(f"needs {footprint.shared_memory_bytes} bytes of shared memory, the device has {limit}")
+    if not any(footprint.instructions[name] for name in TENSOR_CORE_INSTRUCTIONS):
+        faults.append("uses no tensor core")
+    if not any(footprint.instructions[name] for name in ASYNCHRONOUS_COPIES):
+        faults.append("copies nothing asynchronously")
+    return faults
+
+
+def main() -> int:
+    """Print a Markdown table of every kernel, configuration and target; 1 if one does not fit, else 0."""
+    print("| target | kernel, dtype, tile, activation | registers | shared memory, bytes | instructions | fits |")  # noqa: T201 - as below
+    print("|---|---|---|---|---|---|")  # noqa: T201 - this is a command
+    failed = False
+    for capability in SHARED_MEMORY_LIMIT_BYTES:
+        for configuration in committed_configurations(capability=capability):
+            footprint = compile_for(configuration, capability=capability)
+            faults = faults_in(footprint, capability=capability)
+            failed = failed or bool(faults)
+            instructions = ", ".join(sorted(footprint.instructions))
+            cells = (
+                f"sm_{capability}",
+                configuration,
+                footprint.registers,
+                footprint.shared_memory_bytes,
+                instructions,
+                "; ".join(faults) or "yes",
+            )
+            print("|", " | ".join(map(str, cells)), "|")  # noqa: T201 - as above
+    return int(failed)
+
+
 def _footprint_from_cubin(cubin: bytes, *, shared_memory_bytes: int) -> Footprint:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
@@ -135,3 +175,7 @@ def _number_after(label: str, text: str) -> int:
     if found is None:
         raise ValueError(f"cuobjdump printed no {label} in {text!r}")
     return int(found.group(1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

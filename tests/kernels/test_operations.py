@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import fused_mlp
-from tests.kernels.cases import ODD_SIZES, padded_with_nan
+from tests.kernels.cases import ODD_SIZES, OPERATIONS, padded_with_nan
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -33,6 +33,14 @@ def test_shapes_beyond_one_cache_block_are_within_the_bound(operation, dtype, ro
     case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation="gelu")
     actual = operation.function(*case.arguments, activation="gelu")
     assert_within_bound(actual, case, f"rows {rows}, dim {dim}, hidden {hidden}")
+
+
+@pytest.mark.parametrize("name", ["mlp", "gated_mlp"])
+def test_rows_taken_in_chunks_are_within_the_bound(name):
+    operation = next(operation for operation in OPERATIONS if operation.name == name)
+    case = operation.case(rows=2100, dim=24, hidden=5000, dtype=torch.float32, activation="relu")
+    actual = operation.function(*case.arguments, activation="relu")
+    assert_within_bound(actual, case, "rows 2100, hidden 5000")
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])

@@ -7,6 +7,11 @@
 
 namespace fused_mlp {
 
+// Where threads share columns the hidden activations of all rows exist at once; beyond this many bytes, but never
+// for fewer rows than repay reading the weights again, the rows are taken in chunks.
+constexpr int64_t chunk_bytes = 32 * 1024 * 1024;
+constexpr int64_t chunk_rows = 1024;
+
 struct ChainSizes {
   int64_t rows, hidden, out_features;
   double flop;
@@ -23,14 +28,19 @@ void chain(
     product<W>({hidden, stride}, rows, down, bias, begin, end, Activation::none, out, sizes.out_features);
   };
   if (split == Split::columns) {
-    Scratch<Hidden> whole(sizes.rows * stride);
-    whole.clear_padding(sizes.rows, sizes.hidden, stride);
-    share(sizes.hidden, panel_columns, [&](int64_t begin, int64_t end) {
-      first(x, sizes.rows, begin, end, whole.data(), stride);
-    });
-    share(sizes.out_features, panel_columns, [&](int64_t begin, int64_t end) {
-      second(whole.data(), sizes.rows, begin, end, y);
-    });
+    const int64_t most = std::max(chunk_rows, chunk_bytes / std::max<int64_t>(1, stride * sizeof(Hidden)));
+    const int64_t chunk = even_group(sizes.rows, most);
+    Scratch<Hidden> some_hidden(chunk * stride);
+    some_hidden.clear_padding(chunk, sizes.hidden, stride);
+    for (int64_t r = 0; r < sizes.rows; r += chunk) {
+      const int64_t rows = std::min(chunk, sizes.rows - r);
+      share(sizes.hidden, panel_columns, [&](int64_t begin, int64_t end) {
+        first(Rows<Hidden>{x.row(r), x.stride}, rows, begin, end, some_hidden.data(), stride);
+      });
+      share(sizes.out_features, panel_columns, [&](int64_t begin, int64_t end) {
+        second(some_hidden.data(), rows, begin, end, y + r * sizes.out_features);
+      });
+    }
     return;
   }
   const auto some_rows = [&](int64_t begin, int64_t end) {
