@@ -1,10 +1,97 @@
 """Values that the ruler's tests share."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from benchmarks.ruler.axes import CachePolicy, Contender, Operation, Pass, Shape
 from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
+
+ROOT = Path(__file__).parents[2]
+
+
+class AsvPlace:
+    """A folder of its own for asv and the journal; every process started in it is found by its environment."""
+
+    def __init__(self, folder, axes):
+        self.folder = folder
+        self.head, self.before = self.hash_of("HEAD"), self.hash_of("HEAD~1")
+        config = json.loads(
+            "\n".join(
+                line for line in (ROOT / "asv.conf.json").read_text().splitlines() if not line.strip().startswith("//")
+            )
+        )
+        config |= {"repo": str(ROOT), "benchmark_dir": str(ROOT / "benchmarks"), "results_dir": str(folder / "asv")}
+        (folder / "asv.conf.json").write_text(json.dumps(config))
+        (folder / "axes.toml").write_text(axes)
+        self.environ = {
+            **os.environ,
+            "HOME": str(folder),
+            "FUSEBENCH_DATA": str(folder / "data"),
+            "FUSEBENCH_AXES": str(folder / "axes.toml"),
+            "FUSEBENCH_MACHINE": "testbox",
+            "FUSEBENCH_THREADS": "1",
+            "FUSEBENCH_DEVICE": "cpu",
+            "FUSEBENCH_UNCOMMITTED": "1",
+        }
+        self.asv("machine", "--yes", "--machine", "testbox").wait()
+
+    def asv(self, *arguments):
+        with (self.folder / "asv-output.txt").open("wb") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "asv", "--config", str(self.folder / "asv.conf.json"), *arguments],
+                env=self.environ,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def output_of(self, *arguments):
+        """What an asv command prints, once it is done, and its exit code."""
+        code = self.asv(*arguments).wait()
+        return (self.folder / "asv-output.txt").read_text(), code
+
+    def hash_of(self, revision):
+        return subprocess.run(
+            ["git", "rev-parse", revision], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def run(self, *arguments, commit=None):
+        """`asv run` on this interpreter, filed under `commit`, which is HEAD as it was at the start."""
+        commit = commit or self.head
+        self.environ["FUSEBENCH_COMMIT"] = commit
+        where = ("-E", f"existing:{sys.executable}", "--machine", "testbox")
+        return self.asv("run", *where, "--set-commit-hash", commit, *arguments)
+
+    def journal(self):
+        return b"".join(path.read_bytes() for path in sorted((self.folder / "data" / "journal").rglob("*.jsonl")))
+
+    def processes(self):
+        """Command lines of all living processes that carry this folder in their environment, by pid."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    is_ours = str(self.folder).encode() in (entry / "environ").read_bytes()
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                except OSError:
+                    continue
+                if is_ours and line:
+                    found[int(entry.name)] = line
+        return found
+
+
+@pytest.fixture
+def asv_place(tmp_path):
+    """Makes an AsvPlace in a temporary folder, for the axes of a TOML text."""
+    return lambda axes: AsvPlace(tmp_path, axes)
 
 
 @pytest.fixture(scope="session")
