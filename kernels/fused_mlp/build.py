@@ -138,7 +138,9 @@ def _no_compiler() -> str:
 
 def _compile_flags() -> list[str]:
     include = [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
-    capability = torch.backends.cpu.get_cpu_capability().replace(" ", "_")
+    # What at::vec vectorises for; torch's answer follows ATEN_CPU_CAPABILITY.
+    reported = torch.backends.cpu.get_cpu_capability()
+    capability = reported if reported in ("AVX2", "AVX512") else "DEFAULT"
     return [
         *("-std=c++20", "-O3", "-march=native", "-fPIC", "-fopenmp", "-w"),
         *(f"-DCPU_CAPABILITY={capability}", f"-DCPU_CAPABILITY_{capability}"),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +75,14 @@ def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tm
     assert out.splitlines() == ["None", "ran"]
     assert len(list(tmp_path.glob("*/*.so"))) == 1
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cpu_kernels")
+@pytest.mark.parametrize("capability", ["avx2", "default"])
+def test_kernels_built_for_fewer_instructions_are_within_their_bounds(tmp_path, capability):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/kernels/test_operations.py"]
+    changed = environment(tmp_path, ATEN_CPU_CAPABILITY=capability)
+    root = Path(__file__).parents[2]
+    finished = subprocess.run(command, env=changed, cwd=root, capture_output=True, text=True, timeout=500, check=False)
+    assert finished.returncode == 0, finished.stdout[-2000:]

@@ -9,9 +9,10 @@
 
 namespace fused_mlp {
 
-// Two registers of columns: twelve rows of them are 24 sums, and two weights and one element of x fit beside.
+// Two registers of columns: twelve rows of them are 24 sums, and two weights and one element of x fit beside in 32
+// registers; in 16 registers six rows do.
 constexpr int64_t panel_columns = 2 * Vec::size();
-constexpr int64_t panel_rows = 12;
+constexpr int64_t panel_rows = many_registers ? 12 : 6;
 
 // How weights of type T are packed and which type x must have beside them. `depth_step` elements of one column lie
 // together, for instructions that multiply and add in pairs.
@@ -44,7 +45,7 @@ struct Packing<float> {
   static Vec multiply_add(const Vec& a, const Vec& b, const Vec& sum) { return at::vec::fmadd(a, b, sum); }
 };
 
-#if defined(__AVX512BF16__)
+#if defined(CPU_CAPABILITY_AVX512) && defined(__AVX512BF16__)
 template <>
 struct Packing<at::BFloat16> {
   using Left = at::BFloat16;
@@ -73,7 +74,7 @@ constexpr int64_t padded_depth(int64_t depth) {
   return (depth + step - 1) / step * step;
 }
 
-#if defined(__AVX512F__)
+#if defined(CPU_CAPABILITY_AVX512)
 // Sixteen rows of sixteen 32-bit elements, `from` elements apart, stored as sixteen columns, `to` elements apart.
 inline void transpose_16x16(const int32_t* source, int64_t from, int32_t* target, int64_t to) {
   __m512i a[16], b[16];
@@ -116,7 +117,7 @@ void pack_panel(const T* w, int64_t w_stride, int64_t columns, int64_t depth, T*
     std::fill(panel, panel + padded_depth<T>(depth) * panel_columns, T(0));
   }
   int64_t done = 0;
-#if defined(__AVX512F__)
+#if defined(CPU_CAPABILITY_AVX512)
   // What lies together is 32 bits wide, one float32 or a pair of bfloat16; rows of w start on such a boundary when
   // their distance is a multiple of it.
   if constexpr (sizeof(T) * step == 4) {

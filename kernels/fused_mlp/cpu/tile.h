@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#if defined(__AVX512F__)
+#if defined(CPU_CAPABILITY_AVX512)
 #include <immintrin.h>
 #endif
 
@@ -19,20 +19,27 @@ namespace fused_mlp {
 
 using Vec = at::vec::Vectorized<float>;
 
+// AVX-512 has 32 vector registers, AVX2 has 16; the tiles are cut to fit them.
+#if defined(CPU_CAPABILITY_AVX512)
+constexpr bool many_registers = true;
+#else
+constexpr bool many_registers = false;
+#endif
+
 // Left to itself, gcc reads a register that is used several times from memory each time, and loads, not products,
 // become the limit: 2.5 times slower, measured.
 inline void keep_in_register(Vec& v) {
-#if defined(__AVX512F__)
+#if defined(CPU_CAPABILITY_AVX512)
   __m512 value = v;
   asm("" : "+v"(value));
   v = Vec(value);
-#elif defined(__AVX2__)
+#elif defined(CPU_CAPABILITY_AVX2)
   __m256 value = v;
   asm("" : "+x"(value));
   v = Vec(value);
 #endif
 }
-#if defined(__AVX512BF16__)
+#if defined(CPU_CAPABILITY_AVX512) && defined(__AVX512BF16__)
 inline void keep_in_register(__m512bh& v) { asm("" : "+v"(v)); }
 #endif
 template <typename Register>
@@ -53,7 +60,7 @@ struct Lane<float> {
   static Vec multiply_add(const Register& a, const Register& b, const Vec& sum) { return at::vec::fmadd(a, b, sum); }
 };
 
-#if defined(__AVX512BF16__)
+#if defined(CPU_CAPABILITY_AVX512) && defined(__AVX512BF16__)
 template <>
 struct Lane<at::BFloat16> {
   using Register = __m512bh;
@@ -92,7 +99,7 @@ struct Lane {
 
 // The sums of four accumulators, side by side.
 inline void store_four_sums(const Vec& a, const Vec& b, const Vec& c, const Vec& d, float* out, bool add) {
-#if defined(__AVX512F__)
+#if defined(CPU_CAPABILITY_AVX512)
   const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
   const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
   const __m512d low = _mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd));

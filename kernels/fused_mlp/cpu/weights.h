@@ -22,7 +22,7 @@ struct Sums {
   // Columns finished together, and room for a tile that writes a whole number of steps beyond them.
   static constexpr int64_t max_columns = 128;
   static constexpr int64_t stride = max_columns + 16;
-  static constexpr int64_t max_rows = panel_rows;
+  static constexpr int64_t max_rows = 12;
   alignas(64) float values[max_rows * stride];
 
   const float* row(int64_t r) const { return values + r * stride; }
@@ -42,7 +42,7 @@ template <typename T>
 struct PlainWeights {
   using Left = T;
   using Element = T;
-  static constexpr int64_t tile_rows = 6;
+  static constexpr int64_t tile_rows = many_registers ? 6 : 3;
   // Bytes of a row read per pass: six rows of x and four of the weights then fit the first-level cache together.
   static constexpr int64_t depth_block = 4096 / static_cast<int64_t>(sizeof(T));
 
@@ -55,8 +55,8 @@ struct PlainWeights {
   void sums_of(const Rows<T>& x, int64_t n_rows, int64_t first, int64_t columns, Sums& sums) const {
     switch (n_rows) {
       case 1: return tiles<1, 3>(x, first, columns, sums);
-      case 2: return tiles<2, 3>(x, first, columns, sums);
-      case 3: return tiles<3, 2>(x, first, columns, sums);
+      case 2: return tiles<2, many_registers ? 3 : 1>(x, first, columns, sums);
+      case 3: return tiles<3, many_registers ? 2 : 1>(x, first, columns, sums);
       case 4: return tiles<4, 1>(x, first, columns, sums);
       case 5: return tiles<5, 1>(x, first, columns, sums);
       default: return tiles<6, 1>(x, first, columns, sums);
@@ -91,7 +91,10 @@ struct PackedWeights {
   int64_t depth;
 
   int64_t panel_size() const { return padded_depth<T>(depth) * panel_columns; }
-  static int64_t columns_at_once(int64_t n_rows) { return panel_columns * (n_rows <= 3 ? 4 : n_rows <= 6 ? 2 : 1); }
+  static int64_t columns_at_once(int64_t n_rows) {
+    constexpr int64_t few = many_registers ? 3 : 1, some = many_registers ? 6 : 3;
+    return panel_columns * (n_rows <= few ? 4 : n_rows <= some ? 2 : 1);
+  }
   void enter(int64_t, int64_t) {}
 
   void sums_of(const Rows<Left>& x, int64_t n_rows, int64_t first, int64_t columns, Sums& sums) const {
