@@ -22,6 +22,8 @@ COMMANDS = {
     "ingest": "results.commands:ingest",
     "show": "results.commands:show",
     "gate": "results.commands:gate",
+    "export": "results.store_commands:export",
+    "store": "results.store_commands:store",
     "dashboard": "dashboard.command:dashboard",
 }
 

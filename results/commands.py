@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,12 @@ import click
 from results.advice import how_to_measure
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
+from results.housekeeping import forget_vanished
 from results.queries import commits, latest_points, values_at
+from results.rebuilding import rebuilt
 from results.report import ReportFormat, rendered
 from results.revisions import commit_of
+from results.selection import Selection, chosen_values, point_filter_from, selection_from_texts
 from results.store import OpenMode, Progress, open_store
 from results.tables import (
     points_as_csv,
@@ -29,11 +33,19 @@ from results.verdicts import LEAST_RELEVANT_CHANGE, exit_code, judge
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from results.store import Store
+    from results.store import IngestReport, Store
 
 DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
 
 db_option = click.option("--db", metavar="URL", help="SQLite path or postgresql+psycopg://…; default FUSEBENCH_DB.")
+
+
+where_option = click.option(
+    "--where",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Only points whose parameter NAME is VALUE; may be repeated.",
+)
 
 
 class ShowFormat(StrEnum):
@@ -52,7 +64,9 @@ VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @db_option
 @click.option("--project", metavar="NAME", help="Whose results an asv tree holds; default: its asv.conf.json.")
-def ingest(paths: Sequence[Path], db: str | None, project: str | None) -> int:
+@click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
+@click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
+def ingest(paths: Sequence[Path], db: str | None, project: str | None, *, prune: bool, rebuild: bool) -> int:
     """Store journals and asv results found under PATH… (default: results/data).
 
     Files that were read before are not read again. A file that cannot be read is named and set aside, the
@@ -69,28 +83,39 @@ def ingest(paths: Sequence[Path], db: str | None, project: str | None) -> int:
     missing = [path for path in chosen if not path.exists()]
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist")
-    with open_store(db, mode=OpenMode.WRITE) as store:
-        report = store.ingest(chosen, project=project, on_progress=_progress_line())
-        for note in report.notes:
-            click.echo(f"note: {note}", err=True)
-        for problem in report.problems:
-            click.echo(f"not read: {problem}", err=True)
-        click.echo(
-            f"{report.n_values} values stored from {report.n_files} files "
-            f"({report.n_files_unchanged} unchanged, {len(report.problems)} not read) into {store.name}"
-        )
+    if rebuild:
+        name, report = rebuilt(db, chosen, project=project, may_lose=prune, on_progress=_progress_line())
+    else:
+        with open_store(db, mode=OpenMode.WRITE) as store:
+            name = store.name
+            report = store.ingest(chosen, project=project, on_progress=_progress_line())
+            if prune:
+                click.echo(f"{forget_vanished(store, chosen)} runs forgotten whose files are gone")
+    _tell(report, name)
     return ExitCode.FAILED if report.problems else ExitCode.FINE
+
+
+def _tell(report: IngestReport, name: str) -> None:
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    for problem in report.problems:
+        click.echo(f"not read: {problem}", err=True)
+    click.echo(
+        f"{report.n_values} values stored from {report.n_files} files "
+        f"({report.n_files_unchanged} unchanged, {len(report.problems)} not read) into {name}"
+    )
 
 
 @click.command()
 @click.argument("revision", metavar="[REV]", required=False)
 @click.option("--format", "show_format", type=click.Choice([f.value for f in ShowFormat]), default="text")
+@where_option
 @db_option
-def show(revision: str | None, show_format: str, db: str | None) -> int:
+def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None) -> int:
     """Print the newest measurements, or those of commit REV (a hash, its start, or a name git knows)."""
     with open_store(db, mode=OpenMode.READ) as store:
         try:
-            text = _shown(store, revision, ShowFormat(show_format))
+            text = _shown(store, revision, ShowFormat(show_format), selection_from_texts(where))
         except UnknownRevision as error:
             return _nothing_known(store, error)
     if text is None:
@@ -140,15 +165,16 @@ def gate(base: str, head: str, report_format: str, least_change: float, db: str 
     return answer
 
 
-def _shown(store: Store, revision: str | None, show_format: ShowFormat) -> str | None:
+def _shown(store: Store, revision: str | None, show_format: ShowFormat, selection: Selection) -> str | None:
     """The table of sweep points, or of asv's values where there is no sweep; None for an empty store."""
-    if points := latest_points(store, revision=revision):
-        return POINT_TABLES[show_format](points)
     stored = commits(store)
+    if any(row.n_points for row in stored):
+        points = latest_points(store, revision=revision, **point_filter_from(selection))
+        return POINT_TABLES[show_format](points)
     if not stored:
         return None
     commit = stored[-1].commit if revision is None else commit_of(store, revision)
-    return VALUE_TABLES[show_format](values_at(store, commit=commit))
+    return VALUE_TABLES[show_format](chosen_values(values_at(store, commit=commit), selection))
 
 
 def _nothing_known(store: Store, error: UnknownRevision) -> int:
@@ -163,12 +189,15 @@ def _progress_line() -> Callable[[Progress], None] | None:
     """Draw progress on a terminal; nothing into a pipe."""
     if not sys.stderr.isatty():
         return None
+    started = time.monotonic()
 
     def draw(progress: Progress) -> None:
         is_last = progress.n_files_done == progress.n_files
+        rate = progress.n_values / max(time.monotonic() - started, 1e-3)
+        n_filled = 30 * progress.n_files_done // progress.n_files
         click.echo(
-            f"\r{progress.n_files_done}/{progress.n_files} files, {progress.n_values} values"
-            + ("\n" if is_last else ""),
+            f"\r[{'#' * n_filled}{'.' * (30 - n_filled)}] {progress.n_files_done}/{progress.n_files} files, "
+            f"{progress.n_values} values, {rate:,.0f} values/s " + ("\n" if is_last else ""),
             nl=False,
             err=True,
         )

@@ -6,7 +6,8 @@ ResultsError                 everything below; its message says what happened, t
 │   ├── NewerSchema          a newer fusebench wrote it
 │   └── NotAStore            the file is no database of ours, or is damaged
 ├── UnreadableFile           a file of records is truncated, foreign or of a future format
-└── UnknownRevision          a revision names no stored commit, or several
+├── UnknownRevision          a revision names no stored commit, or several
+└── UnknownParameter         a selection names what nothing stored has
 """
 
 from __future__ import annotations
@@ -60,3 +61,9 @@ class UnknownRevision(ResultsError):
         super().__init__(message)
         self.commit = commit
         self.is_plausible = is_plausible
+
+
+class UnknownParameter(ResultsError):
+    """A selection names what nothing stored has; the message lists what there is."""
+
+    exit_code = int(ExitCode.WRONG_USAGE)

@@ -52,12 +52,12 @@ def points_as_text(rows: Sequence[PointRow]) -> str:
 
 def points_as_json(rows: Sequence[PointRow]) -> str:
     """A JSON list of objects; null where something is not known."""
-    return json.dumps([_plain(asdict(row)) for row in rows], indent=1, ensure_ascii=False)
+    return json.dumps([plain(asdict(row)) for row in rows], indent=1, ensure_ascii=False)
 
 
 def points_as_csv(rows: Sequence[PointRow]) -> str:
     """One line a point, the same columns as the JSON; empty where something is not known."""
-    return _csv([_plain(asdict(row)) for row in rows])
+    return _csv([plain(asdict(row)) for row in rows])
 
 
 def values_as_text(rows: Sequence[SeriesValueRow]) -> str:
@@ -80,7 +80,7 @@ def values_as_text(rows: Sequence[SeriesValueRow]) -> str:
 
 def values_as_json(rows: Sequence[SeriesValueRow]) -> str:
     """A JSON list of objects; parameters are an object by name."""
-    return json.dumps([_plain(_value_fields(row)) for row in rows], indent=1, ensure_ascii=False)
+    return json.dumps([plain(_value_fields(row)) for row in rows], indent=1, ensure_ascii=False)
 
 
 def values_as_csv(rows: Sequence[SeriesValueRow]) -> str:
@@ -88,7 +88,7 @@ def values_as_csv(rows: Sequence[SeriesValueRow]) -> str:
     return _csv(
         [
             {**fields, "parameters": json.dumps(fields["parameters"], ensure_ascii=False)}
-            for fields in (_plain(_value_fields(row)) for row in rows)
+            for fields in (plain(_value_fields(row)) for row in rows)
         ]
     )
 
@@ -161,11 +161,13 @@ def _table(lines: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
     return table
 
 
-def _plain(fields: Mapping[str, object]) -> dict[str, object]:
-    return {EXTERNAL_NAMES.get(name, name): _plain_value(value) for name, value in fields.items()}
+def plain(fields: Mapping[str, object]) -> dict[str, object]:
+    """A row's fields under the names that people type, as values that JSON and CSV know."""
+    return {EXTERNAL_NAMES.get(name, name): plain_value(value) for name, value in fields.items()}
 
 
-def _plain_value(value: object) -> object:
+def plain_value(value: object) -> object:
+    """A moment as ISO 8601, an infinity as None; the rest as it is."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
@@ -175,7 +177,7 @@ def _plain_value(value: object) -> object:
 
 def _value_fields(row: SeriesValueRow) -> dict[str, object]:
     fields = asdict(row)
-    fields["parameters"] = {parameter.name: _plain_value(parameter.value) for parameter in row.parameters}
+    fields["parameters"] = {parameter.name: plain_value(parameter.value) for parameter in row.parameters}
     return {name: value for name, value in fields.items() if name not in {"samples", "series_id"}}
 
 

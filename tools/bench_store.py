@@ -17,8 +17,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import sqlalchemy as sa
+
+from results.generated import fill_with_sweeps
+from results.queries import history_of, latest_points, throughput_by_commit, winners_by_shape
+from results.schema import Series, Value
+from results.store import open_store
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Cost:
     peak_bytes: int
 
 
-def cost_of(command: list[str], *, cwd: Path | None = None) -> Cost:
+def cost_of(command: list[str]) -> Cost:
     """Run `command` silently and count what it used. Raises: SystemExit with its output if it fails."""
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
@@ -55,11 +61,6 @@ def ingest(tree: Path, db: str, *options: str) -> Cost:
 
 def n_entries(db: str) -> int:
     """Result entries that are not null in the files: everything but what failed."""
-    import sqlalchemy as sa
-
-    from results.schema import Value
-    from results.store import open_store
-
     with open_store(db) as store, store.reading() as connection:
         query = sa.select(sa.func.count()).select_from(Value).where(Value.state != "failed")
         return connection.execute(query).scalar() or 0
@@ -132,8 +133,6 @@ def report(name: str, n_values: int, cost: Cost) -> None:
 
 def empty(db: str) -> None:
     """Make the database one that has never been used."""
-    import sqlalchemy as sa
-
     if "://" not in db:
         for suffix in ("", "-wal", "-shm"):
             Path(db + suffix).unlink(missing_ok=True)
@@ -165,13 +164,6 @@ def bench_publish(corpus: Path, repository: Path | None, scratch: Path) -> None:
 
 def bench_answers(db: str) -> None:
     """Medians of the questions on 1,200 series × 1,000 commits."""
-    import sqlalchemy as sa
-
-    from results.generated import fill_with_sweeps
-    from results.queries import history_of, latest_points, throughput_by_commit, winners_by_shape
-    from results.schema import Series
-    from results.store import open_store
-
     empty(db)
     with open_store(db) as store:
         fill_with_sweeps(store, n_commits=1000)

@@ -1,0 +1,90 @@
+"""Build a database anew from its files, beside the old one, and swap it in whole."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from results.database import BUSY_TIMEOUT_S, url_from_text
+from results.errors import StoreError
+from results.schema import Run, Triage
+from results.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from results.store import IngestReport, Progress, Store
+
+
+def rebuilt(
+    db: str | None,
+    paths: Iterable[Path],
+    *,
+    project: str | None,
+    may_lose: bool,
+    on_progress: Callable[[Progress], None] | None,
+) -> tuple[str, IngestReport]:
+    """The database's name and what went in. Until the swap the old one is untouched and may be read.
+
+    `may_lose`: accept a new database with fewer runs than the old one has.
+    Raises: StoreError if the new one would lose runs, or the old one is in use.
+    """
+    url = url_from_text(db)
+    if url.get_backend_name() != "sqlite":
+        raise StoreError(
+            "--rebuild swaps files, so it is for SQLite; on PostgreSQL ingest into a new database and rename it"
+        )
+    path = Path(url.database or "")
+    beside = path.with_name(f"{path.name}.rebuild-{os.getpid()}")
+    try:
+        with open_store(str(beside)) as new:
+            report = new.ingest(paths, project=project, on_progress=on_progress)
+            if path.exists():
+                with open_store(str(path)) as old:
+                    _refuse_losses(old, new, may_lose=may_lose)
+        _fold_log(beside)
+        if path.exists():
+            _fold_log(path)
+        beside.replace(path)
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            beside.with_name(beside.name + suffix).unlink(missing_ok=True)
+    return str(path), report
+
+
+def _refuse_losses(old: Store, new: Store, *, may_lose: bool) -> None:
+    with old.reading() as connection:
+        n_decisions = connection.execute(sa.select(sa.func.count()).select_from(Triage)).scalar_one()
+        before = set(connection.execute(sa.select(Run.uid)).scalars())
+    with new.reading() as connection:
+        after = set(connection.execute(sa.select(Run.uid)).scalars())
+    if n_decisions:
+        raise StoreError(f"{n_decisions} decisions about changes are in no file and would be lost; use plain ingest")
+    n_lost = len(before - after)
+    if n_lost and not may_lose:
+        raise StoreError(
+            f"{n_lost} runs of the old database are in none of the files and would be lost, so it was left as it "
+            "is; name all the paths, or add --prune to let them go"
+        )
+
+
+def _fold_log(path: Path) -> None:
+    """Bring the write-ahead log into the file, so that the file alone is the database.
+
+    A log left beside a file that it does not belong to would damage it.
+    """
+    connection = sqlite3.connect(path, timeout=min(5, BUSY_TIMEOUT_S))
+    try:
+        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"{path} is in use by another process ({error}); stop it and run --rebuild again. Nothing was changed"
+        ) from error
+    finally:
+        connection.close()
+    if mode != "delete":
+        raise StoreError(f"{path} is in use by another process; stop it and run --rebuild again. Nothing was changed")
