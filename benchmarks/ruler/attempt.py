@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.ruler import providers
+from benchmarks.ruler.built import Unavailable
 from benchmarks.ruler.outcome import State, TimingOutcome
 from benchmarks.ruler.workload import Workload, error_rel, one_call, tolerance
 
@@ -26,7 +27,7 @@ def attempt(
     try:
         providers.clear_counters()
         built = providers.build(contender, load)
-        if isinstance(built, providers.Unavailable):
+        if isinstance(built, Unavailable):
             return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
         call = one_call(load, built.function)
         start = time.perf_counter()

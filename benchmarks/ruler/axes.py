@@ -144,6 +144,11 @@ QUICK = Axes(
 FULL = replace(
     QUICK,
     name="full",
+    providers=(
+        *QUICK.providers,
+        *("compiled-dynamic", "compiled-max-autotune"),
+        *("fused:packed", "fused-onednn:packed", "fused-pure", "packed-eager:packed", "addmm-activation"),
+    ),
     passes=tuple(Pass),
     batches=(1, 4, 16, 64, 256, 1024, 4096),
     hiddens=(256, 1024, 4096),

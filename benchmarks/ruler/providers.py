@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import runpy
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn import functional
 
 from benchmarks.ruler.axes import Contender, Weights
+from benchmarks.ruler.built import Built, Unavailable
+from benchmarks.ruler.fused_providers import build_fused
 from benchmarks.ruler.plugins import ENTRY_POINT_GROUP, MODULE_VARIABLE, names_in_module
+from benchmarks.ruler.workload import ACTIVATIONS, GatedMlp
 
 if TYPE_CHECKING:
     from benchmarks.ruler.workload import Workload
-
-
-@dataclass(frozen=True, kw_only=True)
-class Built:
-    """A provider ready to be called with x. detail: what it says it runs, or None."""
-
-    function: Callable[[torch.Tensor], torch.Tensor]
-    detail: str | None = None
-    prepare_time_s: float | None = None
-    compile_time_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Unavailable:
-    """A provider that cannot run here, and why, in words."""
-
-    reason: str
 
 
 class CompileFailed(Exception):
@@ -53,25 +39,6 @@ def build_compiled(load: Workload) -> Built | Unavailable:
     if load.x.device.type == "cpu" and (reason := _missing_compiler()):
         return Unavailable(reason)
     return Built(function=torch.compile(load.module, fullgraph=True, dynamic=False))
-
-
-def build_fused(load: Workload) -> Built | Unavailable:
-    """The installed fused_mlp's operation on the eager module's own weights."""
-    shape = load.shape
-    try:
-        fused_mlp = importlib.import_module("fused_mlp")
-    except ImportError as error:
-        return Unavailable(f"fused_mlp is not installed here ({error})")
-    operation = getattr(fused_mlp, shape.operation.value, None)
-    if operation is None:
-        return Unavailable(f"the fused_mlp of this commit has no {shape.operation}")
-    # An old commit may not have these questions; then the first call tells.
-    if hasattr(fused_mlp, "why_unavailable") and (
-        reason := fused_mlp.why_unavailable(shape.operation.value, device=load.x.device)
-    ):
-        return Unavailable(reason)
-    weights, activation = load.module.weights(), shape.activation
-    return Built(function=lambda x: operation(x, *weights, activation=activation))
 
 
 def build_compiled_dynamic(load: Workload) -> Built | Unavailable:
@@ -92,6 +59,49 @@ def build_compiled_dynamic(load: Workload) -> Built | Unavailable:
     return Built(function=function, detail=detail, compile_time_s=compile_time_s)
 
 
+def build_max_autotune(load: Workload) -> Built | Unavailable:
+    """torch.compile that tries its own kernels for the products too, without CUDA graphs."""
+    if load.x.device.type == "cpu" and (reason := _missing_compiler()):
+        return Unavailable(reason)
+    compiled = torch.compile(load.module, fullgraph=True, dynamic=False, mode="max-autotune-no-cudagraphs")
+    return Built(function=compiled)
+
+
+def build_packed_eager(load: Workload) -> Built | Unavailable:
+    """Eager, gate and up as one product of the two weights laid one over the other."""
+    module = load.module
+    if not isinstance(module, GatedMlp):
+        return Unavailable("only a gated MLP has two products of the same input")
+    if load.grad_output is not None:
+        return Unavailable("the gradient would reach the packed copy, not the weights")
+    both = torch.cat([module.gate.weight, module.up.weight]).contiguous()
+    activation, down = ACTIVATIONS[module.activation], module.down.weight
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        gate, up = functional.linear(x, both).chunk(2, dim=-1)
+        return functional.linear(activation(gate) * up, down)
+
+    return Built(function=function)
+
+
+def build_addmm_activation(load: Workload) -> Built | Unavailable:
+    """The activation in the product's epilogue, by torch._addmm_activation; cuBLASLt's gelu is the tanh one."""
+    module, activation = load.module, load.shape.activation
+    gelu = "gelu_tanh" if load.x.device.type == "cuda" else "gelu"
+    if isinstance(module, GatedMlp) or activation not in {"relu", gelu}:
+        return Unavailable(f"torch._addmm_activation knows relu and {gelu} on {load.x.device.type}, and no gate")
+    if load.grad_output is not None:
+        return Unavailable("torch._addmm_activation has no gradient")
+    first, bias, *rest = module.weights()
+    use_gelu, first_t = activation != "relu", first.t()
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        hidden = torch._addmm_activation(bias, x, first_t, use_gelu=use_gelu)  # noqa: SLF001 - its only name
+        return functional.linear(hidden, *rest) if rest else hidden
+
+    return Built(function=function)
+
+
 Answer = Built | Unavailable | str | Callable[[torch.Tensor], torch.Tensor]
 Builder = Callable[["Workload"], Answer]
 
@@ -99,10 +109,19 @@ PROVIDERS: dict[str, Builder] = {
     "eager": build_eager,
     "compiled": build_compiled,
     "compiled-dynamic": build_compiled_dynamic,
-    "fused": build_fused,
+    "compiled-max-autotune": build_max_autotune,
+    "fused": partial(build_fused, weights=Weights.PLAIN),
+    "fused-pure": partial(build_fused, weights=Weights.PLAIN, implementation="pure"),
+    "addmm-activation": build_addmm_activation,
+}
+PACKED_PROVIDERS: dict[str, Builder] = {
+    "fused": partial(build_fused, weights=Weights.PACKED),
+    "fused-cpp": partial(build_fused, weights=Weights.PACKED, implementation="cpp"),
+    "fused-onednn": partial(build_fused, weights=Weights.PACKED, implementation="onednn"),
+    "packed-eager": build_packed_eager,
 }
 # Whose first call compiles, and must end with exactly one graph.
-COMPILED = frozenset({"compiled"})
+COMPILED = frozenset({"compiled", "compiled-max-autotune"})
 
 
 def build(contender: Contender, load: Workload) -> Built | Unavailable:
@@ -110,15 +129,24 @@ def build(contender: Contender, load: Workload) -> Built | Unavailable:
 
     A provider from outside answers with a callable, x → y, or with a string that says why it is unavailable.
     """
-    builder = PROVIDERS.get(contender.provider) or _foreign_builder(contender.provider)
+    packed = contender.weights is Weights.PACKED
+    ours = PACKED_PROVIDERS if packed else PROVIDERS
+    builder = ours.get(contender.provider) or _foreign_builder(contender.provider)
     if builder is None:
-        return Unavailable(f"no provider is called {contender.provider!r}; there are {', '.join(PROVIDERS)}")
-    if contender.weights is Weights.PACKED:
-        return Unavailable(f"{contender.provider} has no packed layout of weights")
+        return Unavailable(_why_unknown(contender))
     answer = builder(load)
     if isinstance(answer, str):
         return Unavailable(answer)
     return answer if isinstance(answer, Built | Unavailable) else Built(function=answer)
+
+
+def _why_unknown(contender: Contender) -> str:
+    name = contender.provider
+    if contender.weights is Weights.PACKED and name in PROVIDERS:
+        return f"{name} has no packed layout of weights"
+    if contender.weights is Weights.PLAIN and name in PACKED_PROVIDERS:
+        return f"{name} works on packed weights only: measure {name}:{Weights.PACKED}"
+    return f"no provider is called {name!r}; there are {', '.join(dict.fromkeys((*PROVIDERS, *PACKED_PROVIDERS)))}"
 
 
 def _foreign_builder(name: str) -> Builder | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -147,8 +148,12 @@ def run_asv(console: Console, environ: Mapping[str, str], before: tuple[Plan, ..
         )
         try:
             _follow(console, process, steps, before)
-        except KeyboardInterrupt:
+        except BaseException as error:
+            # asv in the background would go on measuring for nobody.
+            process.send_signal(signal.SIGINT)
             process.wait()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
             console.print(
                 "Interrupted; every finished group is recorded, and the next run goes on from there.", soft_wrap=True
             )
@@ -201,9 +206,11 @@ def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, bef
     )
     with bars, steps.open(encoding="utf-8") as lines:
         tasks: dict[str, TaskID] = {}
-        for plan in before:
+        # In the order in which asv takes the suites.
+        for plan in sorted(before, key=lambda plan: plan.operation):
             if plan.groups:
-                tasks[plan.operation] = bars.add_task(plan.operation, total=None, last="", start=False)
+                n_points = sum(len(group.contenders) for group in plan.groups)
+                tasks[plan.operation] = bars.add_task(plan.operation, total=2 * n_points, last="", start=False)
         while True:
             ended = process.poll() is not None
             for line in lines:

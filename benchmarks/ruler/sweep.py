@@ -139,9 +139,11 @@ def _measure_missing(plan: Plan, axes: Axes, *, progress: Progress, lock: int) -
     def new_worker() -> WorkerProcess:
         return WorkerProcess(device=plan.device, threads=plan.threads, point_limit_s=limit, inherited=(lock,))
 
+    progress.tell(_step(plan, plan.operation, "starting", last="a worker that imports torch", notable=False))
     with new_worker() as worker:
         if worker.start() is None and worker.hello and worker.hello["device"] != plan.device:
             plan = plan_sweep(axes, operation=plan.operation, device=DeviceKind(worker.hello["device"]))
+        progress.tell(_step(plan, plan.operation, "starting", last="the machine's ceilings", notable=False))
         ceilings = machine_ceilings(worker, machine=plan.run.machine, environment=plan.run.environment)
         todo = plan.untimed()
         plan = _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)

@@ -21,6 +21,7 @@ import torch
 from benchmarks.ruler import providers
 from benchmarks.ruler.attempt import attempt, state_from_error
 from benchmarks.ruler.axes import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
+from benchmarks.ruler.built import Built
 from benchmarks.ruler.ceilings import measure_ceilings
 from benchmarks.ruler.clock import (
     Clock,
@@ -102,9 +103,11 @@ class Worker:
         watch = LoadWatch()
         watch.start()
         candidates: dict[str, Candidate] = {}
+        with self._accounted():
+            # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
+            load = workload(request.shape, device=self._device)
         with _mode(request.shape):
             with self._accounted():
-                load = workload(request.shape, device=self._device)
                 reference = load.reference()
                 cold_s = self._compiled_ahead(request, load)
             for contender in self._built_anew(request):
@@ -149,8 +152,8 @@ class Worker:
         from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
 
         config.cpp.enable_kernel_profile = True
+        load = workload(request.shape, device=self._device)
         with _mode(request.shape):
-            load = workload(request.shape, device=self._device)
             reference = load.reference()
             for contender in self._built_anew(request):
                 outcome, call = attempt(contender, load, reference)
@@ -185,7 +188,7 @@ class Worker:
                 # What fails here fails again when it is built to be measured, and is reported then.
                 with suppress(Exception):
                     built = providers.build(contender, load)
-                    if isinstance(built, providers.Built):
+                    if isinstance(built, Built):
                         one_call(load, built.function)()
                         if providers.found_cold_cache():
                             cold_s[contender] = time.perf_counter() - start

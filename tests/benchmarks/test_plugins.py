@@ -9,6 +9,7 @@ import torch
 
 from benchmarks.ruler import providers
 from benchmarks.ruler.axes import Contender, Operation, Weights, axes_from_environment
+from benchmarks.ruler.built import Unavailable
 from benchmarks.ruler.errors import InvalidProviderModule
 from benchmarks.ruler.plugins import names_in_module
 from benchmarks.ruler.workload import error_rel, tolerance, workload
@@ -36,7 +37,7 @@ def test_the_example_of_the_readme_is_a_provider_and_right(readme_example, shape
 def test_a_provider_that_answers_with_words_is_unavailable_for_that_reason(readme_example, shape):
     load = workload(shape, device=torch.device("cpu"))
     built = providers.build(Contender(provider="addmm"), load)
-    assert built == providers.Unavailable("only the bare linear is written")
+    assert built == Unavailable("only the bare linear is written")
 
 
 def test_names_are_read_without_running_the_file(tmp_path):

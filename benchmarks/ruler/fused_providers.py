@@ -1,0 +1,83 @@
+"""Providers that run the installed fused_mlp, by its functions on plain weights or its modules on packed ones."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.axes import Operation, Weights
+from benchmarks.ruler.built import Built, Unavailable
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.workload import Workload
+
+
+def build_fused(load: Workload, *, weights: Weights, implementation: str | None = None) -> Built | Unavailable:
+    """The installed fused_mlp on the eager module's own weights, or on its packed copies of them.
+
+    Without an `implementation`, fused_mlp chooses; the detail says what.
+    """
+    shape = load.shape
+    try:
+        fused_mlp: Any = importlib.import_module("fused_mlp")
+    except ImportError as error:
+        return Unavailable(f"fused_mlp is not installed here ({error})")
+    if reason := _why_unavailable(fused_mlp, load, implementation):
+        return Unavailable(reason)
+    if weights is Weights.PACKED:
+        return _packed(fused_mlp, load, implementation)
+    operation = getattr(fused_mlp, shape.operation)
+    tensors, activation = load.module.weights(), shape.activation
+    if implementation is None:
+        detail = _choice(fused_mlp, load, packed=False)
+        return Built(function=lambda x: operation(x, *tensors, activation=activation), detail=detail)
+    return Built(function=lambda x: operation(x, *tensors, activation=activation, implementation=implementation))
+
+
+def _packed(fused_mlp: Any, load: Workload, implementation: str | None) -> Built | Unavailable:  # noqa: ANN401 - the module of any commit
+    if load.grad_output is not None:
+        return Unavailable("packed copies of weights are for inference; a gradient cannot reach what they copy")
+    if not hasattr(fused_mlp, "FusedMLP"):
+        return Unavailable("the fused_mlp of this commit packs no weights")
+    module, activation = load.module, load.shape.activation
+    match load.shape.operation:
+        case Operation.LINEAR:
+            fused = fused_mlp.FusedLinear.from_linear(module.linear, activation=activation)
+        case Operation.MLP:
+            fused = fused_mlp.FusedMLP.from_linears(module.up, module.down, activation=activation)
+        case Operation.GATED_MLP:
+            layers = (module.gate, module.up, module.down)
+            fused = fused_mlp.FusedGatedMLP.from_linears(*layers, activation=activation)
+    report = fused.prepare(implementation=implementation) if implementation else fused.prepare()
+    detail = _choice(fused_mlp, load, packed=True) if implementation is None else None
+    return Built(function=fused, detail=detail, prepare_time_s=report.seconds)
+
+
+def _why_unavailable(fused_mlp: Any, load: Workload, implementation: str | None) -> str | None:  # noqa: ANN401 - see above
+    operation = load.shape.operation.value
+    if not hasattr(fused_mlp, operation):
+        return f"the fused_mlp of this commit has no {operation}"
+    if implementation is not None and not hasattr(fused_mlp, "Implementation"):
+        return "the fused_mlp of this commit has one implementation only"
+    # An old commit may not have this question; then the first call tells.
+    if not hasattr(fused_mlp, "why_unavailable"):
+        return None
+    named = {"implementation": implementation} if implementation else {}
+    reason: str | None = fused_mlp.why_unavailable(operation, device=load.x.device, **named)
+    return reason
+
+
+def _choice(fused_mlp: Any, load: Workload, *, packed: bool) -> str | None:  # noqa: ANN401 - see above
+    if not hasattr(fused_mlp, "choice_for"):
+        return None
+    shape = load.shape
+    choice = fused_mlp.choice_for(
+        shape.operation.value,
+        rows=shape.batch,
+        dim=shape.dim,
+        hidden=shape.hidden,
+        device=load.x.device,
+        packed=packed,
+    )
+    shared = f", shared by {choice.shared_by}" if choice.shared_by else ""
+    return f"{choice.implementation}, {choice.weights} weights{shared}"
