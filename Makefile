@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: bench test test-slow dashboard gate check setup clean
+.PHONY: bench test test-slow dashboard gate check kernels-report self-check setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -23,6 +23,12 @@ gate: setup  ## did HEAD get slower than BASE?
 
 check: setup  ## style, types, and who may import whom
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+kernels-report: setup  ## compile every Triton kernel for GPUs that need not be here; registers, memory, instructions
+	$(BIN)/python -m fused_mlp.static_checks
+
+self-check: setup  ## the ruler measured with itself: A/A, replaying, overhead; for a quiet machine
+	$(BIN)/python -m benchmarks.ruler.self_check aa && $(BIN)/python -m benchmarks.ruler.self_check speed
 
 setup: .venv/installed
 
