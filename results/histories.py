@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 def values_at(store: Store, *, commit: str) -> list[SeriesValueRow]:
     """Every series' newest value at the commit with the full hash `commit`, ordered by benchmark."""
-    at_commit = [Commit.hash == commit]
     with store.reading() as connection:
-        parameters = _parameters(connection, at_commit)
+        # The runs by name: given a subquery, SQLite reads every value there is.
+        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
+        run_ids = list(connection.execute(runs).scalars())
+        points = sa.select(Series.point_id).join(Value, Value.series_id == Series.id)
+        parameters = _parameters_of_points(connection, points.where(Value.run_id.in_(run_ids)))
         newest: dict[int, SeriesValueRow] = {}
-        for row in connection.execute(_values(at_commit)):
+        for row in connection.execute(_values(run_ids)).all():
             newest[row.series_id] = _series_value(row, parameters)  # ordered, so that the newest run is last
     return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
 
@@ -157,36 +160,25 @@ def _columns() -> list[Any]:
     ]
 
 
-def _values(at_commit: list[sa.ColumnElement[bool]]) -> sa.Select[Any]:
+def _values(run_ids: list[int]) -> sa.Select[Any]:
     return (
         sa.select(*_columns())
-        .select_from(Commit)
-        .join(Run, Run.commit_id == Commit.id)
-        .join(Value, Value.run_id == Run.id)
+        .select_from(Value)
+        .join(Run, Run.id == Value.run_id)
+        .join(Commit, Commit.id == Run.commit_id)
         .join(Series, Series.id == Value.series_id)
         .join(Benchmark, Benchmark.id == Series.benchmark_id)
         .join(Project, Project.id == Commit.project_id)
         .join(Machine, Machine.id == Run.machine_id)
         .join(Environment, Environment.id == Run.environment_id)
-        .where(*at_commit)
-        .order_by(Run.started_at, Run.id)
+        .where(Value.run_id.in_(run_ids))
+        .order_by(Run.started_at.asc().nulls_first(), Run.id)
     )
 
 
 # SQLAlchemy's Row; its columns have no names that a type checker could follow.
 DatabaseRow = Any
 ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
-
-
-def _parameters(connection: Connection, at_commit: list[sa.ColumnElement[bool]]) -> ParametersOfPoint:
-    points = (
-        sa.select(Series.point_id)
-        .join(Value, Value.series_id == Series.id)
-        .join(Run, Run.id == Value.run_id)
-        .join(Commit, Commit.id == Run.commit_id)
-        .where(*at_commit)
-    )
-    return _parameters_of_points(connection, points)
 
 
 def _parameters_of_points(connection: Connection, points: sa.Select[Any]) -> ParametersOfPoint:
