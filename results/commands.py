@@ -96,6 +96,8 @@ def ingest(paths: Sequence[Path], db: str | None, project: str | None, *, prune:
 
 
 def _tell(report: IngestReport, name: str) -> None:
+    if not report.n_files:
+        click.echo("No journals and no asv results were found there.", err=True)
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     for problem in report.problems:
