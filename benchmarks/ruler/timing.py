@@ -168,12 +168,12 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
 def paired_speedup(rounds: Sequence[Round], *, baseline: str, name: str) -> MedianInterval | None:
     """How many times faster `name` is than the baseline: the median over rounds of their ratio, or None.
 
-    Each round gives one ratio, of the mean of the baseline's two samples to the rival's one between them, so a
-    drift that meets both cancels.
+    Each round gives one ratio, in turn of the baseline's first and of its last sample to the rival's, so a drift that
+    meets both cancels. Never of their mean: noise is skewed, and the median of a mean of two lies above that of one.
     """
     ratios = [
-        sum(one.samples[baseline]) / len(one.samples[baseline]) / one.samples[name][0]
-        for one in rounds
+        one.samples[baseline][-(number % 2)] / one.samples[name][0]
+        for number, one in enumerate(rounds)
         if baseline in one.samples and name in one.samples
     ]
     return median_interval(ratios) if ratios else None
