@@ -17,14 +17,15 @@ from results.exit_codes import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Name → where it is, and what the list of commands says of it without importing it.
 COMMANDS = {
-    "run": "fusebench:run",
-    "ingest": "results.commands:ingest",
-    "show": "results.commands:show",
-    "gate": "results.commands:gate",
-    "export": "results.store_commands:export",
-    "store": "results.store_commands:store",
-    "dashboard": "dashboard.command:dashboard",
+    "run": ("fusebench:run", "Measure the checked-out commit, store it, print it."),
+    "show": ("results.commands:show", "Print the newest measurements, or a commit's."),
+    "gate": ("results.commands:gate", "Did a commit get slower than another?"),
+    "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
+    "ingest": ("results.commands:ingest", "Store journals, or any project's asv results."),
+    "export": ("results.store_commands:export", "Write measurements as CSV, Parquet or JSON."),
+    "store": ("results.store_commands:store", "The database itself: size, check, merge."),
 }
 
 
@@ -41,7 +42,7 @@ class CommandTable(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module_name, attribute = COMMANDS[cmd_name].split(":")
+        module_name, attribute = COMMANDS[cmd_name][0].split(":")
         try:
             command: click.Command = getattr(importlib.import_module(module_name), attribute)
         except ModuleNotFoundError as error:
@@ -49,6 +50,12 @@ class CommandTable(click.Group):
             message = f"`fusebench {cmd_name}` needs {error.name}: pip install 'fusebench[{extra}]'"
             raise click.ClickException(message) from error
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table alone."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
 @click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"]})
