@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: bench test test-slow dashboard gate check kernels-report self-check setup clean
+.PHONY: bench test test-slow dashboard gate check kernels-report self-check bench-store setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -29,6 +29,9 @@ kernels-report: setup  ## compile every Triton kernel for GPUs that need not be 
 
 self-check: setup  ## the ruler measured with itself: A/A, replaying, overhead; for a quiet machine
 	$(BIN)/python -m benchmarks.ruler.self_check aa && $(BIN)/python -m benchmarks.ruler.self_check speed
+
+bench-store: setup  ## how fast the store fills and answers, on the asv results of CORPUS=path
+	$(BIN)/python tools/bench_store.py $(CORPUS)
 
 setup: .venv/installed
 

@@ -177,6 +177,8 @@ def _value_row(run_id: int, series_id: int, metric: Metric, line: TimingRecord |
     state, reason = ("ok", None) if number is not None else (line.state.value, line.reason)
     low = high = q25 = q75 = count = calls = samples = None
     if isinstance(line, TimingRecord) and metric is LATENCY:
+        # An ok value's reason is what disturbed it: the gate does not build on it.
+        reason = reason or line.disturbed
         low, high = line.latency_ci_low_s, line.latency_ci_high_s
         calls = line.calls_per_sample
         if line.samples_s:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BAD = (Outcome.FAILED, Outcome.REGRESSION)
 GOOD = (Outcome.IMPROVEMENT, Outcome.FIXED)
+UNDECIDED_HEADING = "Undecided: slower, but disturbed while measured (measure again: fusebench run --again)"
 MANY = 20
 
 
@@ -52,6 +53,7 @@ def as_text(judgement: Judgement) -> str:
     for heading, outcomes in (
         ("Failed", (Outcome.FAILED,)),
         ("Regressions", (Outcome.REGRESSION,)),
+        (UNDECIDED_HEADING, (Outcome.UNDECIDED,)),
         ("Changed (nobody said which way is better)", (Outcome.CHANGED,)),
         ("Better", GOOD),
     ):
@@ -67,6 +69,7 @@ def as_markdown(judgement: Judgement) -> str:
     for heading, outcomes in (
         ("Failed", (Outcome.FAILED,)),
         ("Regressions", (Outcome.REGRESSION,)),
+        (UNDECIDED_HEADING, (Outcome.UNDECIDED,)),
         ("Changed, direction unknown", (Outcome.CHANGED,)),
         ("Better", GOOD),
     ):
@@ -108,13 +111,15 @@ def as_junit(judgement: Judgement) -> str:
         tests=str(len(judgement.verdicts) + len(judgement.only_at_base)),
         failures=str(counts[Outcome.REGRESSION]),
         errors=str(counts[Outcome.FAILED]),
-        skipped=str(len(judgement.only_at_base)),
+        skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED]),
     )
     for verdict in judgement.verdicts:
         case = _case(suite, verdict.head)
         if verdict.outcome in BAD:
             tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
             ET.SubElement(case, tag, message=_sentence(verdict)).text = verdict.why
+        elif verdict.outcome is Outcome.UNDECIDED:
+            ET.SubElement(case, "skipped", message=verdict.why)
     for row in judgement.only_at_base:
         ET.SubElement(_case(suite, row), "skipped", message="not measured at the head")
     ET.indent(suite)

@@ -238,7 +238,8 @@ class SeriesHistory:
 class SeriesValueRow:
     """One value of one series: any metric of any asv suite or of our own sweep.
 
-    `value` is None unless `state` is "ok". Lower, higher or unknown is better: see `metrics.metric_of`.
+    `value` is None unless `state` is "ok"; `reason` says why it is not, or what disturbed a value that is.
+    Lower, higher or unknown is better: see `metrics.metric_of`.
     The interval is None where the file gave none; asv's is 99 %, the sweep's 95 %.
     """
 

@@ -27,6 +27,7 @@ class Outcome(StrEnum):
     FAILED = "failed"  # ok at the base, not ok at the head
     IMPROVEMENT = "improvement"
     FIXED = "fixed"  # not ok at the base, ok at the head
+    UNDECIDED = "undecided"  # would be a regression, had nothing disturbed the measurement
     CHANGED = "changed"  # relevant and significant, but nobody said which way is better
     UNCHANGED = "unchanged"
 
@@ -107,17 +108,23 @@ def verdict_on(base: SeriesValueRow, head: SeriesValueRow, *, least_change: floa
         ratio = head.value / base.value if base.value else None
         is_change, why = _changed(base, head, metric=metric, least_change=least_change)
         outcome = _outcome(metric, base.value, head.value) if is_change else Outcome.UNCHANGED
+        disturbed = head.reason or base.reason
+        if outcome is Outcome.REGRESSION and metric.precision is not Precision.EXACT and disturbed:
+            outcome, why = Outcome.UNDECIDED, f"disturbed: {disturbed}"
     return Verdict(base=base, head=head, metric=metric, outcome=outcome, ratio=ratio, why=why)
 
 
 def exit_code(judgement: Judgement) -> ExitCode:
-    """What the gate answers: failed before regression before nothing comparable before fine."""
+    """What the gate answers: failed before regression before nothing comparable before fine.
+
+    An undecided series was not measured well enough to be compared, so the gate does not pass on it.
+    """
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
         return ExitCode.FAILED
     if outcomes[Outcome.REGRESSION]:
         return ExitCode.REGRESSION
-    if not judgement.verdicts:
+    if not judgement.verdicts or outcomes[Outcome.UNDECIDED]:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
 

@@ -45,6 +45,7 @@ class Sweep:
     noise: float = 0.01
     n_samples: int = 30
     ruler_version: str = "1"
+    disturbed: str | None = None
 
     @property
     def dtype(self) -> str:
@@ -143,7 +144,7 @@ def _common(sweep: Sweep, kind: str, operation: str, provider: str, batch: int, 
 def _timing(sweep: Sweep, operation: str, provider: str, batch: int, hidden: int) -> dict[str, object]:
     line = _common(sweep, "timing", operation, provider, batch, hidden)
     shape = (operation, batch, hidden)
-    line |= {"group": f"{zlib.crc32(repr(shape).encode()):08x}", "disturbed": None, "provider_detail": None}
+    line |= {"group": f"{zlib.crc32(repr(shape).encode()):08x}", "disturbed": sweep.disturbed, "provider_detail": None}
     state = sweep.states.get((operation, provider), "ok")
     if state != "ok":
         return line | {"state": state, "reason": f"{provider} is {state} in this test"}

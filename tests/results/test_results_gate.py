@@ -53,6 +53,20 @@ def test_a_point_slowed_by_half_is_named_and_exits_1(run_gate, two_commits):
     assert "+50.0 %" in answer.stdout
 
 
+def test_a_slowdown_measured_on_a_disturbed_machine_is_undecided_and_does_not_pass(run_gate, two_commits):
+    folder = two_commits(slowdowns={("mlp", "fused"): 1.5}, disturbed="other processes used 0.9 cores")
+    answer = run_gate(folder)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "Regressions" not in answer.stdout
+    assert "4 undecided" in answer.stdout
+    assert "other processes used 0.9 cores" in answer.stdout
+    assert "fusebench run --again" in answer.stdout
+
+
+def test_a_disturbed_machine_that_shows_no_slowdown_passes(run_gate, two_commits):
+    assert run_gate(two_commits(disturbed="other processes used 0.9 cores")).return_value == ExitCode.FINE
+
+
 def test_a_point_made_faster_passes_and_is_told(run_gate, two_commits):
     answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 0.5}))
     assert answer.return_value == ExitCode.FINE

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -192,9 +193,19 @@ def test_export_of_a_sweep_has_every_commit_and_may_be_filtered(journal_store, t
     assert {"latency_s", "peak_memory_bytes", "pass"} <= set(rows[0])
 
 
-def test_parquet_without_pyarrow_says_what_to_install(foreign, tmp_path):
-    if importlib.util.find_spec("pyarrow"):
-        pytest.skip("pyarrow is installed")
+def test_parquet_without_pyarrow_says_what_to_install(foreign, monkeypatch):
     _, db = foreign
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     answer = run(export, "--db", db, "--format", "parquet")
     assert "pip install pyarrow" in str(answer.exception)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
+def test_parquet_holds_what_json_holds(journal_store, tmp_path):
+    opened = journal_store()
+    path = tmp_path / "out.parquet"
+    assert run(export, "--db", opened.name, "--format", "parquet", "--output", path).return_value == ExitCode.FINE
+    table = importlib.import_module("pyarrow.parquet").read_table(path)
+    as_json = json.loads(run(export, "--db", opened.name, "--format", "json").stdout)
+    assert table.num_rows == len(as_json)
+    assert table.column("latency_s").to_pylist() == [row["latency_s"] for row in as_json]
