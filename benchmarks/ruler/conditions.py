@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.gpu import driver_version, gpu_state
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -45,14 +47,15 @@ def standing_conditions(device: torch.device) -> dict[str, Scalar]:
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
     }
     if device.type == "cuda":
-        conditions |= {"cuda": torch.version.cuda, "driver": _nvml_driver()}
+        conditions |= {"cuda": torch.version.cuda, "driver": driver_version()}
     return conditions
 
 
 def passing_conditions(device: torch.device) -> dict[str, Scalar]:
     """What changes from group to group: frequencies, power, temperature, reasons for throttling."""
     if device.type == "cuda":
-        return _gpu_state(device)
+        state = gpu_state(device)
+        return state.conditions() if state else {}
     mhz = [float(line.split(":", 1)[1]) for line in _lines(Path("/proc/cpuinfo")) if line.startswith("cpu MHz")]
     return {"cpu_mhz": round(sum(mhz) / len(mhz), 1) if mhz else None}
 
@@ -152,31 +155,3 @@ def _lines(path: Path) -> list[str]:
 def _first_line(path: Path) -> str | None:
     lines = _lines(path)
     return lines[0] if lines else None
-
-
-def _nvml_driver() -> str | None:
-    try:
-        import pynvml  # noqa: PLC0415 - only where there is a GPU
-
-        pynvml.nvmlInit()
-        return str(pynvml.nvmlSystemGetDriverVersion())
-    except Exception:  # noqa: BLE001 - without NVML the driver's version is unknown, and the sweep goes on
-        return None
-
-
-def _gpu_state(device: torch.device) -> dict[str, Scalar]:
-    try:
-        import pynvml  # noqa: PLC0415 - only where there is a GPU
-
-        pynvml.nvmlInit()
-        uuid = str(torch.cuda.get_device_properties(device).uuid)
-        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
-        reasons = int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-        return {
-            "gpu_sm_clock_mhz": int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
-            "gpu_power_w": round(pynvml.nvmlDeviceGetPowerUsage(handle) / 1000, 1),
-            "gpu_temperature_c": int(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
-            "gpu_throttle_reasons": hex(reasons),
-        }
-    except Exception:  # noqa: BLE001 - without NVML these conditions are unknown, and the sweep goes on
-        return {}

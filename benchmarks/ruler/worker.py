@@ -38,12 +38,13 @@ from benchmarks.ruler.conditions import (
     passing_conditions,
     standing_conditions,
 )
+from benchmarks.ruler.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.lifeline import die_with_parent
 from benchmarks.ruler.outcome import ProfileOutcome, TimingOutcome
 from benchmarks.ruler.profiling import profile_call
 from benchmarks.ruler.protocol import CEILINGS, Request, Task, request_from_json
 from benchmarks.ruler.statistics import median_interval
-from benchmarks.ruler.timing import Policy, Sampling, sample_group
+from benchmarks.ruler.timing import Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.turn import Turn
 from benchmarks.ruler.workload import Workload, one_call, workload
 
@@ -100,7 +101,9 @@ class Worker:
         self._accounted_s += time.perf_counter() - start
 
     def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
-        watch = LoadWatch()
+        load_watch = LoadWatch()
+        gpu_watch = GpuWatch(load_watch, read=lambda: gpu_state(self._device))
+        watch = gpu_watch if self._device.type == "cuda" else load_watch
         watch.start()
         candidates: dict[str, Candidate] = {}
         with self._accounted():
@@ -120,7 +123,9 @@ class Worker:
                     candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
             del reference
             samplings = self._sample(request, candidates, watch)
-        self._load = {"load_by_others": watch.most_load_by_others}
+        self._load = {"load_by_others": load_watch.most_load_by_others}
+        if self._device.type == "cuda":
+            self._load |= gpu_watch.conditions()
         for name, sampling in samplings.items():
             candidate = candidates[name]
             measured = _with_sampling(candidate.outcome, sampling)
@@ -130,7 +135,7 @@ class Worker:
                     measured = _with_device_time(measured, candidate.call)
             yield candidate.contender, measured
 
-    def _sample(self, request: Request, candidates: dict[str, Candidate], watch: LoadWatch) -> dict[str, Sampling]:
+    def _sample(self, request: Request, candidates: dict[str, Candidate], watch: Watch) -> dict[str, Sampling]:
         places = {str(contender): place for place, contender in enumerate(request.contenders)}
         gc.disable()
         try:

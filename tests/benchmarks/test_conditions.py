@@ -11,6 +11,7 @@ from benchmarks.ruler.conditions import (
     last_level_cache_bytes,
     own_cpu_seconds,
 )
+from benchmarks.ruler.gpu import GpuState, GpuWatch
 
 
 class Machine:
@@ -80,3 +81,40 @@ def test_this_machine_says_how_busy_it_is():
     assert busy_cpu_seconds() > own_cpu_seconds() > 0
     assert available_memory_bytes() > 2**20
     assert last_level_cache_bytes() >= 2**18
+
+
+def gpu(throttle_reasons=0, clock=1980):
+    return GpuState(sm_clock_mhz=clock, power_w=650.4, temperature_c=71, throttle_reasons=throttle_reasons)
+
+
+def watch_of(machine, *states):
+    readings = iter(states)
+    watch = GpuWatch(machine.watch(), read=lambda: next(readings))
+    watch.start()
+    return watch
+
+
+def test_a_throttled_gpu_disturbs_and_says_why(machine):
+    watch = watch_of(machine, gpu(0x04 | 0x20, clock=1400))
+    assert watch.disturbance() == (
+        "the GPU was throttled by its power limit and its temperature (1400 MHz, 71 °C, 650 W); "
+        "let it cool down, or raise its limit"
+    )
+
+
+def test_an_idle_gpu_or_set_clocks_do_not_disturb(machine):
+    assert watch_of(machine, gpu(0x01)).disturbance() is None
+    assert watch_of(machine, gpu(0x02)).disturbance() is None
+
+
+def test_beside_a_calm_gpu_other_processes_still_disturb(machine):
+    watch = watch_of(machine, gpu())
+    machine.passes(0.2, ours=0.0, theirs=1.0)
+    assert watch.disturbance().startswith("other processes used 1.0 cores")
+
+
+def test_the_range_of_the_clock_is_remembered(machine):
+    watch = watch_of(machine, gpu(clock=1980), gpu(clock=1755), None)
+    for _ in range(3):
+        watch.disturbance()
+    assert watch.conditions() == {"gpu_sm_clock_min_mhz": 1755, "gpu_sm_clock_max_mhz": 1980}

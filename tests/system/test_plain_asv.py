@@ -98,3 +98,33 @@ def test_asv_publishes_what_it_replayed(two_commits):
     assert len(revisions) == 2
     assert len(seconds) >= 2 * 3
     assert all(math.isfinite(value) and value > 0 for value in seconds)
+
+
+def test_asv_continuous_finds_the_commit_that_was_recorded_slower(two_commits, tmp_path):
+    shell, (before, after), _ = two_commits
+    (path,) = (shell.folder / "results" / "data" / "local" / "journal").glob(f"*/{after[:8]}-*.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "timing" and line["point"]["operation"] == "mlp":
+            line["samples_s"] = [1.5 * before_s for before_s in recorded_before(path, before, line["point"])]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    slowed = path.read_bytes()
+    axes = tmp_path / "small.toml"
+    axes.write_text(AXES)
+    bench = ("--bench", "mlp.Mlp.time_forward")
+    answer = shell.asv(
+        "continuous", "--machine", "testbox", "-f", "1.2", *bench, before, after, FUSEBENCH_AXES=str(axes)
+    )
+    assert path.read_bytes() == slowed, "what is recorded is replayed, not measured again"
+    assert answer.code == 1, answer.said
+    assert "PERFORMANCE DECREASED" in answer.out
+    ratios = re.findall(r"(\d+\.\d+)\s*\|\s*mlp\.Mlp\.time_forward\(", answer.out)
+    assert [float(ratio) for ratio in ratios] == [1.5] * 3
+
+
+def recorded_before(path, commit, point):
+    """The samples of `point` at the other commit."""
+    other = path.with_name(f"{commit[:8]}{path.name[8:]}")
+    lines = (json.loads(line) for line in other.read_text().splitlines())
+    (samples_s,) = (line["samples_s"] for line in lines if line["kind"] == "timing" and line["point"] == point)
+    return samples_s
