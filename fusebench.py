@@ -25,7 +25,7 @@ COMMANDS = {
     "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
     "ingest": ("results.commands:ingest", "Store journals, or any project's asv results."),
     "export": ("results.store_commands:export", "Write measurements as CSV, Parquet or JSON."),
-    "store": ("results.store_commands:store", "The database itself: size, check, merge."),
+    "store": ("results.store_commands:store", "The database itself: size, check, compact."),
 }
 
 
