@@ -12,21 +12,22 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from benchmarks.ruler.axes import QUICK, Axes
+from benchmarks.ruler.place import place_of_its_own
 from benchmarks.ruler.plugins import MODULE_VARIABLE
-from benchmarks.ruler.provenance import ROOT, UNCOMMITTED, measured_commit
+from benchmarks.ruler.protocol import Task
+from benchmarks.ruler.provenance import ROOT, measured_commit
 from benchmarks.ruler.sweep import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 _SAME_AGAIN = """
 def build(load):
@@ -102,7 +103,7 @@ def aa(*, points: int) -> None:
     batches = tuple(2**power for power in range(9))
     hiddens = tuple(32 * (step + 1) for step in range(math.ceil(points / (2 * len(batches)))))
     axes = replace(QUICK, name="A/A", providers=("eager", "eager-again"), batches=batches, hiddens=hiddens)
-    with _place_of_its_own({}) as folder:
+    with place_of_its_own({}) as folder:
         module = folder / "same_again.py"
         module.write_text(_SAME_AGAIN, encoding="utf-8")
         os.environ[MODULE_VARIABLE] = str(module)
@@ -121,7 +122,7 @@ def aa(*, points: int) -> None:
 def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
     """The speedup of `eager-again` over `eager` at each shape."""
     for operation in operations:
-        for (shape, contender), line in measure(axes, operation=operation).timings.items():
+        for (shape, contender), line in measure(axes, operation=operation, tasks=(Task.TIME,)).timings.items():
             outcome = line.outcome
             is_asked = shape.operation == operation and contender.provider == "eager-again"
             if is_asked and outcome.speedup_vs_eager is not None:
@@ -138,17 +139,17 @@ def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
 def speed() -> None:
     """Print what the instrument costs: replaying, the worker's overhead, a cold sweep against plain asv."""
     threads = len(os.sched_getaffinity(0))
-    with _place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
+    with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
         start = time.perf_counter()
         measure(_COLD, operation="mlp")
         ours_s = time.perf_counter() - start
-    with _place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-plain"}) as folder:
+    with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-plain"}) as folder:
         suite = folder / "plain_suite"
         suite.mkdir()
         (suite / "__init__.py").touch()
         (suite / "plain.py").write_text(_PLAIN_SUITE.replace("THREADS", str(threads)), encoding="utf-8")
         plain_s = _asv_seconds(folder, suite, bench="plain")
-    with _place_of_its_own({}) as folder:
+    with place_of_its_own({}) as folder:
         axes_file = folder / "axes.toml"
         names = "providers", "batches", "hiddens"
         axes_file.write_text(
@@ -172,26 +173,6 @@ def speed() -> None:
     click.echo(f"cold sweep of 12 points: {ours_s:.0f} s; asv alone, a process each: {plain_s:.0f} s; ", nl=False)
     click.echo(f"ratio {ours_s / plain_s:.2f}")
     click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
-
-
-class _place_of_its_own:  # noqa: N801 - used as a function
-    """A temporary folder for record, machine file and caches; what is measured in it is forgotten."""
-
-    def __init__(self, caches: Mapping[str, str]) -> None:
-        self._caches = caches
-        self._before = dict(os.environ)
-        self._folder = tempfile.TemporaryDirectory()
-
-    def __enter__(self) -> Path:
-        folder = Path(self._folder.name)
-        os.environ |= {"FUSEBENCH_DATA": str(folder / "data"), "FUSEBENCH_MACHINE": "self-check", UNCOMMITTED: "1"}
-        os.environ |= {variable: str(folder / name) for variable, name in self._caches.items()}
-        return folder
-
-    def __exit__(self, *_: object) -> None:
-        os.environ.clear()
-        os.environ.update(self._before)
-        self._folder.cleanup()
 
 
 def _asv_seconds(folder: Path, suite: Path, *, bench: str) -> float:

@@ -113,8 +113,8 @@ def plan_sweep(axes: Axes, *, operation: str, device: DeviceKind) -> Plan:
     )
 
 
-def measure(axes: Axes, *, operation: str) -> Recorded:
-    """Measure what is missing of `operation` and return all that the run has of it.
+def measure(axes: Axes, *, operation: str, tasks: Sequence[Task] = tuple(Task)) -> Recorded:
+    """Measure what is missing of `operation` and return all that the run has of it; `tasks` may leave out a pass.
 
     Timing comes first, of all groups, then profiling in another process, so that the profiler taxes no timing.
     Raises: UnknownCommit, JournalError, MachineBusy; never for anything a point does.
@@ -130,10 +130,10 @@ def measure(axes: Axes, *, operation: str) -> Recorded:
             progress.tell(_step(plan, operation, "waiting", last=why))
 
         with machine_lock(say=say_waiting) as lock:
-            return _measure_missing(plan, axes, progress=progress, lock=lock).recorded
+            return _measure_missing(plan, axes, tasks=tasks, progress=progress, lock=lock).recorded
 
 
-def _measure_missing(plan: Plan, axes: Axes, *, progress: Progress, lock: int) -> Plan:
+def _measure_missing(plan: Plan, axes: Axes, *, tasks: Sequence[Task], progress: Progress, lock: int) -> Plan:
     limit = float(os.environ.get("FUSEBENCH_POINT_LIMIT_S") or DEFAULT_POINT_LIMIT_S)
 
     def new_worker() -> WorkerProcess:
@@ -145,10 +145,10 @@ def _measure_missing(plan: Plan, axes: Axes, *, progress: Progress, lock: int) -
             plan = plan_sweep(axes, operation=plan.operation, device=DeviceKind(worker.hello["device"]))
         progress.tell(_step(plan, plan.operation, "starting", last="the machine's ceilings", notable=False))
         ceilings = machine_ceilings(worker, machine=plan.run.machine, environment=plan.run.environment)
-        todo = plan.untimed()
+        todo = plan.untimed() if Task.TIME in tasks else ()
         plan = _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
     todo = plan.unprofiled()
-    if not todo:
+    if not todo or Task.PROFILE not in tasks:
         return plan
     with new_worker() as worker:
         return _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.PROFILE, progress=progress)
