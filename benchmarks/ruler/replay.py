@@ -21,7 +21,7 @@ from benchmarks.ruler.axes import (
     contender_from_name,
     resolve_dim,
 )
-from benchmarks.ruler.lifeline import die_with_parent
+from benchmarks.ruler.lifeline import die_with_asv
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.provenance import RULER_VERSION, refuse_uncommitted_changes
 from benchmarks.ruler.sweep import measure
@@ -116,7 +116,7 @@ class Recorded:
         refuse_uncommitted_changes()
         if {"setup_cache", "run_server"} & set(sys.argv):
             # asv killed outright ends neither of these, and its fork server would wait for it for ever.
-            die_with_parent()
+            die_with_asv()
         if Pass.FORWARD_BACKWARD not in axes_from_environment().passes:
             cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
 
