@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.ruler.axes import CachePolicy, Contender, Operation, Pass, Shape
 from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
+from benchmarks.ruler.lifeline import PROCESS_NAME
 from benchmarks.ruler.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
 
 ROOT = Path(__file__).parents[2]
@@ -74,16 +75,21 @@ class AsvPlace:
         return b"".join(path.read_bytes() for path in sorted((self.folder / "data" / "journal").rglob("*.jsonl")))
 
     def processes(self):
-        """Command lines of all living processes that carry this folder in their environment, by pid."""
+        """Command lines of all living processes that carry this folder in their environment, by pid.
+
+        Without a fork server that asv had started and not yet told to import a suite: none of our code is in it, and
+        it waits for ever if asv is killed just then.
+        """
         found = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
                     is_ours = str(self.folder).encode() in (entry / "environ").read_bytes()
                     line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    name = (entry / "comm").read_text().strip()
                 except OSError:
                     continue
-                if is_ours and line:
+                if is_ours and line and (" run_server " not in line or name == PROCESS_NAME):
                     found[int(entry.name)] = line
         return found
 
