@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
@@ -95,7 +96,7 @@ def main(
         answer = run_asv(console, environ, before)
         after = plans()
     except RulerError as error:
-        console.print(f"[red]fusebench run:[/red] {error}", soft_wrap=True)
+        console.print(f"[red]fusebench run:[/red] {escape(str(error))}", soft_wrap=True)
         sys.exit(WRONG_USAGE)
     sys.exit(sum_up(console, after, answer))
 
@@ -177,13 +178,15 @@ def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
     absent = {outcome.reason for _, outcome in outcomes if outcome.state is State.UNAVAILABLE}
     n_missing = sum(len(group.contenders) for plan in after for group in plan.untimed())
     for reason in sorted(filter(None, absent)):
-        console.print(f"[yellow]unavailable:[/yellow] {reason}", soft_wrap=True)
+        console.print(f"[yellow]unavailable:[/yellow] {escape(reason)}", soft_wrap=True)
     for name, outcome in failed:
-        console.print(f"[red]{outcome.state}:[/red] {name}: {outcome.reason}", soft_wrap=True)
-    if n_missing:
-        console.print(f"[red]{n_missing} points were not measured[/red]; asv said ({answer.log}):", soft_wrap=True)
+        console.print(f"[red]{outcome.state}:[/red] {name}: {escape(str(outcome.reason))}", soft_wrap=True)
+    if n_missing or answer.status:
+        # With every point in the journal, what failed is asv's own record of them.
+        what = f"{n_missing} points were not measured" if n_missing else "asv did not keep its record"
+        console.print(f"[red]{what}[/red]; it said ({answer.log}):", soft_wrap=True)
         console.print("\n".join(_telling_lines(answer.log)), markup=False, soft_wrap=True)
-    return FAILED if failed or n_missing else FINE
+    return FAILED if failed or n_missing or answer.status else FINE
 
 
 def _telling_lines(log: Path) -> list[str]:

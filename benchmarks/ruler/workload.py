@@ -108,11 +108,6 @@ class Workload:
         """What `function` gives, in the order of `reference`."""
         return _output_and_gradients(function, self.x, list(self.module.parameters()), self.grad_output)
 
-    def held_bytes(self) -> int:
-        """Bytes of inputs and weights, which exist before the call."""
-        tensors = [self.x, *self.module.parameters()]
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
 
 def workload(shape: Shape, *, device: torch.device) -> Workload:
     """The workload of `shape`: inputs N(0, 1), weights N(0, 1)/√fan_in, seeded by the shape alone.

@@ -44,7 +44,6 @@ LAYOUT_DASH = "dash"
 
 # What a reader can see through on both a light and a dark page.
 RULE_COLOUR = "rgba(128,128,128,0.22)"
-TEXT_COLOUR = "#868e96"
 CHOSEN_COLOUR = "rgba(128,128,128,0.55)"
 
 
