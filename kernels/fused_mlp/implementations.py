@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+_NO_GPU = "the CUDA kernels need an NVIDIA GPU and torch sees none"
 _Member = TypeVar("_Member", bound=StrEnum)
 
 
@@ -31,14 +33,24 @@ class Operation(StrEnum):
 class Implementation(StrEnum):
     """How an operation is computed.
 
-    CPP: the C++ kernels, on the CPU. TRITON: the Triton kernels, on CUDA. ONEDNN: oneDNN's fused linear on weights
-    it has packed, so only through a module's `prepare`. PURE: PyTorch's own operators, on any device.
+    PURE: PyTorch's own operators, on any device.
+    On the CPU: CPP, the C++ kernels; ONEDNN, oneDNN's fused linear on weights it has packed, so only through a
+    module's `prepare`.
+    On CUDA, by level of fusion: POINTWISE, cuBLAS products and one pointwise Triton kernel (level 1); EPILOGUE, Triton
+    products with bias and activation in the epilogue, the down product in cuBLAS (level 2); SINGLE, one launch, the
+    hidden activations never in device memory (level 3); CUDA, the op written in CUDA C++ (mlp only).
     """
 
-    CPP = "cpp"
-    TRITON = "triton"
-    ONEDNN = "onednn"
     PURE = "pure"
+    CPP = "cpp"
+    ONEDNN = "onednn"
+    POINTWISE = "pointwise"
+    EPILOGUE = "epilogue"
+    SINGLE = "single"
+    CUDA = "cuda"
+
+
+CUDA_LEVELS = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE, Implementation.CUDA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +80,18 @@ def why_unavailable(
     operation = _member(Operation, operation, "operation")
     device = torch.device(device)
     if implementation is None:
-        implementation = Implementation.TRITON if device.type == "cuda" else Implementation.CPP
+        implementation = Implementation.EPILOGUE if device.type == "cuda" else Implementation.CPP
     match _member(Implementation, implementation, "implementation"):
         case Implementation.CPP:
             return _why_not_on(device, "cpu", operation) or why_not_buildable()
-        case Implementation.TRITON:
+        case Implementation.POINTWISE | Implementation.EPILOGUE:
             return _why_not_on(device, "cuda", operation) or _why_not_triton(device)
+        case Implementation.SINGLE:
+            reason = _why_never(operation, Implementation.SINGLE)
+            return reason or _why_not_on(device, "cuda", operation) or _why_not_triton(device)
+        case Implementation.CUDA:
+            reason = _why_never(operation, Implementation.CUDA)
+            return reason or _why_not_on(device, "cuda", operation) or _why_not_cuda_op(device)
         case Implementation.ONEDNN:
             available = torch.backends.mkldnn.is_available()
             return _why_not_on(device, "cpu", operation) or (
@@ -92,7 +110,7 @@ def choice_for(
     """
     operation = _member(Operation, operation, "operation")
     if torch.device(device).type == "cuda":
-        return Choice(implementation=Implementation.TRITON, weights="plain", shared_by=None)
+        return Choice(implementation=Implementation.EPILOGUE, weights="plain", shared_by=None)
     ensure_built()
     products = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}[operation]
     weights, shared_by = torch.ops.fused_mlp.cpu_choice(rows, 2 * rows * dim * hidden * products, packed).split()
@@ -115,11 +133,12 @@ def compute_with(
         case Implementation.PURE:
             return pure()
         case Implementation.ONEDNN:
-            expected = "cpp, triton or pure: oneDNN packs weights, which only a module can keep (see prepare)"
+            expected = "another: oneDNN packs weights, which only a module can keep (see prepare)"
             raise InvalidArgument("implementation", got="'onednn' in a function", expected=expected)
-        case Implementation.CPP | Implementation.TRITON as chosen:
+        case chosen:
             needed = "cpu" if chosen is Implementation.CPP else "cuda"
-            if reason := _why_not_on(device, needed, operation):
+            reason = _why_never(Operation(operation), chosen) or _why_not_on(device, needed, operation)
+            if reason:
                 raise InvalidArgument("implementation", got=f"{str(chosen)!r} ({reason})", expected=f"one for {device}")
             return op()
 
@@ -139,9 +158,25 @@ def _why_not_on(device: torch.device, needed: str, operation: str) -> str | None
     return f"fused_mlp.{operation} has no kernel for {device.type}; it runs on cpu and cuda"
 
 
+def _why_never(operation: Operation, implementation: Implementation) -> str | None:
+    if implementation is Implementation.SINGLE and operation is Operation.LINEAR:
+        return "linear is one launch at level 2 already: epilogue"
+    if implementation is Implementation.CUDA and operation is not Operation.MLP:
+        return f"the CUDA C++ op computes mlp, not {operation}"
+    return None
+
+
+def _why_not_cuda_op(device: torch.device) -> str | None:
+    if not torch.cuda.is_available():
+        return _NO_GPU
+    del device
+    reason: str | None = import_module("fused_mlp.mlp.cuda_op").why_not_cuda()
+    return reason
+
+
 def _why_not_triton(device: torch.device) -> str | None:
     if not torch.cuda.is_available():
-        return "the CUDA kernels need an NVIDIA GPU and torch sees none"
+        return _NO_GPU
     if importlib.util.find_spec("triton") is None:
         return "the CUDA kernels need triton, which is not installed: pip install triton"
     major, minor = torch.cuda.get_device_capability(device)

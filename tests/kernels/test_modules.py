@@ -165,8 +165,8 @@ def test_weights_made_under_inference_mode_are_refused():
 
 
 def test_packing_for_an_unknown_implementation_is_refused():
-    with pytest.raises(InvalidArgument, match="implementation is 'triton'; expected cpp or onednn"):
-        FusedLinear(3, 4).prepare(implementation="triton")
+    with pytest.raises(InvalidArgument, match="implementation is 'epilogue'; expected cpp or onednn"):
+        FusedLinear(3, 4).prepare(implementation="epilogue")
 
 
 @pytest.mark.parametrize("implementation", PACKED)
@@ -226,8 +226,8 @@ def test_the_pure_implementation_is_within_its_bound_and_trains(operation, activ
 
 def test_an_implementation_for_another_device_is_refused_not_replaced(operation):
     case = operation.case(rows=2, dim=3, hidden=4, dtype=torch.float32, activation="gelu")
-    with pytest.raises(InvalidArgument, match=r"implementation is 'triton'.*; expected one for cpu"):
-        operation.function(*case.arguments, activation="gelu", implementation="triton")
+    with pytest.raises(InvalidArgument, match=r"implementation is 'epilogue'.*; expected one for cpu"):
+        operation.function(*case.arguments, activation="gelu", implementation="epilogue")
 
 
 def test_the_choice_names_weights_and_how_work_is_shared():

@@ -7,6 +7,8 @@
 #include <c10/util/Exception.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "product.h"
 
@@ -32,6 +34,13 @@ inline void check_bias(const std::optional<at::Tensor>& b, const char* name, con
   if (!b.has_value()) return;
   TORCH_CHECK_VALUE(b->dim() == 1 && b->size(0) == size, name, " has shape ", b->sizes(), "; expected [", size, "]");
   check_company(*b, name, x);
+}
+
+// On a CPU the op has one implementation; another by name is refused, never replaced.
+inline void check_implementation(const std::optional<std::string_view>& implementation) {
+  TORCH_CHECK_VALUE(
+      !implementation.has_value() || *implementation == "cpp", "implementation is '",
+      std::string(implementation.value_or("")), "'; expected cpp on the CPU");
 }
 
 // Rows of a matrix without a copy where its last dimension is contiguous; `kept` owns the copy otherwise.

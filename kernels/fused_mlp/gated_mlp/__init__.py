@@ -48,7 +48,7 @@ def gated_mlp(
             implementation,
             "gated_mlp",
             x.device,
-            op=lambda: _op(x, w_gate, w_up, w_down, name),
+            op=lambda: _op(x, w_gate, w_up, w_down, name, str(implementation)),
             pure=lambda: gated_mlp_pure(x, w_gate, w_up, w_down, activation=name),
         )
     if torch.compiler.is_compiling():
@@ -60,35 +60,39 @@ def gated_mlp(
         raise explained(error, fault_in_gated_mlp(x, w_gate, w_up, w_down)) from None
 
 
-def _fake(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str) -> Tensor:
-    del activation
+def _fake(
+    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, implementation: str | None = None
+) -> Tensor:
+    del activation, implementation
     if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
         raise fault
     return x.new_empty((*x.shape[:-1], w_down.shape[0]))
 
 
-def _cuda(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str) -> Tensor:
-    from fused_mlp.gated_mlp.triton_dual_product import launch_gated_mlp  # noqa: PLC0415 - only where used
+def _cuda(
+    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, implementation: str | None = None
+) -> Tensor:
+    from fused_mlp.gated_mlp.cuda import gated_mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
 
     if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
         raise fault
-    with torch.cuda.device(x.device):
-        return launch_gated_mlp(x, w_gate, w_up, w_down, activation=activation)
+    return gated_mlp_on_cuda(x, w_gate, w_up, w_down, activation=activation, implementation=implementation)
 
 
 def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     del output
-    *tensors, ctx.activation = inputs
+    *tensors, ctx.activation, _ = inputs
     ctx.save_for_backward(*tensors)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     needed = ctx.needs_input_grad[:4]
-    return *gated_mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None
+    return *gated_mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None, None
 
 
 _op = register(
-    "gated_mlp(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation) -> Tensor",
+    "gated_mlp(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation,"
+    " str? implementation=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
     setup_context=_keep_inputs,

@@ -21,8 +21,9 @@ void run_gated_mlp(
 
 at::Tensor gated_mlp_cpu(
     const at::Tensor& x, const at::Tensor& w_gate, const at::Tensor& w_up, const at::Tensor& w_down,
-    std::string_view activation_name) {
+    std::string_view activation_name, std::optional<std::string_view> implementation) {
   const Activation activation = activation_from_name(activation_name);
+  check_implementation(implementation);
   check_input(x);
   const int64_t dim = x.size(-1), rows = row_count(x);
   check_weight(w_gate, "w_gate", x, dim);
@@ -77,13 +78,14 @@ at::Tensor gated_mlp_packed_cpu(
 }
 
 using GatedMlp = at::Tensor(
-    const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, std::string_view);
+    const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, std::string_view,
+    std::optional<std::string_view>);
 
 at::Tensor gated_mlp_autograd(
     c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w_gate, const at::Tensor& w_up,
-    const at::Tensor& w_down, std::string_view activation) {
+    const at::Tensor& w_down, std::string_view activation, std::optional<std::string_view> implementation) {
   static const auto op = typed_operator<GatedMlp>("fused_mlp::gated_mlp");
-  return op.redispatch(keys_below(keys, x, w_gate, w_up, w_down), x, w_gate, w_up, w_down, activation);
+  return op.redispatch(keys_below(keys, x, w_gate, w_up, w_down), x, w_gate, w_up, w_down, activation, implementation);
 }
 
 }  // namespace

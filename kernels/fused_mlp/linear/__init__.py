@@ -44,7 +44,7 @@ def linear(
             implementation,
             "linear",
             x.device,
-            op=lambda: _op(x, w, b, name),
+            op=lambda: _op(x, w, b, name, str(implementation)),
             pure=lambda: linear_pure(x, w, b, activation=name),
         )
     if torch.compiler.is_compiling():
@@ -56,35 +56,34 @@ def linear(
         raise explained(error, fault_in_linear(x, w, b)) from None
 
 
-def _fake(x: Tensor, w: Tensor, b: Tensor | None, activation: str) -> Tensor:
-    del activation
+def _fake(x: Tensor, w: Tensor, b: Tensor | None, activation: str, implementation: str | None = None) -> Tensor:
+    del activation, implementation
     if (fault := fault_in_linear(x, w, b)) is not None:
         raise fault
     return x.new_empty((*x.shape[:-1], w.shape[0]))
 
 
-def _cuda(x: Tensor, w: Tensor, b: Tensor | None, activation: str) -> Tensor:
-    from fused_mlp.linear.triton_epilogue import launch_linear  # noqa: PLC0415 - triton only where it is used
+def _cuda(x: Tensor, w: Tensor, b: Tensor | None, activation: str, implementation: str | None = None) -> Tensor:
+    from fused_mlp.linear.cuda import linear_on_cuda  # noqa: PLC0415 - triton only where it is used
 
     if (fault := fault_in_linear(x, w, b)) is not None:
         raise fault
-    with torch.cuda.device(x.device):
-        return launch_linear(x, w, b, activation=activation)
+    return linear_on_cuda(x, w, b, activation=activation, implementation=implementation)
 
 
 def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     del output
-    *tensors, ctx.activation = inputs
+    *tensors, ctx.activation, _ = inputs
     ctx.save_for_backward(*tensors)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     needed = ctx.needs_input_grad[:3]
-    return *linear_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None
+    return *linear_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None, None
 
 
 _op = register(
-    "linear(Tensor x, Tensor w, Tensor? b, str activation) -> Tensor",
+    "linear(Tensor x, Tensor w, Tensor? b, str activation, str? implementation=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
     setup_context=_keep_inputs,

@@ -24,8 +24,10 @@ void run_linear(
 }
 
 at::Tensor linear_cpu(
-    const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation_name) {
+    const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation_name,
+    std::optional<std::string_view> implementation) {
   const Activation activation = activation_from_name(activation_name);
+  check_implementation(implementation);
   check_input(x);
   const int64_t in_features = x.size(-1), rows = row_count(x);
   check_weight(w, "w", x, in_features);
@@ -75,13 +77,14 @@ at::Tensor linear_packed_cpu(
 }
 
 using Linear = at::Tensor(
-    const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view);
+    const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
+    std::optional<std::string_view>);
 
 at::Tensor linear_autograd(
     c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b,
-    std::string_view activation) {
+    std::string_view activation, std::optional<std::string_view> implementation) {
   static const auto op = typed_operator<Linear>("fused_mlp::linear");
-  return op.redispatch(keys_below(keys, x, w, b), x, w, b, activation);
+  return op.redispatch(keys_below(keys, x, w, b), x, w, b, activation, implementation);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ def mlp(
             implementation,
             "mlp",
             x.device,
-            op=lambda: _op(x, w1, b1, w2, b2, name),
+            op=lambda: _op(x, w1, b1, w2, b2, name, str(implementation)),
             pure=lambda: mlp_pure(x, w1, b1, w2, b2, activation=name),
         )
     if torch.compiler.is_compiling():
@@ -61,35 +61,50 @@ def mlp(
         raise explained(error, fault_in_mlp(x, w1, b1, w2, b2)) from None
 
 
-def _fake(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str) -> Tensor:
-    del activation
+def _fake(
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    b2: Tensor | None,
+    activation: str,
+    implementation: str | None = None,
+) -> Tensor:
+    del activation, implementation
     if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
         raise fault
     return x.new_empty((*x.shape[:-1], w2.shape[0]))
 
 
-def _cuda(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str) -> Tensor:
-    from fused_mlp.mlp.triton_epilogue import launch_mlp  # noqa: PLC0415 - triton only where it is used
+def _cuda(
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    b2: Tensor | None,
+    activation: str,
+    implementation: str | None = None,
+) -> Tensor:
+    from fused_mlp.mlp.cuda import mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
 
     if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
         raise fault
-    with torch.cuda.device(x.device):
-        return launch_mlp(x, w1, b1, w2, b2, activation=activation)
+    return mlp_on_cuda(x, w1, b1, w2, b2, activation=activation, implementation=implementation)
 
 
 def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     del output
-    x, w1, b1, w2, _, ctx.activation = inputs
+    x, w1, b1, w2, _, ctx.activation, _ = inputs
     ctx.save_for_backward(x, w1, b1, w2)
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     needed = ctx.needs_input_grad[:5]
-    return *mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None
+    return *mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None, None
 
 
 _op = register(
-    "mlp(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation) -> Tensor",
+    "mlp(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation, str? implementation=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
     setup_context=_keep_inputs,

@@ -21,8 +21,10 @@ void run_mlp(
 
 at::Tensor mlp_cpu(
     const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1, const at::Tensor& w2,
-    const std::optional<at::Tensor>& b2, std::string_view activation_name) {
+    const std::optional<at::Tensor>& b2, std::string_view activation_name,
+    std::optional<std::string_view> implementation) {
   const Activation activation = activation_from_name(activation_name);
+  check_implementation(implementation);
   check_input(x);
   const int64_t dim = x.size(-1), rows = row_count(x);
   check_weight(w1, "w1", x, dim);
@@ -81,13 +83,14 @@ at::Tensor mlp_packed_cpu(
 
 using Mlp = at::Tensor(
     const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, const at::Tensor&,
-    const std::optional<at::Tensor>&, std::string_view);
+    const std::optional<at::Tensor>&, std::string_view, std::optional<std::string_view>);
 
 at::Tensor mlp_autograd(
     c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1,
-    const at::Tensor& w2, const std::optional<at::Tensor>& b2, std::string_view activation) {
+    const at::Tensor& w2, const std::optional<at::Tensor>& b2, std::string_view activation,
+    std::optional<std::string_view> implementation) {
   static const auto op = typed_operator<Mlp>("fused_mlp::mlp");
-  return op.redispatch(keys_below(keys, x, w1, b1, w2, b2), x, w1, b1, w2, b2, activation);
+  return op.redispatch(keys_below(keys, x, w1, b1, w2, b2), x, w1, b1, w2, b2, activation, implementation);
 }
 
 }  // namespace
