@@ -15,6 +15,7 @@ import triton
 import triton.language as tl
 from torch.nn import functional
 
+from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_tiles import (
     Tiles,
@@ -26,6 +27,8 @@ from fused_mlp.triton_tiles import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch import Tensor
 
 
@@ -94,6 +97,31 @@ def tiles_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int) 
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
     return Tiles(block_rows=128, block_out=block_out, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
+
+
+def configurations(*, capability: int) -> Iterator[Configuration]:
+    """All that `tiles_for_dual_product` chooses, with the activation of most instructions; float32 as tf32."""
+    for dtype in POINTER_TYPES:
+        chosen = (tiles_for_dual_product(n_rows, dtype, capability=capability) for n_rows in (16, 64, 1024, 8192))
+        for tiles in dict.fromkeys(chosen):
+            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
+            yield Configuration(
+                kernel=dual_product_kernel,
+                dtype=dtype,
+                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}-gelu",
+                constants={
+                    "ACTIVATION": "gelu",
+                    "BLOCK_ROWS": tiles.block_rows,
+                    "BLOCK_OUT": tiles.block_out,
+                    "BLOCK_IN": tiles.block_in,
+                    "GROUP_ROWS": tiles.group_rows,
+                    "UPCAST": False,
+                    "PRECISION": "tf32",
+                },
+                n_warps=tiles.n_warps,
+                n_stages=tiles.n_stages,
+                instructions=frozenset({product, "LDGSTS"}),
+            )
 
 
 def launch_dual_product(x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str) -> Tensor:

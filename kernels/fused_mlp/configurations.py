@@ -1,0 +1,61 @@
+"""How a Triton kernel file says in which configurations its launchers use it, so that each can be proven without a GPU.
+
+The protocol, for a kernel file:
+1. Define `configurations(*, capability: int) -> Iterator[Configuration]`: what the launchers choose on sm_<capability>.
+2. `constants` names every tl.constexpr argument, and every run-time argument that the JIT makes one (None, 1).
+3. Other arguments are pointers to `dtype` if called `*_ptr`, else i32; `types` names exceptions ("fp32", "*fp32",
+   "tensordesc<bf16[64, 64]>" for a host descriptor); all are divisible by 16 except those in `unaligned`.
+4. `instructions` declares what the machine code must hold: `product_instruction(...)`, "LDGSTS", "UTMALDG" or nothing.
+5. List the file in `fused_mlp.static_checks.KERNEL_FILES`; `python -m fused_mlp.static_checks --only NAME` checks it.
+
+Needs neither triton nor a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+POINTER_TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.float16: "*fp16"}
+"""How Triton writes a pointer to each dtype that the kernels take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """One kernel as one of its launchers compiles it; the module's docstring says how to fill it.
+
+    label: what tells it from the kernel's other configurations, its tile and activation say: "64x128x64-gelu".
+    options: further compile options by Triton's names: num_ctas, maxnreg, launch_pdl …
+    """
+
+    kernel: Any
+    dtype: torch.dtype
+    label: str
+    constants: Mapping[str, object]
+    n_warps: int
+    n_stages: int
+    instructions: frozenset[str] = frozenset()
+    types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    unaligned: frozenset[str] = frozenset()
+    options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __str__(self) -> str:
+        dtype = str(self.dtype).removeprefix("torch.")
+        return f"{self.kernel.__name__}-{dtype}-{self.label}-{self.n_warps}w{self.n_stages}s"
+
+
+def product_instruction(*, capability: int, block_rows: int) -> str:
+    """The tensor-core instruction that a `tl.dot` on `block_rows` rows becomes.
+
+    Below 64 rows every generation falls back to Ampere's warp-wide one; from there on Hopper has one for four warps
+    (wgmma) and Blackwell one for the whole block (tcgen05). float32 with precision "ieee" uses none of them.
+    """
+    if capability >= 90 and block_rows >= 64:
+        return "UTCHMMA" if capability >= 100 else "HGMMA"
+    return "HMMA"

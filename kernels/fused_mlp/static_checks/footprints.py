@@ -1,0 +1,132 @@
+"""What one kernel, compiled for a GPU that is not here, takes and uses, and whether it fits. Needs triton."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from triton import compile as compile_kernel
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from fused_mlp.configurations import POINTER_TYPES
+
+if TYPE_CHECKING:
+    from fused_mlp.configurations import Configuration
+
+SHARED_MEMORY_LIMIT_BYTES = {80: 166_912, 90: 232_448, 100: 232_448}
+"""Shared memory one block may use, by compute capability. Source: CUDA C++ Programming Guide, table of technical
+specifications per compute capability (163 KB, 227 KB and 227 KB)."""
+
+TENSOR_MEMORY_LIMIT_COLUMNS = 512
+"""Columns of a Blackwell multiprocessor's tensor memory. Source: PTX ISA, tensor memory addressing."""
+
+TENSOR_CORE_INSTRUCTIONS = ("HMMA", "HGMMA", "UTCHMMA", "UTCQMMA")
+"""As nvdisasm prints them: mma.sync (sm_80 on), wgmma (sm_90), tcgen05.mma in 16- and tf32 or in 8 bits (sm_100)."""
+
+ASYNCHRONOUS_COPIES = ("LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG")
+"""cp.async; the bulk copies of the TMA without and with a tensor descriptor, in and out."""
+
+_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Footprint:
+    """What a compiled kernel takes and uses.
+
+    registers and stack_bytes (spills, local arrays) are per thread, shared_memory_bytes per block,
+    tensor_memory_columns per block of a Blackwell; instructions: how often each watched one stands in the code.
+    """
+
+    registers: int
+    stack_bytes: int
+    shared_memory_bytes: int
+    tensor_memory_columns: int
+    instructions: Counter[str]
+
+
+def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
+    """The footprint of `configuration` on a device of `capability` (90 for sm_90).
+
+    Raises: whatever Triton raises for a kernel that it cannot compile.
+    """
+    compiled = compile_kernel(
+        _source_of(configuration),
+        target=GPUTarget("cuda", capability, 32),
+        options={"num_warps": configuration.n_warps, "num_stages": configuration.n_stages, **configuration.options},
+    )
+    usage, code = disassembled(compiled.asm["cubin"])
+    return Footprint(
+        registers=number_after("REG:", usage),
+        stack_bytes=number_after("STACK:", usage) + number_after("LOCAL:", usage),
+        shared_memory_bytes=compiled.metadata.shared,
+        tensor_memory_columns=getattr(compiled.metadata, "tmem_size", 0) or 0,
+        instructions=watched_instructions(code),
+    )
+
+
+def faults_in(footprint: Footprint, *, capability: int, instructions: frozenset[str]) -> list[str]:
+    """What is wrong with a footprint that should use `instructions`, in words; empty if it fits."""
+    limit = SHARED_MEMORY_LIMIT_BYTES[capability]
+    faults = []
+    if footprint.stack_bytes:
+        faults.append(f"spills {footprint.stack_bytes} bytes a thread")
+    if footprint.shared_memory_bytes > limit:
+        faults.append(f"needs {footprint.shared_memory_bytes} bytes of shared memory, the device has {limit}")
+    if footprint.tensor_memory_columns > TENSOR_MEMORY_LIMIT_COLUMNS:
+        columns = f"{footprint.tensor_memory_columns} columns of tensor memory"
+        faults.append(f"needs {columns}, the device has {TENSOR_MEMORY_LIMIT_COLUMNS}")
+    missing = sorted(name for name in instructions if not footprint.instructions[name])
+    faults.extend(f"has no {name}, which it declares" for name in missing)
+    return faults
+
+
+def disassembled(cubin: bytes) -> tuple[str, str]:
+    """What cuobjdump says of a binary's resources, and nvdisasm's listing of its code."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        usage = _output_of(knobs.nvidia.cuobjdump.path, "--dump-resource-usage", file.name)
+        return usage, _output_of(knobs.nvidia.nvdisasm.path, "-c", file.name)
+
+
+def watched_instructions(code: str) -> Counter[str]:
+    """How often each tensor-core instruction and asynchronous copy stands in nvdisasm's listing."""
+    counted = Counter(_INSTRUCTION.findall(code))
+    return Counter({name: counted[name] for name in (*TENSOR_CORE_INSTRUCTIONS, *ASYNCHRONOUS_COPIES) if counted[name]})
+
+
+def number_after(label: str, text: str) -> int:
+    """The number that stands behind `label` in cuobjdump's words."""
+    found = re.search(rf"{re.escape(label)}(\d+)", text)
+    if found is None:
+        raise ValueError(f"cuobjdump printed no {label} in {text!r}")
+    return int(found.group(1))
+
+
+def _source_of(configuration: Configuration) -> ASTSource:
+    constants = configuration.constants
+    names = configuration.kernel.arg_names
+    if unknown := sorted({*constants, *configuration.types, *configuration.unaligned} - set(names)):
+        raise ValueError(f"{configuration} names {', '.join(unknown)}, which {configuration.kernel.__name__} has not")
+    pointer = POINTER_TYPES[configuration.dtype]
+    signature, values, attributes = {}, {}, {}
+    for index, name in enumerate(names):
+        if name in constants:
+            signature[name] = "constexpr"
+            values[index,] = constants[name]
+            continue
+        signature[name] = configuration.types.get(name, pointer if name.endswith("_ptr") else "i32")
+        # As the JIT: pointers and integers may be known to be divisible, floats and descriptors not.
+        if name not in configuration.unaligned and signature[name].startswith(("*", "i", "u")):
+            attributes[index,] = [["tt.divisibility", 16]]
+    return ASTSource(configuration.kernel, signature, values, attributes)
+
+
+def _output_of(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
