@@ -27,6 +27,15 @@ class Tiles:
     n_stages: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class PointwiseTiles:
+    """One configuration of an elementwise kernel: the block_rows × block_columns elements one program takes."""
+
+    block_rows: int
+    block_columns: int
+    n_warps: int
+
+
 @triton.jit
 def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
     """(row tile, column tile) of this program, in groups of GROUP_ROWS row tiles that share weights in L2.
@@ -53,6 +62,7 @@ def multiply_add(a, b, total, UPCAST: tl.constexpr, PRECISION: tl.constexpr):
         return tl.dot(a, b, total, input_precision=PRECISION)
 
 
+@cache
 def is_interpreting() -> bool:
     """Whether Triton kernels run in its interpreter, on the CPU. Decided by the environment at import."""
     return os.environ.get("TRITON_INTERPRET") == "1"

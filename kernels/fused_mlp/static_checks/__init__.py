@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fused_mlp.configurations import Configuration
 
 KERNEL_FILES = (
+    "fused_mlp.linear.triton_pointwise",
+    "fused_mlp.gated_mlp.triton_pointwise",
     "fused_mlp.linear.triton_epilogue",
     "fused_mlp.gated_mlp.triton_dual_product",
 )

@@ -1,0 +1,133 @@
+"""Level 1 on CUDA: the product by cuBLAS, then bias and activation in one kernel, in place.
+
+```
+x ─▶ [cuBLAS] ─▶ z ─▶ [+b, act, over z] ─▶ y                                             2 launches
+```
+
+What it can't do: spare the write and the read of z between the two.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+from fused_mlp.activations import NO_ACTIVATION
+from fused_mlp.configurations import POINTER_TYPES, Configuration
+from fused_mlp.triton_activations import activate
+from fused_mlp.triton_launch import launch
+from fused_mlp.triton_tiles import PointwiseTiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor
+
+
+@triton.jit
+def bias_activation_kernel(
+    z_ptr,
+    b_ptr,
+    n_rows,
+    n_columns,
+    z_row_stride,
+    ACTIVATION: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr,
+    BLOCK_COLUMNS: tl.constexpr,
+):
+    """act(z + b) over z, one BLOCK_ROWS × BLOCK_COLUMNS tile a program; the columns of z are contiguous."""
+    n_column_tiles = tl.cdiv(n_columns, BLOCK_COLUMNS)
+    rows = tl.program_id(0) // n_column_tiles * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    columns = tl.program_id(0) % n_column_tiles * BLOCK_COLUMNS + tl.arange(0, BLOCK_COLUMNS)
+    column_ok = columns < n_columns
+    inside = (rows < n_rows)[:, None] & column_ok[None, :]
+    # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
+    z_ptrs = z_ptr + rows[:, None].to(tl.int64) * z_row_stride + columns[None, :]
+    z = tl.load(z_ptrs, mask=inside, other=0.0).to(tl.float32)
+    if HAS_BIAS:
+        z += tl.load(b_ptr + columns, mask=column_ok, other=0.0).to(tl.float32)[None, :]
+    tl.store(z_ptrs, activate(z, ACTIVATION).to(z_ptr.dtype.element_ty), mask=inside)
+
+
+@lru_cache(maxsize=1024)
+def tiles_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
+    """The configuration for `n_rows`: few rows are cut along the columns, so that more than one program has work.
+
+    A rule from the arithmetic, not tuned on a device: 16 bytes a thread and load, several loads on their way.
+    """
+    del capability
+    if n_rows <= 16:
+        return PointwiseTiles(block_rows=1, block_columns=512, n_warps=4)
+    return PointwiseTiles(block_rows=8 if dtype != torch.float32 else 4, block_columns=512, n_warps=4)
+
+
+def candidates_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[PointwiseTiles, ...]:
+    """What tuning tries for `n_rows`, the rule's choice first."""
+    if n_rows <= 16:
+        others: tuple[PointwiseTiles, ...] = (PointwiseTiles(block_rows=1, block_columns=256, n_warps=2),)
+    else:
+        others = (
+            PointwiseTiles(block_rows=2, block_columns=1024, n_warps=4),
+            PointwiseTiles(block_rows=8, block_columns=512, n_warps=8),
+        )
+    return tuple(dict.fromkeys((tiles_for_bias_activation(n_rows, dtype, capability=capability), *others)))
+
+
+def configurations(*, capability: int) -> Iterator[Configuration]:
+    """All that the rule chooses and tuning tries, with the activation of most instructions."""
+    for dtype in POINTER_TYPES:
+        tried = [
+            tiles
+            for n_rows in (16, 8192)
+            for tiles in candidates_for_bias_activation(n_rows, dtype, capability=capability)
+        ]
+        for tiles in dict.fromkeys(tried):
+            yield Configuration(
+                kernel=bias_activation_kernel,
+                dtype=dtype,
+                label=f"{tiles.block_rows}x{tiles.block_columns}-gelu",
+                constants={
+                    "ACTIVATION": "gelu",
+                    "HAS_BIAS": True,
+                    "BLOCK_ROWS": tiles.block_rows,
+                    "BLOCK_COLUMNS": tiles.block_columns,
+                },
+                n_warps=tiles.n_warps,
+                n_stages=1,
+            )
+
+
+def apply_bias_activation(z: Tensor, b: Tensor | None, *, activation: str, tiles: PointwiseTiles | None = None) -> None:
+    """act(z + b) over z, in one launch; none where there is neither. z: [rows, columns], columns contiguous."""
+    if z.numel() == 0 or (b is None and activation == NO_ACTIVATION):
+        return
+    n_rows, n_columns = z.shape
+    if tiles is None:
+        tiles = tiles_for_bias_activation(n_rows, z.dtype, capability=0)
+    n_programs = -(-n_rows // tiles.block_rows) * -(-n_columns // tiles.block_columns)
+    launch(
+        bias_activation_kernel,
+        (n_programs,),
+        (z, None if b is None else b.contiguous()),
+        (n_rows, n_columns, z.stride(0)),
+        (activation, b is not None, tiles.block_rows, tiles.block_columns),
+        n_warps=tiles.n_warps,
+        n_stages=1,
+    )
+
+
+def launch_linear_pointwise(
+    x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: PointwiseTiles | None = None
+) -> Tensor:
+    """act(x·Wᵀ + b) in two launches on the current device. Arguments as in `linear`, checked by the caller.
+
+    The product is rounded to the dtype of x before the bias is added, as between two kernels it must be.
+    """
+    y = torch.mm(x.reshape(-1, x.shape[-1]), w.t())
+    apply_bias_activation(y, b, activation=activation, tiles=tiles)
+    return y.view(*x.shape[:-1], w.shape[0])
