@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler import providers
+from benchmarks.ruler import compiled_providers, providers
 from benchmarks.ruler.built import Unavailable
+from benchmarks.ruler.fused_providers import refusal
 from benchmarks.ruler.outcome import State, TimingOutcome
 from benchmarks.ruler.workload import Workload, error_rel, one_call, tolerance
 
@@ -25,7 +26,7 @@ def attempt(
     """Build, run once and check a contender: its outcome so far, and the call to time, or None if there is none."""
     compiles = contender.provider in providers.COMPILED
     try:
-        providers.clear_counters()
+        compiled_providers.clear_counters()
         built = providers.build(contender, load)
         if isinstance(built, Unavailable):
             return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
@@ -33,15 +34,22 @@ def attempt(
         start = time.perf_counter()
         call()
         first_call_s = time.perf_counter() - start
+        for _ in range(built.settling_calls):
+            call()
+        # A captured provider gives the same memory again at its next call.
+        answer = tuple(each.clone() for each in load.answer(built.function))
         if compiles:
-            providers.require_one_graph()
-        answer = load.answer(built.function)
+            compiled_providers.require_one_graph()
+        if built.captured:
+            compiled_providers.require_captured()
         error = error_rel(answer, reference)
     except Exception as raised:
         if _poisons_the_process(raised):
             raise
-        state, reason = state_from_error(raised)
-        return TimingOutcome(state=state, reason=reason), None
+        if (reason := refusal(raised)) is not None:
+            return TimingOutcome(state=State.UNAVAILABLE, reason=reason), None
+        state, said = state_from_error(raised)
+        return TimingOutcome(state=state, reason=said), None
     wrong = _why_wrong(answer, reference, error, limit=tolerance(load.shape))
     if wrong is not None:
         known_error = error if math.isfinite(error) else None

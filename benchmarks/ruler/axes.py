@@ -146,7 +146,7 @@ FULL = replace(
     name="full",
     providers=(
         *QUICK.providers,
-        *("compiled-dynamic", "compiled-max-autotune"),
+        *("compiled-dynamic", "compiled-max-autotune-no-cudagraphs"),
         *("fused:packed", "fused-onednn:packed", "fused-pure", "packed-eager:packed", "addmm-activation"),
     ),
     passes=tuple(Pass),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.axes import Operation, Weights
 from benchmarks.ruler.built import Built, Unavailable
+from benchmarks.ruler.captured import captured, why_no_cuda_graphs
 
 if TYPE_CHECKING:
     from benchmarks.ruler.workload import Workload
@@ -34,6 +35,24 @@ def build_fused(load: Workload, *, weights: Weights, implementation: str | None 
     return Built(function=lambda x: operation(x, *tensors, activation=activation, implementation=implementation))
 
 
+def build_fused_captured(load: Workload) -> Built | Unavailable:
+    """What `fused` chooses, captured in a CUDA graph: comparable with `compiled-cudagraphs`. Forward only."""
+    if load.grad_output is not None:
+        return Unavailable("captured, only a forward is measured")
+    if reason := why_no_cuda_graphs(load.x.device):
+        return Unavailable(reason)
+    built = build_fused(load, weights=Weights.PLAIN)
+    if isinstance(built, Unavailable):
+        return built
+    return Built(function=captured(built.function, load.x), detail=built.detail)
+
+
+def refusal(error: Exception) -> str | None:
+    """The words of a fused_mlp that says it has no kernel for this call; None for every other error."""
+    ours = type(error).__module__.split(".")[0] == "fused_mlp" and type(error).__name__ == "Unavailable"
+    return str(error) if ours else None
+
+
 def _packed(fused_mlp: Any, load: Workload, implementation: str | None) -> Built | Unavailable:  # noqa: ANN401 - the module of any commit
     if load.grad_output is not None:
         return Unavailable("packed copies of weights are for inference; a gradient cannot reach what they copy")
@@ -59,6 +78,8 @@ def _why_unavailable(fused_mlp: Any, load: Workload, implementation: str | None)
         return f"the fused_mlp of this commit has no {operation}"
     if implementation is not None and not hasattr(fused_mlp, "Implementation"):
         return "the fused_mlp of this commit has one implementation only"
+    if implementation is not None and implementation not in set(fused_mlp.Implementation):
+        return f"the fused_mlp of this commit has no implementation called {implementation}"
     # An old commit may not have this question; then the first call tells.
     if not hasattr(fused_mlp, "why_unavailable"):
         return None

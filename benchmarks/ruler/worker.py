@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler import providers
+from benchmarks.ruler import compiled_providers, providers
 from benchmarks.ruler.attempt import attempt, state_from_error
 from benchmarks.ruler.axes import BASELINE, CachePolicy, Contender, DeviceKind, Pass, Shape
 from benchmarks.ruler.built import Built
@@ -188,14 +188,14 @@ class Worker:
             if contender.provider in providers.COMPILED:
                 self._turn.take(place)
                 torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
-                providers.clear_counters()
+                compiled_providers.clear_counters()
                 start = time.perf_counter()
                 # What fails here fails again when it is built to be measured, and is reported then.
                 with suppress(Exception):
                     built = providers.build(contender, load)
                     if isinstance(built, Built):
                         one_call(load, built.function)()
-                        if providers.found_cold_cache():
+                        if compiled_providers.found_cold_cache():
                             cold_s[contender] = time.perf_counter() - start
         return cold_s
 
