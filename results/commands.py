@@ -64,9 +64,23 @@ VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @db_option
 @click.option("--project", metavar="NAME", help="Whose results an asv tree holds; default: its asv.conf.json.")
+@click.option(
+    "--repository",
+    metavar="PATH",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The git repository that gives commits their order; default: the checkout PATH lies in.",
+)
 @click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
 @click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
-def ingest(paths: Sequence[Path], db: str | None, project: str | None, *, prune: bool, rebuild: bool) -> int:
+def ingest(  # noqa: PLR0913 - its options
+    paths: Sequence[Path],
+    db: str | None,
+    project: str | None,
+    repository: Path | None,
+    *,
+    prune: bool,
+    rebuild: bool,
+) -> int:
     """Store journals and asv results found under PATH… (default: results/data).
 
     Files that were read before are not read again. A file that cannot be read is named and set aside, the
@@ -84,11 +98,13 @@ def ingest(paths: Sequence[Path], db: str | None, project: str | None, *, prune:
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist")
     if rebuild:
-        name, report = rebuilt(db, chosen, project=project, may_lose=prune, on_progress=_progress_line())
+        name, report = rebuilt(
+            db, chosen, project=project, repository=repository, may_lose=prune, on_progress=_progress_line()
+        )
     else:
         with open_store(db, mode=OpenMode.WRITE) as store:
             name = store.name
-            report = store.ingest(chosen, project=project, on_progress=_progress_line())
+            report = store.ingest(chosen, project=project, repository=repository, on_progress=_progress_line())
             if prune:
                 click.echo(f"{forget_vanished(store, chosen)} runs forgotten whose files are gone")
     _tell(report, name)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import URL, Connection, Engine
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 VERSION_TABLE = "fusebench_version"
 DEFAULT_PATH = Path("results/data/fusebench.db")
 
 # Any number nobody else uses: the name of our lock among PostgreSQL's advisory locks.
 WRITER_LOCK = 0x66757365
 BUSY_TIMEOUT_S = 120
+BINARY_FORMAT = 1  # of PostgreSQL's protocol
 
 
 def url_from_text(text: str | None) -> URL:
@@ -113,9 +114,23 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _postgresql_engine(url: URL) -> Engine:
     try:
-        return sa.create_engine(url, connect_args={"options": "-c timezone=UTC"})
+        engine = sa.create_engine(url, connect_args={"options": "-c timezone=UTC"})
     except ModuleNotFoundError as error:
         raise StoreError(f"PostgreSQL needs {error.name}: pip install 'fusebench[postgres]'") from error
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def _choose_format(  # noqa: PLR0913, PLR0917 - SQLAlchemy's own protocol
+        _connection: Connection,
+        cursor: Any,  # noqa: ANN401 - the driver's own type
+        _statement: str,
+        _parameters: object,
+        context: Any,  # noqa: ANN401
+        _is_many: bool,  # noqa: FBT001
+    ) -> None:
+        if context is not None and context.execution_options.get("is_binary", False):
+            cursor.format = BINARY_FORMAT
+
+    return engine
 
 
 @contextmanager

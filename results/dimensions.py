@@ -130,17 +130,25 @@ class Dimensions:
     def commit(self, connection: Connection, project_id: int, commit: CommitRecord) -> int:
         """The id of `commit`; a date or subject that was missing so far is filled in."""
         identity = {"project_id": project_id, "hash": commit.hash}
-        others = {"date": commit.date, "subject": commit.subject, "position": None, "is_orphaned": None}
+        others = {
+            "date": commit.date,
+            "subject": commit.subject,
+            "position": None,
+            "is_orphaned": None,
+            "ordered_at": commit.date,
+        }
         is_remembered = ("commits", project_id, commit.hash) in self._ids
         commit_id = self._id(connection, Commit, identity, others)
         if not is_remembered:
-            row = connection.execute(sa.select(Commit.date, Commit.subject).where(Commit.id == commit_id)).one()
+            columns = (Commit.date, Commit.subject, Commit.ordered_at)
+            row = connection.execute(sa.select(*columns).where(Commit.id == commit_id)).one()
             if (row.date is None and commit.date) or (row.subject is None and commit.subject):
-                connection.execute(
-                    sa.update(Commit)
-                    .where(Commit.id == commit_id)
-                    .values(date=row.date or commit.date, subject=row.subject or commit.subject)
-                )
+                known = {
+                    "date": row.date or commit.date,
+                    "subject": row.subject or commit.subject,
+                    "ordered_at": row.ordered_at or commit.date,
+                }
+                connection.execute(sa.update(Commit).where(Commit.id == commit_id).values(known))
         return commit_id
 
     def run_id(self, connection: Connection, project_id: int, uid: str) -> int | None:

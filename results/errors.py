@@ -6,6 +6,7 @@ ResultsError                 everything below; its message says what happened, t
 │   ├── NewerSchema          a newer fusebench wrote it
 │   └── NotAStore            the file is no database of ours, or is damaged
 ├── UnreadableFile           a file of records is truncated, foreign or of a future format
+├── NoRepository             a folder is no git repository, or git cannot be run
 ├── UnknownRevision          a revision names no stored commit, or several
 └── UnknownParameter         a selection names what nothing stored has
 """
@@ -48,6 +49,12 @@ class UnreadableFile(ResultsError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class NoRepository(ResultsError):
+    """A folder is no git repository, or git cannot be run; commits then keep their order by date."""
+
+    exit_code = int(ExitCode.WRONG_USAGE)
 
 
 class UnknownRevision(ResultsError):

@@ -14,9 +14,10 @@ from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes, 
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.bulk import next_id
 from results.ceilings_json import ceilings_from_bytes
+from results.commit_order import order_commits, repository_around
 from results.database import is_fault_of_the_data, reading, refresh_statistics, store_error_from, writing
 from results.dimensions import Dimensions
-from results.errors import UnreadableFile
+from results.errors import NoRepository, UnreadableFile
 from results.journal_json import journal_from_bytes
 from results.journal_loading import load_journal
 from results.loading import Desk, load_ceilings
@@ -120,13 +121,16 @@ def ingest(
     paths: Iterable[Path],
     *,
     project: str | None,
+    repository: Path | None,
     on_progress: Callable[[Progress], None] | None,
 ) -> IngestReport:
     """Bring the database up to date with the files under `paths`.
 
-    `project` names the project of asv trees; None finds it out (see sources.project_of).
-    Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails.
+    `project` names the project of asv trees; None finds it out (see sources.project_of). `repository` gives
+    commits their order; None asks the checkouts that `paths` lie in.
+    Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails, NoRepository.
     """
+    paths = list(paths)
     sources = sources_under(paths)
     ingestion = _Ingestion(engine, project=project)
     for n_done, source in enumerate(sources, start=1):
@@ -140,6 +144,7 @@ def ingest(
                     path=source.path,
                 )
             )
+    ingestion.notes.extend(_ordered(engine, paths, repository))
     if ingestion.n_values >= MANY_VALUES:
         refresh_statistics(engine)
     return IngestReport(
@@ -149,6 +154,24 @@ def ingest(
         problems=tuple(ingestion.problems),
         notes=tuple(ingestion.notes),
     )
+
+
+def _ordered(engine: Engine, paths: Iterable[Path], repository: Path | None) -> list[str]:
+    """Give commits their order; notes about what stood in the way."""
+    try:
+        if repository is not None:
+            return order_commits(engine, repository, is_named=True)
+        around = dict.fromkeys(found for path in paths if (found := repository_around(path)) is not None)
+        return [note for found in around for note in _ordered_if_possible(engine, found)]
+    except DBAPIError as error:
+        raise store_error_from(error, url=engine.url) from error
+
+
+def _ordered_if_possible(engine: Engine, repository: Path) -> list[str]:
+    try:
+        return order_commits(engine, repository, is_named=False)
+    except NoRepository as error:
+        return [error.message]
 
 
 class _Ingestion:

@@ -62,10 +62,11 @@ def store_run(  # noqa: PLR0913 - the columns of a run
     connection = desk.connection
     commit_id = desk.dimensions.commit(connection, project_id, commit)
     run_id = desk.dimensions.run_id(connection, project_id, uid)
-    date = connection.execute(sa.select(Commit.date).where(Commit.id == commit_id)).scalar()
+    stands = connection.execute(sa.select(Commit.ordered_at, Commit.position).where(Commit.id == commit_id)).one()
     columns = {
         "commit_id": commit_id,
-        "ordered_at": date or started_at or BEGINNING,
+        "ordered_at": stands.ordered_at or started_at or BEGINNING,
+        "position": stands.position or 0,
         "machine_id": place.machine_id,
         "environment_id": place.environment_id,
         "source_id": desk.source_id,

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from results.store import IngestReport, Progress, Store
 
 
-def rebuilt(
+def rebuilt(  # noqa: PLR0913 - the options of `ingest`
     db: str | None,
     paths: Iterable[Path],
     *,
     project: str | None,
+    repository: Path | None = None,
     may_lose: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[str, IngestReport]:
@@ -42,7 +43,7 @@ def rebuilt(
     beside = path.with_name(f"{path.name}.rebuild-{os.getpid()}")
     try:
         with open_store(str(beside)) as new:
-            report = new.ingest(paths, project=project, on_progress=on_progress)
+            report = new.ingest(paths, project=project, repository=repository, on_progress=on_progress)
             if path.exists():
                 with open_store(str(path)) as old:
                     _refuse_losses(old, new, may_lose=may_lose)

@@ -111,7 +111,9 @@ class Environment(Base):
 class Commit(Base):
     """A commit of a project. Without a git repository `position` and `is_orphaned` are null.
 
-    `position` counts along the history, oldest first; `is_orphaned` marks a commit that a rebase removed.
+    `position` counts every commit of the history, measured or not, oldest first, from 1 (results.commit_order);
+    `is_orphaned` marks a commit that a rebase removed. `ordered_at`: its date, or the latest date of any commit
+    before it in the history, so that a clock that was wrong puts no commit before its parents.
     """
 
     __tablename__ = "commits"  # `commit` is a word of SQL
@@ -123,12 +125,14 @@ class Commit(Base):
     subject: Mapped[str | None]
     position: Mapped[int | None]
     is_orphaned: Mapped[bool | None]
+    ordered_at: Mapped[datetime | None]
 
 
 class Source(Base):
     """A file that has been read. The same `signature` (stat) or `content_hash` need not be read again.
 
-    `n_bytes_read`: how much of a journal has gone in.
+    `n_bytes_read`: how much of a journal has gone in. A git repository that gave commits their order is a source
+    too; its signature is that of its branches and of the commits that were stored.
     """
 
     __tablename__ = "source"
@@ -156,14 +160,15 @@ class Quarantine(Base):
 class Run(Base):
     """One run: a commit measured on a machine in an environment. `uid` is unique within the project.
 
-    `conditions` were so while measuring and do not split a series. `ordered_at` is where the run stands in its
-    history: the commit's date, or where that is not known when the run started (else 1970).
+    `conditions` were so while measuring and do not split a series. `ordered_at`, then `position`, then
+    `started_at` say where the run stands in its history: the commit's own, or where its date is not known when
+    the run started (else 1970), and 0 where no repository gave a position.
     """
 
     __tablename__ = "run"
     __table_args__ = (
         UniqueConstraint("project_id", "uid"),
-        Index(None, "machine_id", "environment_id", "ordered_at", "started_at"),
+        Index(None, "machine_id", "environment_id", "ordered_at", "position", "started_at"),
     )
     id: Mapped[int] = _id()
     project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
@@ -173,6 +178,7 @@ class Run(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
     source_id: Mapped[int | None] = mapped_column(ForeignKey("source.id"), index=True)
     ordered_at: Mapped[datetime]
+    position: Mapped[int] = mapped_column(server_default="0")
     started_at: Mapped[datetime | None]
     n_values: Mapped[int]
     conditions: Mapped[dict[str, Any]]
@@ -195,7 +201,7 @@ class Benchmark(Base):
     unit: Mapped[str]
     interval_level: Mapped[float]
     parameter_names: Mapped[list[str]]
-    continues_id: Mapped[int | None] = mapped_column(ForeignKey("benchmark.id"))
+    continues_id: Mapped[int | None] = mapped_column(ForeignKey("benchmark.id"), index=True)
 
 
 class Point(Base):
@@ -380,12 +386,26 @@ class Ceiling(Base):
     measured_at: Mapped[datetime | None]
 
 
+class Decision(Base):
+    """What a person declared, as decisions.toml has it; what it applies to may come in later (results.deciding).
+
+    kind: continuation or acknowledgement. source_id: the file; null if it came with another database.
+    """
+
+    __tablename__ = "decision"
+    id: Mapped[int] = _id()
+    source_id: Mapped[int | None] = mapped_column(ForeignKey("source.id"), index=True)
+    kind: Mapped[str]
+    content: Mapped[dict[str, Any]]
+
+
 class Triage(Base):
-    """What a person decided about a change of a series at a commit; survives everything but its series."""
+    """What a person decided about a change of a series at a commit: a decision where it applies."""
 
     __tablename__ = "triage"
     __table_args__ = (UniqueConstraint("series_id", "commit_id"),)
     id: Mapped[int] = _id()
+    decision_id: Mapped[int | None] = mapped_column(ForeignKey("decision.id"))
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"))
     commit_id: Mapped[int] = mapped_column(ForeignKey("commits.id"))
     decision: Mapped[str]
