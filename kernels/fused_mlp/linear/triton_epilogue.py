@@ -108,7 +108,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             yield Configuration(
                 kernel=linear_epilogue_kernel,
                 dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}-gelu",
+                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu",
                 constants={
                     "ACTIVATION": "gelu",
                     "HAS_BIAS": True,

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from fused_mlp.configurations import Configuration
 
@@ -22,25 +22,19 @@ KERNEL_FILES = (
 """Every module with Triton kernels; each has `configurations(*, capability)`."""
 
 
-def committed_configurations(
-    *, capability: int, offers: Sequence[str] = KERNEL_FILES
-) -> Iterator[tuple[str, Configuration]]:
-    """Every kernel in every configuration its launchers choose on a device of `capability`, each once, by its offer.
+def configurations_of(offer: str, *, capability: int) -> list[Configuration]:
+    """What one offer yields for a device of `capability`, each once, in its order.
 
-    offers: modules, or "module:function" for another function than `configurations`.
+    offer: a module, or "module:function" for another function than `configurations`.
+    Raises: ValueError if two different configurations have one name, so that the report could not tell them apart.
     """
-    for offer in offers:
-        seen = set()
-        for configuration in configurations_of(offer, capability=capability):
-            if str(configuration) not in seen:
-                seen.add(str(configuration))
-                yield offer, configuration
-
-
-def configurations_of(offer: str, *, capability: int) -> Iterator[Configuration]:
-    """What one offer ("module" or "module:function") yields for a device of `capability`."""
     module, _, function = offer.partition(":")
-    configurations: Iterator[Configuration] = getattr(import_module(module), function or "configurations")(
+    offered: Iterator[Configuration] = getattr(import_module(module), function or "configurations")(
         capability=capability
     )
-    return configurations
+    named: dict[str, Configuration] = {}
+    for configuration in offered:
+        first = named.setdefault(str(configuration), configuration)
+        if first != configuration:
+            raise ValueError(f"{offer} offers two configurations called {configuration}; their labels must differ")
+    return list(named.values())

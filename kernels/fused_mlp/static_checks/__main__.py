@@ -1,42 +1,62 @@
-"""The command: a table of every kernel, configuration and target; exits with 1 if one does not fit."""
+"""Compiles every kernel in every committed configuration for sm_80, sm_90 and sm_100, and says what it takes.
+
+Exits with 1 if one spills, overflows its device or lacks an instruction that it declares, or if the page it is
+compared with says something else; with 0 otherwise.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
-from fused_mlp.static_checks import KERNEL_FILES, committed_configurations
-from fused_mlp.static_checks.footprints import SHARED_MEMORY_LIMIT_BYTES, compile_for, faults_in
+from fused_mlp.static_checks import KERNEL_FILES
+from fused_mlp.static_checks.page import Comparison, Section, compare, page_from_sections
+from fused_mlp.static_checks.report import check_triton_kernels, line_from_row, triton_versions
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 if a kernel does not fit, else 0."""
+    """Check, then print, write or compare the tables, and name what does not fit; the exit code."""
+    chosen = _parser().parse_args(arguments)
+    offers = (*KERNEL_FILES, *chosen.also)
+    triton_rows = list(check_triton_kernels(offers, only=chosen.only))
+    sections = [Section(title="Triton kernels", versions=triton_versions(), rows=triton_rows)]
+    rows = [row for section in sections for row in section.rows]
+    comparison = Comparison(differences=[], not_compared=[])
+    if chosen.write:
+        chosen.write.write_text(page_from_sections(sections), encoding="utf-8")
+    elif chosen.compare:
+        comparison = compare(chosen.compare.read_text(encoding="utf-8"), sections)
+    else:
+        _say("\n".join(map(str, sections)))
+    faulty = [row for row in rows if row.faults]
+    unchecked = [row for row in rows if row.unchecked is not None]
+    _say(f"{len(rows) - len(faulty) - len(unchecked)} fit, {len(faulty)} do not, {len(unchecked)} not checked")
+    for row in (*unchecked, *faulty):
+        _say(line_from_row(row))
+    for words in comparison.not_compared:
+        _say(f"{chosen.compare}: not compared: {words}")
+    for words in comparison.differences:
+        _say(f"{chosen.compare}: {words}")
+    if comparison.differences:
+        _say(f"{chosen.compare} is out of date: python -m fused_mlp.static_checks --write {chosen.compare}")
+    return int(bool(faulty or comparison.differences))
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m fused_mlp.static_checks", description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="kernels and configurations whose name holds TEXT")
     parser.add_argument(
         "--also", metavar="MODULE[:FUNCTION]", action="append", default=[], help="further configurations to check"
     )
-    chosen = parser.parse_args(arguments)
-    print("| target | kernel, dtype, tile, activation | registers | shared memory, bytes | instructions | fits |")  # noqa: T201 - as below
-    print("|---|---|---|---|---|---|")  # noqa: T201 - this is a command
-    failed = False
-    for capability in SHARED_MEMORY_LIMIT_BYTES:
-        for _, configuration in committed_configurations(capability=capability, offers=(*KERNEL_FILES, *chosen.also)):
-            if chosen.only not in str(configuration):
-                continue
-            footprint = compile_for(configuration, capability=capability)
-            faults = faults_in(footprint, capability=capability, instructions=configuration.instructions)
-            failed = failed or bool(faults)
-            cells = (
-                f"sm_{capability}",
-                configuration,
-                footprint.registers,
-                footprint.shared_memory_bytes,
-                ", ".join(sorted(footprint.instructions)),
-                "; ".join(faults) or "yes",
-            )
-            print("|", " | ".join(map(str, cells)), "|")  # noqa: T201 - as above
-    return int(failed)
+    outcome = parser.add_mutually_exclusive_group()
+    outcome.add_argument("--write", metavar="PAGE", type=Path, help="write the table to PAGE instead of printing it")
+    outcome.add_argument("--compare", metavar="PAGE", type=Path, help="fail if PAGE says something else")
+    return parser
+
+
+def _say(line: str) -> None:
+    print(line)  # noqa: T201 - this is a command
 
 
 if __name__ == "__main__":
