@@ -71,7 +71,8 @@ class ProfileOutcome:
 
     operator_count: compute operators, each with what it calls inside; views, allocations and wrappers are not
     counted. operator_time_s: their self time on the host (CPU only). kernel_launches, device_time_s: CUDA only.
-    peak_memory_bytes: most memory held at once above what existed before the call.
+    peak_memory_bytes: most memory held at once above what existed before the call. unexpected: how the counts differ
+    from what the provider declares (expectations.py), in words.
     """
 
     state: State
@@ -81,5 +82,8 @@ class ProfileOutcome:
     kernel_launches: float | None = None
     device_time_s: float | None = None
     peak_memory_bytes: int | None = None
+    expected_operator_count: int | None = None
+    expected_kernel_launches: int | None = None
+    unexpected: str | None = None
     operators: tuple[OperatorRow, ...] = ()
     kernels: tuple[KernelRow, ...] = ()

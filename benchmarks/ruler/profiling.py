@@ -20,6 +20,8 @@ ACTIVE_CALLS = 3
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
 _PASSING = re.compile(r"^graph_\d+_|(?<=Torch-Compiled Region): \d+/\d+|(?<=CompiledFxGraph) \w{20,}")
+# A node of the backward graph computes nothing itself: what it calls is counted, if that does.
+_AUTOGRAD_NODE = "autograd::engine::"
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
 
 
@@ -75,7 +77,7 @@ def _is_compute(event: Any) -> bool:  # noqa: ANN401 - see above
     name: str = event.name
     if name.startswith(_GENERATED_KERNELS) or any(f"_{prefix}" in name for prefix in _GENERATED_KERNELS):
         return True
-    if "::" not in name or name.startswith(_ALLOCATIONS):
+    if "::" not in name or name.startswith((*_ALLOCATIONS, _AUTOGRAD_NODE)):
         return False
     if not name.startswith(("aten::", "prims::")):
         # An operator from outside ATen computes itself, unless it only calls operators that do.
@@ -93,9 +95,11 @@ def _is_wrapper(name: str) -> bool:
 
 
 def _has_composite_kernel(full_name: str) -> bool:
+    # There is no public way to ask whether an operator only calls others.
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001
     try:
-        # There is no public way to ask whether an operator only calls others.
-        return bool(torch._C._dispatch_has_kernel_for_dispatch_key(full_name, "CompositeImplicitAutograd"))  # noqa: SLF001
+        # Some have both: on the CPU and on CUDA, aten::silu_backward computes by itself.
+        return bool(has_kernel(full_name, "CompositeImplicitAutograd")) and not has_kernel(full_name, "CPU")
     except RuntimeError:
         return False  # an overload that only TorchScript knows
 
@@ -103,7 +107,9 @@ def _has_composite_kernel(full_name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _is_view(name: str) -> bool:
     schemas = torch._C._jit_get_schemas_for_operator(name)  # noqa: SLF001 - the only list of schemas by name
-    returned = [value.alias_info for schema in schemas for value in schema.returns]
+    # Those TorchScript has of the same name for lists and strings, such as slice, say nothing of the tensor's.
+    values = [value for schema in schemas for value in schema.returns]
+    returned = [value.alias_info for value in values if str(value.type) in {"Tensor", "List[Tensor]"}]
     return bool(returned) and all(alias is not None and not alias.is_write for alias in returned)
 
 

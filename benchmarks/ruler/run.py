@@ -179,6 +179,8 @@ def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
     n_missing = sum(len(group.contenders) for plan in after for group in plan.untimed())
     for reason in sorted(filter(None, absent)):
         console.print(f"[yellow]unavailable:[/yellow] {escape(reason)}", soft_wrap=True)
+    for words in _unexpected(after):
+        console.print(f"[yellow]unexpected:[/yellow] {escape(words)}", soft_wrap=True)
     for name, outcome in failed:
         console.print(f"[red]{outcome.state}:[/red] {name}: {escape(str(outcome.reason))}", soft_wrap=True)
     if n_missing or answer.status:
@@ -187,6 +189,18 @@ def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
         console.print(f"[red]{what}[/red]; it said ({answer.log}):", soft_wrap=True)
         console.print("\n".join(_telling_lines(answer.log)), markup=False, soft_wrap=True)
     return FAILED if failed or n_missing or answer.status else FINE
+
+
+def _unexpected(after: tuple[Plan, ...]) -> list[str]:
+    """What ran otherwise than its provider declares: one line per provider and operation, the first shape named."""
+    first: dict[tuple[str, str, str], str] = {}
+    for plan in after:
+        for (shape, contender), line in plan.recorded.profiles.items():
+            is_asked_for = any(group.shape == shape and contender in group.contenders for group in plan.groups)
+            if line.outcome.unexpected is not None and is_asked_for:
+                said = f"{contender}, {shape.label()}: {line.outcome.unexpected}"
+                first.setdefault((str(contender), shape.operation, shape.pass_), said)
+    return list(first.values())
 
 
 def _telling_lines(log: Path) -> list[str]:

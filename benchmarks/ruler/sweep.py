@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler import journal, roofline, work
 from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape, groups, selected
+from benchmarks.ruler.expectations import compared, expectation
 from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.lock import machine_lock
 from benchmarks.ruler.machine import machine_ceilings
@@ -190,7 +191,7 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
         plan = replace(plan, recorded=_recorded(lines, before=plan.recorded))
         for line in lines:
             failed = line.outcome.state in FAILURES
-            notable = failed or task is Task.TIME
+            notable = failed or task is Task.TIME or _is_unexpected(line)
             last = f"{label}: {_said(line)}"
             progress.tell(_step(plan, group.shape.operation, task, last=last, failed=failed, notable=notable))
     return plan
@@ -246,6 +247,8 @@ def _timing_line(
 def _profile_line(
     head: Head, outcome: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
 ) -> ProfileLine:
+    expected = expectation(head.contender, head.shape, device=device, provider_detail=timing.outcome.provider_detail)
+    outcome = compared(outcome, expected)
     return ProfileLine(head=head, outcome=outcome, bound=_bound(head.shape, outcome, timing, ceilings, device))
 
 
@@ -300,12 +303,18 @@ def _step(  # noqa: PLR0913 - a step says six things
     )
 
 
+def _is_unexpected(line: journal.Line) -> bool:
+    return isinstance(line, ProfileLine) and line.outcome.unexpected is not None
+
+
 def _said(line: journal.Line) -> str:
     outcome, contender = line.outcome, line.head.contender
     if outcome.state is not State.OK:
         return f"{contender} {outcome.state}: {outcome.reason}"
     if isinstance(outcome, TimingOutcome) and outcome.latency_s is not None:
         return f"{contender} {outcome.latency_s * 1e6:.1f} µs"
+    if isinstance(outcome, ProfileOutcome) and outcome.unexpected is not None:
+        return f"{contender} unexpected: {outcome.unexpected}"
     return f"{contender} profiled"
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.ruler import providers
-from benchmarks.ruler.axes import Contender, Operation
+from benchmarks.ruler.axes import Contender, Operation, Pass
 from benchmarks.ruler.profiling import profile_call, stable_name
 from benchmarks.ruler.workload import one_call, workload
 
@@ -40,6 +40,23 @@ def test_views_and_wrappers_are_listed_but_not_counted_as_compute(shape):
     assert rows["aten::addmm"].count == 2
     assert not rows["aten::linear"].is_compute
     assert not rows["aten::t"].is_compute
+
+
+def test_nodes_of_the_backward_graph_are_no_operators_but_what_they_call_is(shape):
+    load = workload(replace(shape, activation="silu", pass_=Pass.FORWARD_BACKWARD), device=CPU)
+    call = one_call(load, load.module)
+    summary = profile_call(call, device=CPU)
+    counted = {row.name: row.count for row in summary.operators if row.is_compute}
+    assert not [name for name in counted if name.startswith("autograd::")]
+    assert counted["aten::silu_backward"] == 1
+    # Forward: two products and the activation. Backward: two products for each, its derivative, two sums for biases.
+    assert summary.operator_count == 3 + 4 + 1 + 2
+
+
+def test_a_slice_is_a_view():
+    x = torch.randn(4, 8)
+    summary = profile_call(lambda: torch.relu(x[:, :4]), device=CPU)
+    assert summary.operator_count == 1
 
 
 def test_the_peak_is_what_is_held_above_inputs_and_weights(shape):

@@ -16,7 +16,7 @@ from benchmarks.ruler.sweep import Plan, Recorded
 def summed_up(tmp_path, run, shape, timing_line):
     """The exit code and the words for one point of that outcome, or for none, and for asv's exit status."""
 
-    def say(outcome=timing_line.outcome, *, status=0):
+    def say(outcome=timing_line.outcome, *, status=0, profiles=None):
         log = tmp_path / "asv-run.log"
         log.write_text("all well\nError: the disk is full\n")
         contender = Contender(provider="fused")
@@ -28,7 +28,7 @@ def summed_up(tmp_path, run, shape, timing_line):
             device=DeviceKind.CPU,
             threads=1,
             groups=(Group(shape=shape, contenders=(contender,)),),
-            recorded=Recorded(timings=timings, profiles={}),
+            recorded=Recorded(timings=timings, profiles={(shape, contender): profiles} if profiles else {}),
         )
         out = io.StringIO()
         code = sum_up(Console(file=out, width=200), (plan,), Answer(status=status, log=log))
@@ -64,3 +64,11 @@ def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summ
     code, said = summed_up(status=1)
     assert code == FAILED
     assert "asv did not keep its record" in said
+
+
+def test_what_ran_otherwise_than_declared_is_said_and_is_no_failure(summed_up, profile_line):
+    seen = replace(profile_line.outcome, unexpected="2 operators where 1 are declared: 2 × aten::mm")
+    code, said = summed_up(profiles=replace(profile_line, outcome=seen))
+    assert code == FINE
+    assert "unexpected: fused, mlp gelu float32" in said
+    assert "2 operators where 1 are declared: 2 × aten::mm" in said

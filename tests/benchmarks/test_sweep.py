@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler import journal
+from benchmarks.ruler import expectations, journal
 from benchmarks.ruler.axes import QUICK, Contender
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.sweep import measure
@@ -223,3 +223,17 @@ def processes_with(*words):
             if all(word in line for word in words):
                 found.append(int(entry.name))
     return found
+
+
+def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(place, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setitem(expectations._PLAIN, "right", lambda _: expectations.Expectation(operators=1))
+    found = measure(replace(TINY, providers=("eager", "right")), operation="mlp")
+    said = {contender.provider: line.outcome for (_, contender), line in found.profiles.items()}
+    assert said["eager"].unexpected is None
+    assert said["eager"].expected_operator_count == 3
+    assert said["right"].unexpected.startswith("3 operators where 1 are declared: 2 × aten::addmm")
+    assert "right unexpected: 3 operators" in capsys.readouterr().out
+    (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
+    recorded = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("unexpected") is not None for line in recorded] == [False, False, False, True]
