@@ -29,6 +29,7 @@ from results.sources import (
     content_hash_of,
     covered_suites,
     project_of,
+    records_version_of,
     signature_of,
     sources_under,
 )
@@ -254,14 +255,15 @@ class _Ingestion:
 
     def _read_journal(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
         n_read = stored.n_bytes_read if stored is not None else 0
-        if stored is not None and content_hash_of(content[:n_read]) != stored.content_hash:
+        version = records_version_of(source.path)
+        if stored is not None and content_hash_of(content[:n_read], version=version) != stored.content_hash:
             n_read = 0  # rewritten, not only grown: every line is looked at again, nothing is taken away
         first_line = content.count(b"\n", 0, n_read) + 1
         journal = journal_from_bytes(content[n_read:], path=str(source.path), first_line=first_line)
         if journal.torn:
             self.notes.append(f"{source.path}: the last line is cut off and was left out")
         n_whole = content.rfind(b"\n") + 1
-        content_hash = content_hash_of(content[:n_whole])
+        content_hash = content_hash_of(content[:n_whole], version=version)
         if not journal.timings and not journal.profiles:
             self.n_unchanged += 1
         return self._write(source, signature, content_hash, n_whole, lambda desk: load_journal(desk, journal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import orjson
@@ -20,6 +21,7 @@ from results.fields import (
     shown,
     text_at,
 )
+from results.parameters import is_storable
 from results.records import (
     CommitRecord,
     JournalRecord,
@@ -32,6 +34,7 @@ from results.records import (
     State,
     TimingRecord,
 )
+from results.stacks import is_folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,6 +163,7 @@ def _timing(fields: Mapping[str, object]) -> TimingRecord:
         device_time_s=number_at(fields, "device_time_s"),
         host_time_s=number_at(fields, "host_time_s"),
         compile_time_s=number_at(fields, "compile_time_s"),
+        compile_time_cold_s=number_at(fields, "compile_time_cold_s"),
         prepare_time_s=number_at(fields, "prepare_time_s"),
         error_rel=number_at(fields, "error_rel"),
         flop=number_at(fields, "flop"),
@@ -182,9 +186,27 @@ def _profile(fields: Mapping[str, object]) -> ProfileRecord:
         device_time_s=number_at(fields, "device_time_s"),
         peak_memory_bytes=number_at(fields, "peak_memory_bytes"),
         bound=optional_text_at(fields, "bound"),
+        expected_operator_count=number_at(fields, "expected_operator_count"),
+        expected_kernel_launches=number_at(fields, "expected_kernel_launches"),
+        unexpected=optional_text_at(fields, "unexpected"),
         operators=tuple(_operator(found) for found in list_at(fields, "operators")),
         kernels=tuple(_kernel(found) for found in list_at(fields, "kernels")),
+        stacks=tuple(_stack(found) for found in list_at(fields, "stacks")),
+        trace=_trace(fields),
     )
+
+
+def _stack(found: object) -> str:
+    if not isinstance(found, str) or not is_storable(found) or not is_folded(found):
+        raise Malformed(f"a stack is {shown(found)}, not `frame;frame;frame NANOSECONDS`")
+    return found
+
+
+def _trace(fields: Mapping[str, object]) -> str | None:
+    found = optional_text_at(fields, "trace")
+    if found is not None and (PurePosixPath(found).is_absolute() or ".." in PurePosixPath(found).parts):
+        raise Malformed(f"`trace` is {shown(found)}, not the name of a file under traces/")
+    return found
 
 
 def _operator(found: object) -> OperatorRecord:

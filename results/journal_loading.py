@@ -14,6 +14,7 @@ from results.loading import VALUE_COLUMNS, Desk, ValueRow, count_values, store_r
 from results.metrics import LATENCY, PROFILE_METRICS, TIMING_METRICS, Metric
 from results.records import ProfileRecord, State, TimingRecord
 from results.schema import Benchmark, Measurement, Profile, ProfileKernel, ProfileOperator, Series, Value
+from results.stacks import stacks_as_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,6 +87,11 @@ def _load_profile(desk: Desk, line: ProfileRecord) -> int:
             device_time_s=line.device_time_s,
             peak_memory_bytes=line.peak_memory_bytes,
             bound=line.bound,
+            expected_operator_count=line.expected_operator_count,
+            expected_kernel_launches=line.expected_kernel_launches,
+            unexpected=line.unexpected,
+            stacks=stacks_as_bytes(line.stacks),
+            trace=line.trace,
         )
     )
     key = ("run_id", "point_id", "position")

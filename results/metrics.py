@@ -71,6 +71,7 @@ TIMING_METRICS = (
     _timing("device_time_s", "device time", Role.CONTEXT),
     _timing("host_time_s", "host time", Role.CONTEXT),
     _timing("compile_time_s", "compile time", Role.CONTEXT),
+    _timing("compile_time_cold_s", "compile time, cold cache", Role.CONTEXT),
     _timing("prepare_time_s", "prepare time", Role.CONTEXT),
     Metric(
         name="error_rel",

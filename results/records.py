@@ -1,6 +1,6 @@
 """Frozen records of what the files hold: one class per thing a file says.
 
-RECORDS_VERSION changes whenever the same file would give different records; the store then reads files again.
+The versions change whenever the same file would give different records; the store then reads such files again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 RECORDS_VERSION = 1
+JOURNAL_RECORDS_VERSION = 2  # 2: compile_time_cold_s, stacks, traces, expected counts
 
 Scalar = str | float | bool | None
 
@@ -95,6 +96,7 @@ class TimingRecord:
     device_time_s: float | None
     host_time_s: float | None
     compile_time_s: float | None
+    compile_time_cold_s: float | None
     prepare_time_s: float | None
     error_rel: float | None
     flop: float | None
@@ -124,7 +126,11 @@ class KernelRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRecord:
-    """A `profile` line of a journal; counts and times are per call."""
+    """A `profile` line of a journal; counts and times are per call.
+
+    stacks: folded (results.stacks). trace: the name of a file under traces/. unexpected: how the counts differ
+    from what the provider declares.
+    """
 
     run: RunRecord
     conditions: Mapping[str, Scalar]
@@ -138,8 +144,13 @@ class ProfileRecord:
     device_time_s: float | None
     peak_memory_bytes: float | None
     bound: str | None
+    expected_operator_count: float | None
+    expected_kernel_launches: float | None
+    unexpected: str | None
     operators: tuple[OperatorRecord, ...]
     kernels: tuple[KernelRecord, ...]
+    stacks: tuple[str, ...]
+    trace: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -315,7 +315,8 @@ class Measurement(Base):
 class Profile(Base):
     """What one call of a sweep point does inside, as one run's profiler saw it; counts and times per call.
 
-    stacks: folded stacks, compressed. trace: the name of a file under traces/.
+    expected_…: what the provider declares; unexpected: how the counts differ from it, in words. stacks: folded,
+    compressed (results.stacks). trace: the name of a file under traces/, which may have been removed since.
     """
 
     __tablename__ = "profile"
@@ -334,6 +335,9 @@ class Profile(Base):
     device_time_s: Mapped[float | None]
     peak_memory_bytes: Mapped[float | None]
     bound: Mapped[str | None]
+    expected_operator_count: Mapped[float | None]
+    expected_kernel_launches: Mapped[float | None]
+    unexpected: Mapped[str | None]
     stacks: Mapped[bytes | None]
     trace: Mapped[str | None]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from results.records import RECORDS_VERSION
+from results.records import JOURNAL_RECORDS_VERSION, RECORDS_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,15 +120,20 @@ def _journal_words(tree: Path, part: str, key: str) -> set[str]:
     return words
 
 
+def records_version_of(path: Path) -> int:
+    """Which version of the records a file is read into."""
+    return JOURNAL_RECORDS_VERSION if path.suffix == ".jsonl" else RECORDS_VERSION
+
+
 def signature_of(path: Path) -> str:
     """Changes whenever the file may have changed; costs no reading. Raises: OSError."""
     stat = path.stat()
     # ctime cannot be set back, so an edit that restores mtime and size is noticed too.
-    return f"{RECORDS_VERSION}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+    return f"{records_version_of(path)}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
 
 
-def content_hash_of(content: bytes, *, context: str = "") -> str:
-    """The same for the same content read in the same context."""
+def content_hash_of(content: bytes, *, version: int = RECORDS_VERSION, context: str = "") -> str:
+    """The same for the same content read in the same context into records of the same version."""
     digest = blake2b(content, digest_size=16, person=b"fusebench")
-    digest.update(f"\0{RECORDS_VERSION}\0{context}".encode())
+    digest.update(f"\0{version}\0{context}".encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Commits in git's order; decisions of people, and where they apply.
+"""Commits in git's order; decisions of people, and where they apply; what a profile was expected to count.
 
 Revision ID: 0002
 Revises: 0001
@@ -32,6 +32,9 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_index(op.f("ix_benchmark_continues_id"), "benchmark", ["continues_id"], unique=False)
+    op.add_column("profile", sa.Column("expected_operator_count", sa.Double(), nullable=True))
+    op.add_column("profile", sa.Column("expected_kernel_launches", sa.Double(), nullable=True))
+    op.add_column("profile", sa.Column("unexpected", sa.Text(), nullable=True))
     op.create_table(
         "decision",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -48,5 +51,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Refused: see 0001."""
+    """Refused."""
     raise NotImplementedError("a store is not downgraded; build one again with `fusebench ingest`")
