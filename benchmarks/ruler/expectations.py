@@ -68,7 +68,9 @@ def _difference(profile: ProfileOutcome, expected: Expectation) -> str | None:
     differences = []
     if None not in {expected.operators, profile.operator_count} and profile.operator_count != expected.operators:
         names = _named([(row.name, row.count) for row in profile.operators if row.is_compute])
-        differences.append(f"{profile.operator_count:g} operators where {expected.operators} are declared: {names}")
+        differences.append(
+            f"{profile.operator_count:g} operators where {expected.operators} are declared; with what they call: {names}"
+        )
     if expected.launches is not None and profile.kernel_launches is not None:
         reductions = sum(row.count for row in profile.kernels if _SPLIT_REDUCTION in row.name.lower())
         launches = profile.kernel_launches - min(reductions, expected.library_products)
