@@ -62,6 +62,12 @@ def multiply_add(a, b, total, UPCAST: tl.constexpr, PRECISION: tl.constexpr):
         return tl.dot(a, b, total, input_precision=PRECISION)
 
 
+@triton.jit
+def halves_of(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The left and the right half of a ROWS × COLUMNS tile, so that an epilogue holds less at a time."""
+    return tl.split(tl.permute(tl.reshape(tile, (ROWS, 2, COLUMNS // 2)), (0, 2, 1)))
+
+
 @cache
 def is_interpreting() -> bool:
     """Whether Triton kernels run in its interpreter, on the CPU. Decided by the environment at import."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 KERNEL_FILES = (
     "fused_mlp.linear.triton_pointwise",
     "fused_mlp.gated_mlp.triton_pointwise",
+    "fused_mlp.linear.triton_backward",
+    "fused_mlp.mlp.triton_backward",
+    "fused_mlp.gated_mlp.triton_backward",
     "fused_mlp.linear.triton_epilogue",
     "fused_mlp.gated_mlp.triton_dual_product",
 )
