@@ -13,14 +13,16 @@ Errors are a tree: see fused_mlp.errors. The oracle everything is tested against
 
 from fused_mlp import build, reference
 from fused_mlp.activations import Activation
+from fused_mlp.choices import Choice, choice_for
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 from fused_mlp.fusion import FusionReport, fuse
 from fused_mlp.gated_mlp import gated_mlp
-from fused_mlp.implementations import Choice, Implementation, Operation, choice_for, why_unavailable
+from fused_mlp.implementations import why_unavailable
 from fused_mlp.linear import linear
 from fused_mlp.mlp import mlp
 from fused_mlp.modules import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.packing import PackReport
+from fused_mlp.vocabulary import Implementation, Operation
 
 __all__ = [
     "Activation",

@@ -28,7 +28,8 @@ import torch
 from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
-from fused_mlp.tuned import cpu_name, policy_for
+from fused_mlp.tuned import Policy, cpu_name, policy_for
+from fused_mlp.vocabulary import NumberFormat, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parent
 _LIBRARY_NAME = "fused_mlp_cpu.so"
 _COMPILERS = ("c++", "g++", "clang++")
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 _load_lock = threading.RLock()
 _loaded: Path | None = None
@@ -66,9 +68,23 @@ def ensure_built() -> Path:
         except OSError as error:
             _failure = f"the CPU kernels were built but do not load: {error.__cause__ or error}"
             raise Unavailable(_failure) from error
-        torch.ops.fused_mlp.set_cpu_policy(*astuple(policy_for(cpu_name())))
+        follow_table(cpu_name())
         _loaded = library
         return library
+
+
+def follow_table(cpu: str) -> None:
+    """Let the loaded C++ kernels decide by the tuned numbers of `cpu`, from the next call on."""
+    for operation in Operation:
+        for dtype in _DTYPES:
+            number_format = NumberFormat(str(dtype).removeprefix("torch."))
+            policy, _ = policy_for(cpu, operation=operation, number_format=number_format)
+            set_policy(policy, operation=operation, dtype=dtype)
+
+
+def set_policy(policy: Policy, *, operation: Operation, dtype: torch.dtype) -> None:
+    """Let the loaded C++ kernels follow `policy` for an operation and dtype, from the next call on."""
+    torch.ops.fused_mlp.set_cpu_policy(operation.value, dtype, *astuple(policy))
 
 
 def loaded_library() -> Path | None:

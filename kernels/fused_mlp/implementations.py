@@ -1,69 +1,25 @@
-"""Which implementations there are, which one a call gets, and why one cannot run."""
+"""Why an implementation cannot run here, and running the one that was named."""
 
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
-from fused_mlp.build import ensure_built, why_not_buildable
+from fused_mlp.build import why_not_buildable
 from fused_mlp.errors import InvalidArgument
+from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from enum import StrEnum
 
     from torch import Tensor
 
 _NO_GPU = "the CUDA kernels need an NVIDIA GPU and torch sees none"
-_Member = TypeVar("_Member", bound=StrEnum)
-
-
-class Operation(StrEnum):
-    """What this package computes; each is the name of a function of it."""
-
-    LINEAR = "linear"
-    MLP = "mlp"
-    GATED_MLP = "gated_mlp"
-
-
-class Implementation(StrEnum):
-    """How an operation is computed.
-
-    PURE: PyTorch's own operators, on any device.
-    On the CPU: CPP, the C++ kernels; ONEDNN, oneDNN's fused linear on weights it has packed, so only through a
-    module's `prepare`.
-    On CUDA, by level of fusion: POINTWISE, cuBLAS products and one pointwise Triton kernel (level 1); EPILOGUE, Triton
-    products with bias and activation in the epilogue, the down product in cuBLAS (level 2); SINGLE, one launch, the
-    hidden activations never in device memory (level 3); CUDA, the op written in CUDA C++ (mlp only).
-    """
-
-    PURE = "pure"
-    CPP = "cpp"
-    ONEDNN = "onednn"
-    POINTWISE = "pointwise"
-    EPILOGUE = "epilogue"
-    SINGLE = "single"
-    CUDA = "cuda"
-
-
-CUDA_LEVELS = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE, Implementation.CUDA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What one call gets.
-
-    weights: "plain", "repacked" (during the call) or "packed" (before it). shared_by: how threads divide the work,
-    "rows", "columns" or "serial"; None where that is not ours to say.
-    """
-
-    implementation: Implementation
-    weights: str
-    shared_by: str | None
+_Member = TypeVar("_Member", bound="StrEnum")
 
 
 def why_unavailable(
@@ -77,11 +33,11 @@ def why_unavailable(
 
     Raises: InvalidArgument if there is no such operation or implementation.
     """
-    operation = _member(Operation, operation, "operation")
+    operation = member(Operation, operation, "operation")
     device = torch.device(device)
     if implementation is None:
         implementation = Implementation.EPILOGUE if device.type == "cuda" else Implementation.CPP
-    match _member(Implementation, implementation, "implementation"):
+    match member(Implementation, implementation, "implementation"):
         case Implementation.CPP:
             return _why_not_on(device, "cpu", operation) or why_not_buildable()
         case Implementation.POINTWISE | Implementation.EPILOGUE:
@@ -101,22 +57,6 @@ def why_unavailable(
             return None
 
 
-def choice_for(
-    operation: Operation | str, *, rows: int, dim: int, hidden: int, device: torch.device | str, packed: bool = False
-) -> Choice:
-    """What a call of `operation` on `rows` rows gets on `device`, from the tuned numbers of this machine.
-
-    Raises: Unavailable if the operation cannot run there.
-    """
-    operation = _member(Operation, operation, "operation")
-    if torch.device(device).type == "cuda":
-        return Choice(implementation=Implementation.EPILOGUE, weights="plain", shared_by=None)
-    ensure_built()
-    products = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}[operation]
-    weights, shared_by = torch.ops.fused_mlp.cpu_choice(rows, 2 * rows * dim * hidden * products, packed).split()
-    return Choice(implementation=Implementation.CPP, weights=weights, shared_by=shared_by)
-
-
 def compute_with(
     implementation: Implementation | str,
     operation: str,
@@ -129,7 +69,7 @@ def compute_with(
 
     Raises: InvalidArgument if it is for another device, or for packed weights only.
     """
-    match _member(Implementation, implementation, "implementation"):
+    match member(Implementation, implementation, "implementation"):
         case Implementation.PURE:
             return pure()
         case Implementation.ONEDNN:
@@ -143,7 +83,8 @@ def compute_with(
             return op()
 
 
-def _member(kind: type[_Member], value: _Member | str, argument: str) -> _Member:
+def member(kind: type[_Member], value: _Member | str, argument: str) -> _Member:
+    """The member of `kind` called `value`. Raises: InvalidArgument, naming the choices."""
     try:
         return kind(value)
     except ValueError:

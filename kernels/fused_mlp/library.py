@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 # Kept for the life of the process: an op lives as long as the Library that defined it.
 _LIBRARY = torch.library.Library("fused_mlp", "DEF")
-_LIBRARY.define("set_cpu_policy(int serial_flop, int row_split_rows, int repacking_rows) -> ()")
-_LIBRARY.define("cpu_choice(int rows, int flop, bool packed) -> str")
+_LIBRARY.define(
+    "set_cpu_policy(str operation, ScalarType dtype, int serial_flop, int row_split_rows, int repacking_rows) -> ()"
+)
+_LIBRARY.define("cpu_choice(str operation, ScalarType dtype, int rows, int flop, bool packed) -> str")
 
 
 def register(

@@ -16,7 +16,6 @@ from fused_mlp.activations import (
 )
 from fused_mlp.gated_mlp import gated_mlp
 from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
-from fused_mlp.implementations import Implementation
 from fused_mlp.library import explained
 from fused_mlp.linear import linear
 from fused_mlp.linear.onednn import linear_onednn
@@ -26,6 +25,7 @@ from fused_mlp.packed import gated_mlp_packed, linear_packed, mlp_packed
 from fused_mlp.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.scripting import ScriptableGatedMLP, ScriptableLinear, ScriptableMLP
 from fused_mlp.validation import fault_in_gated_mlp, fault_in_linear, fault_in_mlp
+from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import torch
 
 from fused_mlp.build import ensure_built
 from fused_mlp.errors import InvalidArgument, Unavailable
-from fused_mlp.implementations import Implementation
 from fused_mlp.linear.onednn import pack_onednn
 from fused_mlp.packed import pack
+from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,14 +1,44 @@
-"""The numbers that decide between ways to compute on the CPU, by machine; tuned.json is made by fused_mlp.tuning."""
+"""The tuned table: what was fastest where it was measured. tuned.json is made by `python -m benchmarks.tune --write`.
+
+The file holds one entry per device. An entry's ways say, for an operation, number format, layout of weights and
+shape, which implementation won and with which tiles; on a CPU its policies hold the numbers by which the C++ kernels
+decide, for each operation and number format.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import math
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 TABLE = Path(__file__).with_name("tuned.json")
+COMMAND = "python -m benchmarks.tune --write"
+FORMAT = 2
+
+ROWS_WITHIN = 4.0
+"""How many times more or fewer rows a neighbour may have: the tuned numbers of rows are powers of four or eight, so
+the nearest is within this factor wherever the table reaches, and beyond its end once more."""
+SIZES_WITHIN = 1.5
+"""How many times larger or smaller the dim and the hidden size of a neighbour may be: bytes and products per launch
+then differ by at most 2.25, less than from one tuned size to the next."""
+
+
+class Found(StrEnum):
+    """How an answer was found: measured for this very shape, for one near it, or derived by the general rule."""
+
+    TUNED = "tuned"
+    NEIGHBOUR = "neighbour"
+    RULE = "rule"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +59,145 @@ class Policy:
     repacking_rows: int = 128
 
 
-def policy_for(cpu: str) -> Policy:
-    """The tuned numbers of `cpu`, as cpu_name gives it; the general ones if the table does not know it."""
-    entries: list[dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))["entries"]
-    return next((Policy(**entry["policy"]) for entry in entries if entry["cpu"] == cpu), Policy())
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """What ways can be compared: those of one operation, number format and layout of weights."""
+
+    operation: Operation
+    number_format: NumberFormat
+    weights: Weights
 
 
-def entry_of(policy: Policy, *, cpu: str, n_threads: int, torch_version: str) -> dict[str, Any]:
-    """One entry of the table: the policy and the circumstances it was measured in."""
-    return {"cpu": cpu, "n_threads": n_threads, "torch": torch_version, "policy": asdict(policy)}
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """The winner at one shape. tiles: a Triton configuration by the names of its fields; empty where there is none."""
+
+    rows: int
+    dim: int
+    hidden: int
+    implementation: Implementation
+    tiles: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What was measured on one device, and in which circumstances. n_threads: of a CPU; triton: None without it."""
+
+    device: str
+    n_threads: int | None
+    torch: str
+    triton: str | None
+    policies: Mapping[tuple[Operation, NumberFormat], Policy] = field(default_factory=dict)
+    ways: Mapping[Series, tuple[Way, ...]] = field(default_factory=dict)
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """The committed table: device name → what was measured on it."""
+    return entries_from_json(TABLE.read_text(encoding="utf-8"))
+
+
+def policy_for(cpu: str, *, operation: Operation, number_format: NumberFormat) -> tuple[Policy, Found]:
+    """The numbers for `operation` on `cpu` (as cpu_name gives it), and how they were found.
+
+    Where that pair was not measured there, those of mlp in the same number format stand in, then those of mlp in
+    float32; a CPU the table does not know gets the general ones.
+    """
+    entry = entries().get(cpu)
+    if entry is None:
+        return Policy(), Found.RULE
+    exact, *others = (
+        (operation, number_format),
+        (Operation.MLP, number_format),
+        (Operation.MLP, NumberFormat.FLOAT32),
+    )
+    if exact in entry.policies:
+        return entry.policies[exact], Found.TUNED
+    return next(((entry.policies[other], Found.NEIGHBOUR) for other in others if other in entry.policies), _GENERAL)
+
+
+_GENERAL = (Policy(), Found.RULE)
+
+
+def way_near(
+    ways: Iterable[Way], *, rows: int, dim: int, hidden: int, is_possible: Callable[[Way], bool] = lambda _: True
+) -> tuple[Way, Found] | None:
+    """The way tuned for this shape, or the possible one nearest to it; None if none is near enough.
+
+    Near: rows within ROWS_WITHIN, dim and hidden within SIZES_WITHIN. Nearest: the least sum of the absolute
+    logarithms of the three ratios, those of the sizes counted twice, because they change what bounds a product.
+    """
+    nearest: tuple[float, Way] | None = None
+    for way in ways:
+        by_rows = abs(math.log2(way.rows / rows))
+        by_size = max(abs(math.log2(way.dim / dim)), abs(math.log2(way.hidden / hidden)))
+        if by_rows > math.log2(ROWS_WITHIN) or by_size > math.log2(SIZES_WITHIN) or not is_possible(way):
+            continue
+        distance = by_rows + 2 * (abs(math.log2(way.dim / dim)) + abs(math.log2(way.hidden / hidden)))
+        if nearest is None or distance < nearest[0]:
+            nearest = distance, way
+    if nearest is None:
+        return None
+    distance, way = nearest
+    return way, Found.TUNED if distance == 0 else Found.NEIGHBOUR
+
+
+def entries_from_json(text: str) -> dict[str, Entry]:
+    """The entries of a table. Raises: ValueError, KeyError or TypeError if it is not one of this format."""
+    content = json.loads(text)
+    if content["format"] != FORMAT:
+        raise ValueError(f"the tuned table has format {content['format']!r}, this fused_mlp reads {FORMAT}")
+    return {values["device"]: _entry(values) for values in content["entries"]}
+
+
+def json_from_entries(known: Iterable[Entry]) -> str:
+    """The table as its file holds it: one line per policy and per way, so that a change of one is one line."""
+    blocks = []
+    for entry in known:
+        head = {name: getattr(entry, name) for name in ("device", "n_threads", "torch", "triton")}
+        lines = [f"   {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
+        policies = [
+            {"operation": operation, "number_format": number_format, **asdict(policy)}
+            for (operation, number_format), policy in entry.policies.items()
+        ]
+        ways = [{**asdict(series), **_way_values(way)} for series, some in entry.ways.items() for way in some]
+        lines += [f'   "policies": [{_one_per_line(policies)}],', f'   "ways": [{_one_per_line(ways)}]']
+        blocks.append("  {\n" + "\n".join(lines) + "\n  }")
+    listed = ",\n".join(blocks)
+    return f'{{\n "format": {FORMAT},\n "command": {json.dumps(COMMAND)},\n "entries": [\n{listed}\n ]\n}}\n'
+
+
+def _one_per_line(rows: list[dict[str, Any]]) -> str:
+    return "".join(f"\n    {json.dumps(row)}," for row in rows).rstrip(",") + ("\n   " if rows else "")
+
+
+def _way_values(way: Way) -> dict[str, Any]:
+    values = asdict(way)
+    return values if way.tiles else {name: value for name, value in values.items() if name != "tiles"}
+
+
+def _entry(values: dict[str, Any]) -> Entry:
+    policies = {}
+    for row in values["policies"]:
+        numbers = {name: row[name] for name in asdict(Policy())}
+        policies[Operation(row["operation"]), NumberFormat(row["number_format"])] = Policy(**numbers)
+    ways = defaultdict(list)
+    for row in values["ways"]:
+        series = Series(
+            operation=Operation(row["operation"]),
+            number_format=NumberFormat(row["number_format"]),
+            weights=Weights(row["weights"]),
+        )
+        way = Way(
+            rows=row["rows"],
+            dim=row["dim"],
+            hidden=row["hidden"],
+            implementation=Implementation(row["implementation"]),
+            tiles=row.get("tiles", {}),
+        )
+        ways[series].append(way)
+    head = {name: values[name] for name in ("device", "n_threads", "torch", "triton")}
+    return Entry(**head, policies=policies, ways={series: tuple(some) for series, some in ways.items()})
 
 
 @cache

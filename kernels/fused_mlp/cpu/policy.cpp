@@ -5,16 +5,27 @@
 namespace fused_mlp {
 namespace {
 
-void set_policy(int64_t serial_flop, int64_t row_split_rows, int64_t repacking_rows) {
-  policy().serial_flop = serial_flop;
-  policy().row_split_rows = row_split_rows;
-  policy().repacking_rows = repacking_rows;
+Operation operation_from_name(std::string_view name) {
+  if (name == "linear") return Operation::linear;
+  if (name == "mlp") return Operation::mlp;
+  if (name == "gated_mlp") return Operation::gated_mlp;
+  TORCH_CHECK_VALUE(false, "operation is '", std::string(name), "'; expected linear, mlp or gated_mlp");
+}
+
+void set_policy(
+    std::string_view operation, at::ScalarType dtype, int64_t serial_flop, int64_t row_split_rows,
+    int64_t repacking_rows) {
+  Policy& policy = policy_of(operation_from_name(operation), dtype);
+  policy.serial_flop = serial_flop;
+  policy.row_split_rows = row_split_rows;
+  policy.repacking_rows = repacking_rows;
 }
 
 // What the kernels would do, in words: how the weights are read and how threads share the work.
-std::string cpu_choice(int64_t rows, int64_t flop, bool packed) {
-  if (!packed && repacks(rows)) return "repacked columns";
-  const Split split = split_for(rows, static_cast<double>(flop));
+std::string cpu_choice(std::string_view operation, at::ScalarType dtype, int64_t rows, int64_t flop, bool packed) {
+  const Policy& policy = policy_of(operation_from_name(operation), dtype);
+  if (!packed && repacks(policy, rows)) return "repacked columns";
+  const Split split = split_for(policy, rows, static_cast<double>(flop));
   const char* shared_by = split == Split::serial ? "serial" : split == Split::rows ? "rows" : "columns";
   return std::string(packed ? "packed " : "plain ") + shared_by;
 }

@@ -1,11 +1,16 @@
-// The numbers that decide between ways to compute the same product. Set once from the tuned table when the library
-// is loaded; the values here hold for a machine the table does not know.
+// The numbers that decide between ways to compute the same product, for each operation and dtype. Set once from the
+// tuned table when the library is loaded; the values here hold for a machine the table does not know.
 #pragma once
+
+#include <c10/core/ScalarType.h>
+#include <c10/util/Exception.h>
 
 #include <atomic>
 #include <cstdint>
 
 namespace fused_mlp {
+
+enum class Operation { linear, mlp, gated_mlp };
 
 struct Policy {
   // Floating-point operations below which one thread computes alone.
@@ -16,9 +21,15 @@ struct Policy {
   std::atomic<int64_t> repacking_rows{128};
 };
 
-inline Policy& policy() {
-  static Policy instance;
-  return instance;
+inline Policy& policy_of(Operation operation, at::ScalarType dtype) {
+  static Policy policies[3][3];
+  Policy* of_operation = policies[static_cast<int>(operation)];
+  switch (dtype) {
+    case at::kFloat: return of_operation[0];
+    case at::kBFloat16: return of_operation[1];
+    case at::kHalf: return of_operation[2];
+    default: TORCH_CHECK_VALUE(false, "x is ", dtype, "; expected float32, bfloat16 or float16");
+  }
 }
 
 }  // namespace fused_mlp

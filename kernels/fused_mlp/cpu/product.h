@@ -120,14 +120,14 @@ void gated_product(
 // reuse each weight, else columns; serial when waking a thread would cost more than it brings.
 enum class Split { serial, rows, columns };
 
-inline Split split_for(int64_t rows, double flop) {
+inline Split split_for(const Policy& policy, int64_t rows, double flop) {
   const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
-  if (threads == 1 || flop < static_cast<double>(policy().serial_flop)) return Split::serial;
-  return rows >= policy().row_split_rows * threads ? Split::rows : Split::columns;
+  if (threads == 1 || flop < static_cast<double>(policy.serial_flop)) return Split::serial;
+  return rows >= policy.row_split_rows * threads ? Split::rows : Split::columns;
 }
 
 // Whether plain weights are packed during the call.
-inline bool repacks(int64_t rows) { return rows >= policy().repacking_rows; }
+inline bool repacks(const Policy& policy, int64_t rows) { return rows >= policy.repacking_rows; }
 
 // Calls body(begin, end) for shares of `count`, each a multiple of `step` but the last, one per thread.
 template <typename Body>

@@ -9,11 +9,12 @@ import torch
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
 from fused_mlp.gated_mlp.pure import gated_mlp_pure
-from fused_mlp.implementations import Implementation, compute_with
+from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register
 from fused_mlp.validation import fault_in_gated_mlp
 
 if TYPE_CHECKING:
+    from fused_mlp.vocabulary import Implementation
     from torch import Tensor
 
 

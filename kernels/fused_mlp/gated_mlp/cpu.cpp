@@ -36,19 +36,21 @@ at::Tensor gated_mlp_cpu(
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
+  const Policy& policy = policy_of(Operation::gated_mlp, x.scalar_type());
   const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (2 * dim + out_features)};
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, gate_kept, up_kept, down_kept;
     const auto x_rows = rows_of<scalar_t>(x, x_kept), gate = rows_of<scalar_t>(w_gate, gate_kept);
     const auto up = rows_of<scalar_t>(w_up, up_kept), down = rows_of<scalar_t>(w_down, down_kept);
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
-    if (repacks(rows)) {
+    if (repacks(policy, rows)) {
       using W = RepackedWeights<scalar_t>;
       run_gated_mlp<W>(x_rows, dim, sizes, W(gate, dim), W(up, dim), W(down, hidden), activation, y, Split::columns);
     } else {
       using W = PlainWeights<scalar_t>;
       run_gated_mlp<W>(
-          x_rows, dim, sizes, W{gate, dim}, W{up, dim}, W{down, hidden}, activation, y, split_for(rows, sizes.flop));
+          x_rows, dim, sizes, W{gate, dim}, W{up, dim}, W{down, hidden}, activation, y,
+          split_for(policy, rows, sizes.flop));
     }
   })
   return out;
@@ -66,13 +68,14 @@ at::Tensor gated_mlp_packed_cpu(
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
+  const Policy& policy = policy_of(Operation::gated_mlp, x.scalar_type());
   const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (2 * dim + out_features)};
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept;
     run_gated_mlp<PackedWeights<scalar_t>>(
         rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w_gate, dim), packed_of<scalar_t>(w_up, dim),
         packed_of<scalar_t>(w_down, hidden), activation, out.mutable_data_ptr<scalar_t>(),
-        split_for(rows, sizes.flop));
+        split_for(policy, rows, sizes.flop));
   })
   return out;
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.implementations import Implementation
+from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

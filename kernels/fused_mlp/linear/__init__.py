@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.activations import Activation, name_from_optional_activation
-from fused_mlp.implementations import Implementation, compute_with
+from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register
 from fused_mlp.linear.gradients import linear_gradients
 from fused_mlp.linear.pure import linear_pure
 from fused_mlp.validation import fault_in_linear
 
 if TYPE_CHECKING:
+    from fused_mlp.vocabulary import Implementation
     from torch import Tensor
 
 

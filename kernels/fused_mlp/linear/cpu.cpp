@@ -36,13 +36,14 @@ at::Tensor linear_cpu(
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
-  const Split split = split_for(rows, 2.0 * rows * in_features * out_features);
+  const Policy& policy = policy_of(Operation::linear, x.scalar_type());
+  const Split split = split_for(policy, rows, 2.0 * rows * in_features * out_features);
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, w_kept, b_kept;
     const auto x_rows = rows_of<scalar_t>(x, x_kept), w_rows = rows_of<scalar_t>(w, w_kept);
     const scalar_t* bias = bias_of<scalar_t>(b, b_kept);
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
-    if (repacks(rows)) {
+    if (repacks(policy, rows)) {
       run_linear(
           x_rows, rows, in_features, out_features, RepackedWeights<scalar_t>(w_rows, in_features), bias, activation, y,
           Split::columns);
@@ -71,7 +72,8 @@ at::Tensor linear_packed_cpu(
     run_linear(
         rows_of<scalar_t>(x, x_kept), rows, in_features, out_features, packed_of<scalar_t>(w, in_features),
         bias_of<scalar_t>(b, b_kept), activation, out.mutable_data_ptr<scalar_t>(),
-        split_for(rows, 2.0 * rows * in_features * out_features));
+        split_for(
+            policy_of(Operation::linear, x.scalar_type()), rows, 2.0 * rows * in_features * out_features));
   })
   return out;
 }

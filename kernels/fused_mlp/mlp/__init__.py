@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.activations import Activation, name_from_activation
-from fused_mlp.implementations import Implementation, compute_with
+from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register
 from fused_mlp.mlp.gradients import mlp_gradients
 from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.validation import fault_in_mlp
 
 if TYPE_CHECKING:
+    from fused_mlp.vocabulary import Implementation
     from torch import Tensor
 
 

@@ -36,6 +36,7 @@ at::Tensor mlp_cpu(
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
+  const Policy& policy = policy_of(Operation::mlp, x.scalar_type());
   const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (dim + out_features)};
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, w1_kept, w2_kept, b1_kept, b2_kept;
@@ -44,14 +45,14 @@ at::Tensor mlp_cpu(
     const scalar_t* bias1 = bias_of<scalar_t>(b1, b1_kept);
     const scalar_t* bias2 = bias_of<scalar_t>(b2, b2_kept);
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
-    if (repacks(rows)) {
+    if (repacks(policy, rows)) {
       using W = RepackedWeights<scalar_t>;
       run_mlp<W>(x_rows, dim, sizes, W(w1_rows, dim), bias1, W(w2_rows, hidden), bias2, activation, y, Split::columns);
     } else {
       using W = PlainWeights<scalar_t>;
       run_mlp<W>(
           x_rows, dim, sizes, W{w1_rows, dim}, bias1, W{w2_rows, hidden}, bias2, activation, y,
-          split_for(rows, sizes.flop));
+          split_for(policy, rows, sizes.flop));
     }
   })
   return out;
@@ -70,13 +71,14 @@ at::Tensor mlp_packed_cpu(
   at::Tensor out = output_like(x, out_features);
   if (out.numel() == 0) return out;
 
+  const Policy& policy = policy_of(Operation::mlp, x.scalar_type());
   const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (dim + out_features)};
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, b1_kept, b2_kept;
     run_mlp<PackedWeights<scalar_t>>(
         rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w1, dim), bias_of<scalar_t>(b1, b1_kept),
         packed_of<scalar_t>(w2, hidden), bias_of<scalar_t>(b2, b2_kept), activation,
-        out.mutable_data_ptr<scalar_t>(), split_for(rows, sizes.flop));
+        out.mutable_data_ptr<scalar_t>(), split_for(policy, rows, sizes.flop));
   })
   return out;
 }
