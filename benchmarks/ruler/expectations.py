@@ -69,7 +69,8 @@ def _difference(profile: ProfileOutcome, expected: Expectation) -> str | None:
     if None not in {expected.operators, profile.operator_count} and profile.operator_count != expected.operators:
         names = _named([(row.name, row.count) for row in profile.operators if row.is_compute])
         differences.append(
-            f"{profile.operator_count:g} operators where {expected.operators} are declared; with what they call: {names}"
+            f"{profile.operator_count:g} operators where {expected.operators} are declared; "
+            f"with what they call: {names}"
         )
     if expected.launches is not None and profile.kernel_launches is not None:
         reductions = sum(row.count for row in profile.kernels if _SPLIT_REDUCTION in row.name.lower())
