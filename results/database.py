@@ -119,7 +119,7 @@ def _postgresql_engine(url: URL) -> Engine:
         raise StoreError(f"PostgreSQL needs {error.name}: pip install 'fusebench[postgres]'") from error
 
     @event.listens_for(engine, "before_cursor_execute")
-    def _choose_format(  # noqa: PLR0913, PLR0917 - SQLAlchemy's own protocol
+    def _choose_format(
         _connection: Connection,
         cursor: Any,  # noqa: ANN401 - the driver's own type
         _statement: str,

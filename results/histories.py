@@ -86,9 +86,7 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
         ]
 
 
-def _history(
-    connection: Connection, place: Mapping[str, int], series_ids: tuple[int, ...]
-) -> tuple[HistoryValue, ...]:
+def _history(connection: Connection, place: Mapping[str, int], series_ids: tuple[int, ...]) -> tuple[HistoryValue, ...]:
     # Binary: PostgreSQL otherwise spends most of its time writing numbers as text, and we reading them.
     rows = connection.execute(_HISTORY, {**place, "series_ids": series_ids}, execution_options={"is_binary": True})
     return tuple(map(HistoryValue._make, rows.all()))
@@ -188,7 +186,7 @@ _PARAMETERS = (
 )
 
 
-def _values(run_ids: list[int]) -> sa.Select[Any]:
+def _values(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
     return (
         sa.select(
             Value.series_id,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
 
@@ -68,22 +68,54 @@ class PointRow:
     measured_at: datetime
 
 
-class PointFilter(TypedDict, total=False):
-    """Which points: each axis is one value or a collection of them; an axis left out or None takes all."""
+@dataclass(frozen=True)
+class Between:
+    """Every number from `least` to `most`, both included; an end that is None is open."""
 
+    least: float | None = None
+    most: float | None = None
+
+    def __contains__(self, number: object) -> bool:
+        """Whether `number` lies within; what is no number does not."""
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return False
+        return (self.least is None or self.least <= number) and (self.most is None or number <= self.most)
+
+
+class PointFilter(TypedDict, total=False):
+    """Which points: each axis is one value, a collection of them or a range; one left out or None takes all."""
+
+    project: str | Collection[str] | None
     machine: str | Collection[str] | None
     environment: str | Collection[str] | None
     operation: str | Collection[str] | None
     provider: str | Collection[str] | None
     pass_: str | Collection[str] | None
     dtype: str | Collection[str] | None
-    activation: str | Collection[str] | None
-    batch: int | Collection[int] | None
-    hidden: int | Collection[int] | None
-    dim: int | Collection[int] | None
+    activation: str | Collection[str | None] | None
+    batch: int | Collection[int] | Between | None
+    hidden: int | Collection[int] | Between | None
+    dim: int | Collection[int] | Between | None
     cache: str | Collection[str] | None
     weights: str | Collection[str] | None
-    threads: int | Collection[int] | None
+    threads: int | Collection[int] | Between | None
+
+
+class SeriesFilter(TypedDict, total=False):
+    """Which series of any suite: one left out or None takes all.
+
+    `parameters`: by name, one value, a collection of values or a range. A number takes the same number however
+    it was written; a text takes the same text.
+    """
+
+    project: str | Collection[str] | None
+    machine: str | Collection[str] | None
+    environment: str | Collection[str] | None
+    benchmark: str | Collection[str] | None
+    metric: str | Collection[str] | None
+    unit: str | Collection[str] | None
+    version: str | Collection[str] | None
+    parameters: Mapping[str, float | bool | str | Collection[float | bool | str | None] | Between | None] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,8 +181,36 @@ class ProfileRow:
     device_time_s: float | None
     peak_memory_bytes: float | None
     bound: str | None
+    trace: str | None
     operators: tuple[OperatorRow, ...]
     kernels: tuple[KernelRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighboursRow:
+    """What a profile is compared with. None or empty where nothing was measured.
+
+    previous, next: the same point in the run before and after, on the same machine and environment; the runs
+    that did not measure it are passed over. The others are of the same commit's newest run: `providers`, the same
+    shape by everybody else, in the order of latency; the same provider at the next smaller and larger batch, and
+    at the next smaller and larger hidden (with the dim nearest to the same fraction of it).
+    """
+
+    previous: PointRow | None
+    next: PointRow | None
+    providers: tuple[PointRow, ...]
+    smaller_batch: PointRow | None
+    larger_batch: PointRow | None
+    smaller_hidden: PointRow | None
+    larger_hidden: PointRow | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackRow:
+    """One folded stack of a profile, outermost frame first; `time_s` is its self time in one call."""
+
+    frames: tuple[str, ...]
+    time_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +232,8 @@ class WinnerRow:
 class CommitRow:
     """A commit the store knows. `n_points`: sweep points measured there, in any state, over all runs.
 
-    `n_values`: numbers stored for it, of sweeps and of other projects' asv suites together.
+    `n_values`: numbers stored for it, of sweeps and of other projects' asv suites together. `position` counts the
+    commits of the history from 1, and `is_orphaned` marks one that a rebase removed; None without a repository.
     """
 
     project: str
@@ -182,6 +243,126 @@ class CommitRow:
     n_runs: int
     n_points: int
     n_values: int
+    position: int | None
+    is_orphaned: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectRow:
+    """Whose benchmarks are stored, and how much of them. first_at, last_at: where its history begins and ends."""
+
+    project: str
+    has_sweep: bool
+    n_benchmarks: int
+    n_series: int
+    n_commits: int
+    n_runs: int
+    n_values: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineRow:
+    """A machine: what its machine.json says of it, where it measured, and when it was last heard of."""
+
+    machine: str
+    details: tuple[tuple[str, str], ...]
+    projects: tuple[str, ...]
+    environments: tuple[str, ...]
+    n_runs: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRow:
+    """What benchmarks ran in: what is known of it, on which machines, and when last."""
+
+    environment: str
+    details: tuple[tuple[str, str], ...]
+    projects: tuple[str, ...]
+    machines: tuple[str, ...]
+    n_runs: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterRow:
+    """One parameter of a benchmark: the types and values it has had, sorted; numbers come before texts.
+
+    least, most: of its numbers; None if it has none.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    values: tuple[float | bool | str | None, ...]
+    least: float | None
+    most: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkRow:
+    """A benchmark in one version: one metric of an operation of the sweep, or of an asv benchmark.
+
+    `continues`: the version that was declared equal to this one, whose series it goes on with.
+    """
+
+    project: str
+    benchmark: str
+    metric: str
+    unit: str
+    version: str
+    continues: str | None
+    interval_level: float
+    n_series: int
+    parameters: tuple[ParameterRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreshnessRow:
+    """When a benchmark was last run on a machine in an environment, whatever came of it.
+
+    `n_commits_behind`: commits of the project's history since then, up to the newest one stored: of all commits
+    where git gave positions, else of those stored.
+    """
+
+    project: str
+    machine: str
+    environment: str
+    benchmark: str
+    commit: str
+    commit_date: datetime | None
+    measured_at: datetime | None
+    n_commits_behind: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureRow:
+    """A series that its newest run has no number of: state, and the reason where the file gave one.
+
+    `commit`: the newest. `since`: the first commit of the unbroken row of failures that it ends.
+    `first_failed`: the first commit ever at which it failed so or otherwise. `last_ok`: the last commit that had a
+    number, None if none ever had.
+    """
+
+    series_id: int
+    project: str
+    machine: str
+    environment: str
+    benchmark: str
+    metric: str
+    version: str
+    parameters: tuple[ParameterValue, ...]
+    state: str
+    reason: str | None
+    commit: str
+    commit_date: datetime | None
+    since: str
+    since_date: datetime | None
+    first_failed: str
+    first_failed_date: datetime | None
+    last_ok: str | None
+    n_runs: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from results.parameters import value_from_typed
 from results.records import PointRecord
-from results.schema import Environment, Machine, Measurement, Parameter, Point, Run
+from results.schema import Environment, Machine, Measurement, Parameter, Point, Project, Run
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from results.rows import PointFilter
 
-PLACES = ("machine", "environment")
+PLACES = ("project", "machine", "environment")
 
 
 # A point never changes, so one that was read once need not be put together again; by subject and key, not by
@@ -57,7 +57,7 @@ def _read_points(connection: Connection, point_ids: list[int]) -> Iterator[tuple
 
 
 def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[int]:
-    """The ids of those of `points` that `axes` lets through; machine and environment are not looked at."""
+    """The ids of those of `points` that `axes` lets through; project, machine and environment are not looked at."""
     wanted = {
         axis: _as_collection(choice) for axis, choice in axes.items() if axis not in PLACES and choice is not None
     }
@@ -69,8 +69,11 @@ def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[
 
 
 def chosen_places(axes: PointFilter) -> list[sa.ColumnElement[bool]]:
-    """Conditions on `run` for the machine and environment that `axes` asks for."""
+    """Conditions on `run` for the project, machine and environment that `axes` asks for."""
     conditions: list[sa.ColumnElement[bool]] = []
+    if (project := axes.get("project")) is not None:
+        ids = sa.select(Project.id).where(Project.name.in_(_as_collection(project)))
+        conditions.append(Run.project_id.in_(ids))
     if (machine := axes.get("machine")) is not None:
         ids = sa.select(Machine.id).where(Machine.name.in_(_as_collection(machine)))
         conditions.append(Run.machine_id.in_(ids))
@@ -83,4 +86,4 @@ def chosen_places(axes: PointFilter) -> list[sa.ColumnElement[bool]]:
 def _as_collection(choice: object) -> Collection[object]:
     if isinstance(choice, str | int):
         return (choice,)
-    return cast("Collection[object]", choice)
+    return cast("Collection[object]", choice)  # a range is asked with `in` too
