@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from results.database import writing
+from results.deciding import forget_decisions, settle
 from results.schema import (
     Base,
     Execution,
@@ -97,8 +98,10 @@ def forget_vanished(store: Store, paths: Iterable[Path]) -> int:
                 for table in OF_A_RUN:
                     connection.execute(sa.delete(table).where(table.run_id == run_id))
                 connection.execute(sa.delete(Run).where(Run.id == run_id))
+            forget_decisions(connection, source_id)
             connection.execute(sa.delete(Source).where(Source.id == source_id))
             n_runs += len(run_ids)
+        settle(connection)
     return n_runs
 
 

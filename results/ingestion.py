@@ -16,6 +16,8 @@ from results.bulk import next_id
 from results.ceilings_json import ceilings_from_bytes
 from results.commit_order import order_commits, repository_around
 from results.database import is_fault_of_the_data, reading, refresh_statistics, store_error_from, writing
+from results.deciding import load_decisions, settle_stored_decisions
+from results.decisions_toml import decisions_from_bytes
 from results.dimensions import Dimensions
 from results.errors import NoRepository, UnreadableFile
 from results.journal_json import journal_from_bytes
@@ -146,6 +148,7 @@ def ingest(
                 )
             )
     ingestion.notes.extend(_ordered(engine, paths, repository))
+    settle_stored_decisions(engine)
     if ingestion.n_values >= MANY_VALUES:
         refresh_statistics(engine)
     return IngestReport(
@@ -224,6 +227,8 @@ class _Ingestion:
         content = source.path.read_bytes()
         if source.kind is SourceKind.JOURNAL:
             return self._read_journal(source, content, signature=signature, stored=stored)
+        if source.kind is SourceKind.DECISIONS:
+            return self._read_decisions(source, content, signature=signature, stored=stored)
         tree = self._trees.setdefault(source.tree, _Tree(source.tree, self._named_project))
         covered = tree.covered if source.kind is SourceKind.ASV_RESULT else frozenset()
         context = "\0".join([source.kind.name, tree.project, *sorted(covered)])
@@ -252,6 +257,13 @@ class _Ingestion:
                 return lambda desk: load_asv_run(
                     desk, run, project=tree.project, described=tree.described, covered=tree.covered
                 )
+
+    def _read_decisions(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
+        content_hash = content_hash_of(content, context=source.kind.name)
+        decisions = decisions_from_bytes(content, path=str(source.path))
+        if stored is not None and stored.content_hash == content_hash:
+            self.n_unchanged += 1
+        return self._write(source, signature, content_hash, len(content), lambda desk: load_decisions(desk, decisions))
 
     def _read_journal(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
         n_read = stored.n_bytes_read if stored is not None else 0

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.database import BUSY_TIMEOUT_S, url_from_text
+from results.database import BUSY_TIMEOUT_S, url_from_text, writing
+from results.deciding import add_decisions, settle
 from results.errors import StoreError
-from results.schema import Run, Triage
+from results.schema import Decision, Run, Source, Triage
 from results.store import open_store
 
 if TYPE_CHECKING:
@@ -58,19 +59,35 @@ def rebuilt(  # noqa: PLR0913 - the options of `ingest`
 
 
 def _refuse_losses(old: Store, new: Store, *, may_lose: bool) -> None:
+    """Carry over what is in no file by nature; refuse what files should have held and do not."""
     with old.reading() as connection:
-        n_decisions = connection.execute(sa.select(sa.func.count()).select_from(Triage)).scalar_one()
-        before = set(connection.execute(sa.select(Run.uid)).scalars())
+        n_by_hand = connection.execute(sa.select(sa.func.count()).where(Triage.decision_id.is_(None))).scalar_one()
+        runs_before = set(connection.execute(sa.select(Run.uid)).scalars())
+        files_of_decisions = set(
+            connection.execute(sa.select(Source.path).join(Decision, Decision.source_id == Source.id)).scalars()
+        )
+        columns = (Decision.kind, Decision.content)
+        came_by_merge = connection.execute(sa.select(*columns).where(Decision.source_id.is_(None))).all()
     with new.reading() as connection:
-        after = set(connection.execute(sa.select(Run.uid)).scalars())
-    if n_decisions:
-        raise StoreError(f"{n_decisions} decisions about changes are in no file and would be lost; use plain ingest")
-    n_lost = len(before - after)
+        runs_after = set(connection.execute(sa.select(Run.uid)).scalars())
+        files_read = set(connection.execute(sa.select(Source.path)).scalars())
+    if n_by_hand:
+        raise StoreError(f"{n_by_hand} decisions about changes are in no file and would be lost; use plain ingest")
+    n_lost = len(runs_before - runs_after)
     if n_lost and not may_lose:
         raise StoreError(
             f"{n_lost} runs of the old database are in none of the files and would be lost, so it was left as it "
             "is; name all the paths, or add --prune to let them go"
         )
+    if (files_lost := sorted(files_of_decisions - files_read)) and not may_lose:
+        raise StoreError(
+            f"the decisions in {files_lost[0]} would be lost, so the old database was left as it is; name that file "
+            "too, or add --prune to let them go"
+        )
+    if came_by_merge:
+        with writing(new.engine) as connection:
+            add_decisions(connection, [(kind, content) for kind, content in came_by_merge], source_id=None)
+            settle(connection)
 
 
 def _fold_log(path: Path) -> None:

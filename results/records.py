@@ -232,3 +232,55 @@ class CeilingRecord:
     environment: str
     measured_at: datetime | None
     quantities: Mapping[str, float]
+
+
+class TriageDecision(StrEnum):
+    """What a person says of a change."""
+
+    ACCEPTED = "accepted"  # it is real, and stays
+    FALSE_ALARM = "false_alarm"  # no change of the code
+    TO_FIX = "to_fix"  # it is real, known, and not yet mended
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """Why, by whom and when something was decided; None where nobody said."""
+
+    note: str | None
+    by: str | None
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuationRecord:
+    """Version `new` of a benchmark was declared to measure what `old` did; `metric` None means all it has."""
+
+    project: str
+    benchmark: str
+    metric: str | None
+    old: str
+    new: str
+    decided: Decided
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgementRecord:
+    """A change at a commit is known. Which series: those that all that is given holds for; None or empty takes all."""
+
+    project: str
+    commit: str
+    decision: TriageDecision
+    benchmark: str | None
+    metric: str | None
+    machine: str | None
+    environment: str | None
+    parameters: Mapping[str, str | float | bool]
+    decided: Decided
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionsRecord:
+    """What a decisions.toml holds, in its order."""
+
+    continuations: tuple[ContinuationRecord, ...]
+    acknowledgements: tuple[AcknowledgementRecord, ...]

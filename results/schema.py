@@ -415,4 +415,4 @@ class Triage(Base):
     decision: Mapped[str]
     note: Mapped[str | None]
     decided_by: Mapped[str | None]
-    decided_at: Mapped[datetime]
+    decided_at: Mapped[datetime | None]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from results.decisions_toml import DECISIONS_NAME
 from results.records import JOURNAL_RECORDS_VERSION, RECORDS_VERSION
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class SourceKind(IntEnum):
     CEILINGS = 2
     JOURNAL = 3
     ASV_RESULT = 4
+    DECISIONS = 5
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -67,7 +69,7 @@ def _sources_in(folder: Path) -> Iterator[Source]:
         folders[:] = sorted(name for name in folders if name not in FOLDERS_OF_OTHERS)
         for name in files:
             path = Path(root, name)
-            if path.suffix == ".jsonl":
+            if path.suffix == ".jsonl" or name == DECISIONS_NAME:
                 yield _source(path)
             elif path.suffix == ".json":
                 source = _source(path)
@@ -81,6 +83,8 @@ def _sources_in(folder: Path) -> Iterator[Source]:
 def _source(path: Path) -> Source:
     if path.suffix == ".jsonl":
         return Source(kind=SourceKind.JOURNAL, path=path, tree=path.parent)
+    if path.name == DECISIONS_NAME:
+        return Source(kind=SourceKind.DECISIONS, path=path, tree=path.parent)
     if path.name == "machine.json":
         return Source(kind=SourceKind.ASV_MACHINE, path=path, tree=path.parent.parent)
     if path.name == "benchmarks.json":

@@ -1,4 +1,4 @@
-"""The commands about the store itself: export, and store info, check, compact."""
+"""The commands about the store itself: export, and store info, check, compact, join, acknowledge."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands import db_option, where_option
+from results.decision_commands import acknowledge, join
 from results.exit_codes import ExitCode
 from results.export import ExportFormat, exported, points_as_columns, values_as_columns
 from results.housekeeping import compact, faults_in, size_of
@@ -46,6 +47,10 @@ def export(revision: str | None, export_format: str, output: Path | None, where:
 @click.group()
 def store() -> None:
     """Look after the database."""
+
+
+store.add_command(join)
+store.add_command(acknowledge)
 
 
 @store.command()

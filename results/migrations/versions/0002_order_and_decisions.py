@@ -47,6 +47,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_decision_source_id"), "decision", ["source_id"], unique=False)
     with op.batch_alter_table("triage") as triage:
         triage.add_column(sa.Column("decision_id", sa.Integer(), nullable=True))
+        triage.alter_column("decided_at", existing_type=sa.DateTime(timezone=True), nullable=True)
         triage.create_foreign_key(op.f("fk_triage_decision_id"), "decision", ["decision_id"], ["id"])
 
 
