@@ -1,7 +1,8 @@
-"""The commands about the store itself: export, and store info, check, compact, join, acknowledge."""
+"""The commands about the store itself: export, and store info, check, compact, traces, decisions."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from results.queries import commits, latest_points, throughput_by_commit, values
 from results.revisions import commit_of
 from results.selection import Selection, chosen_values, point_filter_from, selection_from_texts
 from results.store import OpenMode, Store, open_store
+from results.traces import Retention, removable_traces, remove_traces
 from results.units import scaled
 
 if TYPE_CHECKING:
@@ -83,6 +85,30 @@ def compact_command(db: str | None) -> int:
     """Give back the space of what was deleted."""
     with open_store(db, mode=OpenMode.READ) as opened:
         click.echo(f"{opened.name}: {scaled(compact(opened), unit='B')} won")
+    return ExitCode.FINE
+
+
+@store.command("retain-traces")
+@click.argument("folder", metavar="[PATH]", type=click.Path(path_type=Path), default=Path("results/data/local"))
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Those of the N newest runs stay.")
+@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), help="Those of the last DAYS stay.")
+@click.option("--dry-run", is_flag=True, help="Only say which.")
+@db_option
+def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: str | None, *, dry_run: bool) -> int:
+    """Remove old traces below PATH; what was measured stays.
+
+    A trace goes only if every rule given lets it go. N counts runs with traces on each machine and environment.
+    """
+    if keep is None and older_than is None:
+        raise click.UsageError("say which traces stay: --keep N, --older-than DAYS, or both")
+    retention = Retention(keep=keep, older_than=None if older_than is None else timedelta(days=older_than))
+    with open_store(db, mode=OpenMode.READ) as opened:
+        paths = removable_traces(opened, folder, retention=retention)
+    if dry_run:
+        click.echo("\n".join(map(str, paths)) or "every trace stays")
+        return ExitCode.FINE
+    n_bytes = remove_traces(paths)
+    click.echo(f"{len(paths)} traces removed, {scaled(n_bytes, unit='B')} won")
     return ExitCode.FINE
 
 
