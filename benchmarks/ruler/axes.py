@@ -14,7 +14,7 @@ from benchmarks.ruler.errors import InvalidAxes
 from benchmarks.ruler.plugins import foreign_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 BASELINE = "eager"
 DIM_BY_DEFAULT = "hidden/4"
@@ -110,7 +110,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """The values a sweep visits on each axis; the product of them all, per operation."""
+    """The values a sweep visits on each axis; the product of them all, per operation, and the products of `also`."""
 
     name: str
     operations: tuple[str, ...] = tuple(Operation)
@@ -123,6 +123,11 @@ class Axes:
     dims: tuple[int | str, ...] = (DIM_BY_DEFAULT,)
     caches: tuple[str, ...] = (CachePolicy.WARM,)
     budget_s: float = 0.5
+    also: tuple[Axes, ...] = ()
+
+    def parts(self) -> tuple[Axes, ...]:
+        """These axes alone, and those to be visited also, for what is no product of all values."""
+        return replace(self, also=()), *itertools.chain.from_iterable(part.parts() for part in self.also)
 
     def all_dtypes(self) -> tuple[str, ...]:
         """Every dtype any device measures, so that asv's parameters are the same on every machine."""
@@ -154,7 +159,40 @@ FULL = replace(
     hiddens=(256, 1024, 4096),
     budget_s=1.0,
 )
-NAMED_AXES = {axes.name: axes for axes in (QUICK, FULL)}
+_RIVALS = ("compiled", "compiled-cudagraphs", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
+_LEVELS = ("fused-pointwise", "fused-epilogue", "fused-single", "fused-cuda")
+# Where the table of `fused` against its rivals is taken; see docs/gpu-campaign.md.
+CAMPAIGN_QUICK = replace(
+    QUICK,
+    name="campaign-quick",
+    operations=(Operation.MLP, Operation.GATED_MLP),
+    providers=(BASELINE, *_RIVALS, "fused", "fused:packed", "fused-captured", *_LEVELS),
+    batches=(16,),
+    hiddens=(256,),
+    budget_s=0.2,
+)
+_GATED = replace(CAMPAIGN_QUICK, operations=(Operation.GATED_MLP,), batches=(1, 4, 16, 64, 256, 1024, 4096, 16384))
+CAMPAIGN = replace(
+    CAMPAIGN_QUICK,
+    name="campaign",
+    operations=(Operation.MLP,),
+    batches=_GATED.batches,
+    hiddens=(256, 512, 1024, 3072, 4096),
+    budget_s=0.4,
+    also=(
+        replace(_GATED, name="campaign: gated, dim 2048", hiddens=(5632,), dims=(2048,)),
+        replace(_GATED, name="campaign: gated, dim 4096", hiddens=(11008, 14336), dims=(4096,)),
+        replace(
+            CAMPAIGN_QUICK,
+            name="campaign: near the floor",
+            operations=(Operation.MLP,),
+            activations={**QUICK.activations, Operation.MLP: ("relu",)},
+            batches=(65536,),
+            hiddens=(256, 512),
+        ),
+    ),
+)
+NAMED_AXES = {axes.name: axes for axes in (QUICK, FULL, CAMPAIGN_QUICK, CAMPAIGN)}
 
 
 def axes_from_environment(environ: Mapping[str, str] = os.environ) -> Axes:
@@ -171,7 +209,9 @@ def axes_from_environment(environ: Mapping[str, str] = os.environ) -> Axes:
 
 
 def _with_foreign_providers(axes: Axes, environ: Mapping[str, str]) -> Axes:
-    return replace(axes, providers=tuple(dict.fromkeys((*axes.providers, *foreign_names(environ)))))
+    foreign = foreign_names(environ)
+    also = tuple(_with_foreign_providers(part, environ) for part in axes.also)
+    return replace(axes, providers=tuple(dict.fromkeys((*axes.providers, *foreign))), also=also)
 
 
 def axes_from_toml(path: Path) -> Axes:
@@ -183,7 +223,7 @@ def axes_from_toml(path: Path) -> Axes:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidAxes(f"{path}: {error}") from error
-    known = {field.name for field in fields(Axes)} - {"name"}
+    known = {field.name for field in fields(Axes)} - {"name", "also"}
     unknown = sorted(set(content) - known)
     if unknown:
         raise InvalidAxes(f"{path}: unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}")
@@ -240,12 +280,32 @@ def resolve_dim(dim: int | str, *, hidden: int) -> int:
 
 
 def groups(axes: Axes, *, operation: str, device: DeviceKind) -> tuple[Group, ...]:
-    """Every group of `operation` that `axes` hold for a device, smallest shapes first."""
+    """Every group of `operation` that `axes` hold for a device, smallest shapes first.
+
+    A shape that several parts of the axes hold has the contenders of the first.
+    """
+    contenders: dict[Shape, tuple[Contender, ...]] = {}
+    for part in axes.parts():
+        named = tuple(contender_from_name(name) for name in part.providers)
+        for shape in _shapes(part, operation=operation, device=device):
+            contenders.setdefault(shape, named)
+    ordered = sorted(contenders, key=lambda shape: (shape.pass_, shape.hidden * shape.dim, shape.batch, repr(shape)))
+    return tuple(Group(shape=shape, contenders=contenders[shape]) for shape in ordered)
+
+
+def _shapes(axes: Axes, *, operation: str, device: DeviceKind) -> Iterator[Shape]:
     if operation not in axes.operations:
-        return ()
-    contenders = tuple(contender_from_name(name) for name in axes.providers)
-    shapes = {
-        Shape(
+        return
+    for pass_, dtype, activation, batch, hidden, dim, cache in itertools.product(
+        axes.passes,
+        axes.dtypes.get(device, ()),
+        axes.activations[operation],
+        axes.batches,
+        axes.hiddens,
+        axes.dims,
+        axes.caches,
+    ):
+        yield Shape(
             operation=Operation(operation),
             pass_=Pass(pass_),
             dtype=dtype,
@@ -255,18 +315,6 @@ def groups(axes: Axes, *, operation: str, device: DeviceKind) -> tuple[Group, ..
             dim=resolve_dim(dim, hidden=hidden),
             cache=CachePolicy(cache),
         )
-        for pass_, dtype, activation, batch, hidden, dim, cache in itertools.product(
-            axes.passes,
-            axes.dtypes.get(device, ()),
-            axes.activations[operation],
-            axes.batches,
-            axes.hiddens,
-            axes.dims,
-            axes.caches,
-        )
-    }
-    ordered = sorted(shapes, key=lambda shape: (shape.pass_, shape.hidden * shape.dim, shape.batch, repr(shape)))
-    return tuple(Group(shape=shape, contenders=contenders) for shape in ordered)
 
 
 FILTERS: Mapping[str, Callable[[Shape, Contender], str]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -96,6 +97,20 @@ def _event() -> Any:  # noqa: ANN401 - torch's events are untyped
     return torch.cuda.Event(enable_timing=True)
 
 
+@cache
+def _spins_per_s(device: int) -> float:
+    """How many cycles of torch.cuda._sleep a second has on `device`: measured, for not every torch says its clock."""
+    cycles = 20_000_000
+    with torch.cuda.device(device):
+        start, end = _event(), _event()
+        torch.cuda._sleep(cycles)  # noqa: SLF001 - no public one blocks
+        start.record()
+        torch.cuda._sleep(cycles)  # noqa: SLF001 - the same
+        end.record()
+        torch.cuda.synchronize()
+        return float(cycles / (start.elapsed_time(end) * 1e-3))
+
+
 def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: float) -> Behind:
     """Host and device time of one call, apart: the host enqueues while the device is held by a spinning kernel.
 
@@ -103,7 +118,7 @@ def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: 
     block is lengthened and the pass repeated, up to half a second; beyond that device_time_s would hold host
     time, so `calls` is halved instead.
     """
-    cycles_per_s = torch.cuda.get_device_properties(torch.cuda.current_device()).clock_rate * 1e3
+    cycles_per_s = _spins_per_s(torch.cuda.current_device())
     while True:
         before, start, end = (_event() for _ in range(3))
         torch.cuda.synchronize()

@@ -38,6 +38,8 @@ class TimingOutcome:
     speedup_ci_low: float | None = None
     speedup_ci_high: float | None = None
     device_time_s: float | None = None
+    device_time_ci_low_s: float | None = None
+    device_time_ci_high_s: float | None = None
     host_time_s: float | None = None
     compile_time_s: float | None = None
     compile_time_cold_s: float | None = None
@@ -72,7 +74,7 @@ class ProfileOutcome:
     operator_count: compute operators, each with what it calls inside; views, allocations and wrappers are not
     counted. operator_time_s: their self time on the host (CPU only). kernel_launches, device_time_s: CUDA only.
     peak_memory_bytes: most memory held at once above what existed before the call. unexpected: how the counts differ
-    from what the provider declares (expectations.py), in words.
+    from what the provider declares (expectations.py), in words. trace: the name of the profiler's trace, or None.
     """
 
     state: State
@@ -85,5 +87,6 @@ class ProfileOutcome:
     expected_operator_count: int | None = None
     expected_kernel_launches: int | None = None
     unexpected: str | None = None
+    trace: str | None = None
     operators: tuple[OperatorRow, ...] = ()
     kernels: tuple[KernelRow, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +17,8 @@ from benchmarks.ruler.outcome import KernelRow, OperatorRow, ProfileOutcome, Sta
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from benchmarks.ruler.axes import Contender
+
 ACTIVE_CALLS = 3
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
@@ -25,8 +28,11 @@ _AUTOGRAD_NODE = "autograd::engine::"
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
 
 
-def profile_call(call: Callable[[], object], *, device: torch.device) -> ProfileOutcome:
-    """Profile `call` with a schedule of 1 waiting, 1 warming and 3 active calls; the averages are over the 3."""
+def profile_call(call: Callable[[], object], *, device: torch.device, trace: Path | None = None) -> ProfileOutcome:
+    """Profile `call` with a schedule of 1 waiting, 1 warming and 3 active calls; the averages are over the 3.
+
+    `trace`: where to leave what the profiler recorded, for people who want to see it in a viewer.
+    """
     on_gpu = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     peak_on_gpu = _peak_on_gpu(call) if on_gpu else None
@@ -41,6 +47,9 @@ def profile_call(call: Callable[[], object], *, device: torch.device) -> Profile
             if on_gpu:
                 torch.cuda.synchronize()
             profiler.step()
+    if trace is not None:
+        trace.parent.mkdir(parents=True, exist_ok=True)
+        profiler.export_chrome_trace(str(trace))
     events = list(profiler.events() or ())
     on_host = [event for event in events if event.device_type == DeviceType.CPU]
     outermost = [event for event in on_host if _is_counted(event)]
@@ -54,7 +63,13 @@ def profile_call(call: Callable[[], object], *, device: torch.device) -> Profile
         peak_memory_bytes=peak_on_gpu if on_gpu else _peak_on_cpu(profiler),
         operators=_operator_rows(on_host),
         kernels=kernels,
+        trace=trace.name if trace is not None else None,
     )
+
+
+def trace_path(beginning: str, contender: Contender) -> Path:
+    """The file of a contender's trace, compressed, as torch.profiler writes where a name ends so."""
+    return Path(f"{beginning}{str(contender).replace(':', '-')}.json.gz")
 
 
 def stable_name(name: str) -> str:

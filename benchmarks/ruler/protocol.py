@@ -10,10 +10,11 @@ from benchmarks.ruler.axes import CachePolicy, Contender, Operation, Pass, Shape
 
 
 class Task(StrEnum):
-    """What a worker can be asked to do with a group."""
+    """What a worker can be asked to do with a group: CHECK compares with the reference and times nothing."""
 
     TIME = "time"
     PROFILE = "profile"
+    CHECK = "check"
 
 
 CEILINGS = "ceilings"
@@ -21,12 +22,16 @@ CEILINGS = "ceilings"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One request about one group. budget_s: time of samples per contender, in seconds."""
+    """One request about one group. budget_s: time of samples per contender, in seconds.
+
+    traces: where a profile leaves its trace, as the beginning of a path; None for no traces.
+    """
 
     task: Task
     shape: Shape
     contenders: tuple[Contender, ...]
     budget_s: float
+    traces: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """The request as the worker reads it."""
@@ -40,6 +45,7 @@ def request_from_json(values: dict[str, Any]) -> Request:
         shape=shape_from_json(values["shape"]),
         contenders=tuple(contender_from_json(each) for each in values["contenders"]),
         budget_s=values["budget_s"],
+        traces=values.get("traces"),
     )
 
 

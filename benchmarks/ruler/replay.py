@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from benchmarks.ruler.axes import (
@@ -52,16 +53,22 @@ _NOT_MEASURED = Track(reason="this point is not among those measured on this mac
 
 def parameters(operation: str) -> list[tuple[object, ...]]:
     """The `params` of a suite, in the order of PARAM_NAMES, from the axes that FUSEBENCH_AXES names."""
-    axes = axes_from_environment()
-    return [
-        axes.providers,
-        axes.batches,
-        axes.hiddens,
-        axes.dims,
-        axes.all_dtypes(),
-        axes.activations[operation],
-        tuple(str(cache) for cache in axes.caches),
+    parts = axes_from_environment().parts()
+    # An operation that the axes leave out still has parameters; none of its points is measured.
+    wanted = [part for part in parts if operation in part.operations] or list(parts)
+    values_of_parts = [
+        (
+            part.providers,
+            part.batches,
+            part.hiddens,
+            part.dims,
+            part.all_dtypes(),
+            part.activations[operation],
+            tuple(str(cache) for cache in part.caches),
+        )
+        for part in wanted
     ]
+    return [tuple(dict.fromkeys(chain.from_iterable(of_one))) for of_one in zip(*values_of_parts, strict=True)]
 
 
 def record(operation: str) -> Recording:
@@ -117,7 +124,7 @@ class Recorded:
         if {"setup_cache", "run_server"} & set(sys.argv):
             # asv killed outright ends neither of these, and its fork server would wait for it for ever.
             die_with_asv()
-        if Pass.FORWARD_BACKWARD not in axes_from_environment().passes:
+        if all(Pass.FORWARD_BACKWARD not in part.passes for part in axes_from_environment().parts()):
             cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
 
     def setup(self, recording: Recording, *params: object) -> None:

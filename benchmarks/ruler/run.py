@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from benchmarks.ruler.axes import FILTERS, Operation, axes_from_environment
+from benchmarks.ruler.axes import FILTERS, NAMED_AXES, Operation, axes_from_environment
 from benchmarks.ruler.errors import RulerError
 from benchmarks.ruler.outcome import FAILURES, State
 from benchmarks.ruler.plugins import MODULE_VARIABLE
@@ -36,7 +36,7 @@ from benchmarks.ruler.provenance import (
     measured_commit,
     refuse_uncommitted_changes,
 )
-from benchmarks.ruler.sweep import Plan, plan_sweep
+from benchmarks.ruler.sweep import Plan, is_time_up, plan_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +56,12 @@ class Answer:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--axes", default=None, metavar="quick|full|FILE.toml", help="Which values each axis takes [quick].")
+@click.option(
+    "--axes",
+    default=None,
+    metavar="NAME|FILE.toml",
+    help=f"Which values each axis takes: {', '.join(NAMED_AXES)}, or a file [quick].",
+)
 @click.option("--operation", default=None, metavar="NAMES", help="Only these operations, comma-separated.")
 @click.option("--provider", default=None, metavar="NAMES", help="Only these providers.")
 @click.option("--dtype", default=None, metavar="NAMES", help="Only these dtypes.")
@@ -183,6 +188,9 @@ def sum_up(console: Console, after: tuple[Plan, ...], answer: Answer) -> int:
         console.print(f"[yellow]unexpected:[/yellow] {escape(words)}", soft_wrap=True)
     for name, outcome in failed:
         console.print(f"[red]{outcome.state}:[/red] {name}: {escape(str(outcome.reason))}", soft_wrap=True)
+    if n_missing and is_time_up() and not answer.status:
+        console.print(f"[yellow]the time is up:[/yellow] {n_missing} points are left for the next run", soft_wrap=True)
+        return FAILED if failed else FINE
     if n_missing or answer.status:
         # With every point in the journal, what failed is asv's own record of them.
         what = f"{n_missing} points were not measured" if n_missing else "asv did not keep its record"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.roofline import Ceilings
 
+_TIME_IS_UP = "the time is up; the next run goes on from here"
 PointKey = tuple[Shape, Contender]
 DEFAULT_POINT_LIMIT_S = 180.0
+UNTIL = "FUSEBENCH_UNTIL"
+TRACES = "FUSEBENCH_TRACES"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,12 +130,21 @@ def measure(axes: Axes, *, operation: str, tasks: Sequence[Task] = tuple(Task)) 
             said = "everything is measured; FUSEBENCH_RUN_ID starts anew"
             progress.tell(_step(plan, operation, "measured", last=said))
             return plan.recorded
+        if is_time_up():
+            progress.tell(_step(plan, operation, "stopped", last=_TIME_IS_UP))
+            return plan.recorded
 
         def say_waiting(why: str) -> None:
             progress.tell(_step(plan, operation, "waiting", last=why))
 
         with machine_lock(say=say_waiting) as lock:
             return _measure_missing(plan, axes, tasks=tasks, progress=progress, lock=lock).recorded
+
+
+def is_time_up() -> bool:
+    """Whether the moment that FUSEBENCH_UNTIL names (seconds since 1970) has passed; no group is begun after it."""
+    until = os.environ.get(UNTIL)
+    return until is not None and time.time() >= float(until)
 
 
 def _measure_missing(plan: Plan, axes: Axes, *, tasks: Sequence[Task], progress: Progress, lock: int) -> Plan:
@@ -149,7 +162,7 @@ def _measure_missing(plan: Plan, axes: Axes, *, tasks: Sequence[Task], progress:
         todo = plan.untimed() if Task.TIME in tasks else ()
         plan = _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
     todo = plan.unprofiled()
-    if not todo or Task.PROFILE not in tasks:
+    if not todo or Task.PROFILE not in tasks or is_time_up():
         return plan
     with new_worker() as worker:
         return _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.PROFILE, progress=progress)
@@ -166,11 +179,20 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
     progress: Progress,
 ) -> Plan:
     for group in todo:
+        if is_time_up():
+            progress.tell(_step(plan, group.shape.operation, "stopped", last=_TIME_IS_UP))
+            return plan
         label = group.shape.label()
         progress.tell(_step(plan, group.shape.operation, task, last=label, notable=False))
-        request = Request(task=task, shape=group.shape, contenders=group.contenders, budget_s=axes.budget_s)
-        outcomes, conditions = outcomes_of_group(worker, request)
         group_id = uuid.uuid4().hex[:8]
+        request = Request(
+            task=task,
+            shape=group.shape,
+            contenders=group.contenders,
+            budget_s=axes.budget_s,
+            traces=_traces(plan, group.shape, group_id) if task is Task.PROFILE else None,
+        )
+        outcomes, conditions = outcomes_of_group(worker, request)
         lines: list[journal.Line] = []
         for contender in group.contenders:
             head = Head(
@@ -197,6 +219,14 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
     return plan
 
 
+def _traces(plan: Plan, shape: Shape, group_id: str) -> str | None:
+    """The beginning of the paths of the group's traces, if FUSEBENCH_TRACES (batches, by commas) asks for them."""
+    if str(shape.batch) not in os.environ.get(TRACES, "").split(","):
+        return None
+    name = f"{plan.run.commit[:8]}-{shape.operation}-{shape.pass_}-{shape.dtype}-b{shape.batch}-h{shape.hidden}"
+    return str(data_dir() / "traces" / f"{name}-{group_id}-")
+
+
 def outcomes_of_group(
     worker: WorkerProcess, request: Request
 ) -> tuple[dict[Contender, TimingOutcome | ProfileOutcome], dict[str, Any]]:
@@ -206,8 +236,9 @@ def outcomes_of_group(
     measured beside it were measured together or not at all. The first time that something outside kills the worker,
     nobody is blamed.
     """
-    decode = journal.timing_outcome_from_json if request.task is Task.TIME else journal.profile_outcome_from_json
-    kind = TimingOutcome if request.task is Task.TIME else ProfileOutcome
+    profiles = request.task is Task.PROFILE
+    decode = journal.profile_outcome_from_json if profiles else journal.timing_outcome_from_json
+    kind = ProfileOutcome if profiles else TimingOutcome
     lost: dict[Contender, TimingOutcome | ProfileOutcome] = {}
     left = list(request.contenders)
     conditions: dict[str, Any] = {}

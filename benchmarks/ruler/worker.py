@@ -41,12 +41,12 @@ from benchmarks.ruler.conditions import (
 from benchmarks.ruler.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.lifeline import die_with_parent
 from benchmarks.ruler.outcome import ProfileOutcome, TimingOutcome
-from benchmarks.ruler.profiling import profile_call
+from benchmarks.ruler.profiling import profile_call, trace_path
 from benchmarks.ruler.protocol import CEILINGS, Request, Task, request_from_json
 from benchmarks.ruler.statistics import median_interval
 from benchmarks.ruler.timing import Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.turn import Turn
-from benchmarks.ruler.workload import Workload, one_call, workload
+from benchmarks.ruler.workload import Workload, between_nans, one_call, workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,6 +83,9 @@ class Worker:
             case Task.PROFILE:
                 for contender, profile in self._profile(request):
                     self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(profile)})
+            case Task.CHECK:
+                for contender, outcome in self._check(request):
+                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
         conditions = passing_conditions(self._device) | self._load
         overhead_s = time.perf_counter() - start - self._accounted_s
         self._say({"event": "done", "conditions": {**conditions, "ruler_overhead_s": round(overhead_s, 6)}})
@@ -165,11 +168,20 @@ class Worker:
                 if call is None:
                     yield contender, ProfileOutcome(state=outcome.state, reason=outcome.reason)
                     continue
+                trace = trace_path(request.traces, contender) if request.traces else None
                 try:
-                    yield contender, profile_call(call, device=self._device)
+                    yield contender, profile_call(call, device=self._device, trace=trace)
                 except Exception as error:  # noqa: BLE001 - whatever a provider raises is its point's state
                     state, reason = state_from_error(error)
                     yield contender, ProfileOutcome(state=state, reason=reason)
+
+    def _check(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
+        load = between_nans(workload(request.shape, device=self._device))
+        with _mode(request.shape):
+            reference = load.reference()
+            for contender in self._built_anew(request):
+                outcome, _ = attempt(contender, load, reference)
+                yield contender, outcome
 
     def _built_anew(self, request: Request) -> Iterator[Contender]:
         with self._accounted():
@@ -227,9 +239,12 @@ def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
 
 def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
     passes = [behind_a_blocked_stream(call, calls=_BEHIND_CALLS, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    device_time = median_interval([one.device_time_s for one in passes])
     return replace(
         outcome,
-        device_time_s=median_interval([one.device_time_s for one in passes]).median,
+        device_time_s=device_time.median,
+        device_time_ci_low_s=device_time.low,
+        device_time_ci_high_s=device_time.high,
         host_time_s=median_interval([one.host_time_s for one in passes]).median,
     )
 

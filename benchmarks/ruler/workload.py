@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -129,6 +129,27 @@ def workload(shape: Shape, *, device: torch.device) -> Workload:
     out_width = shape.hidden if shape.operation is Operation.LINEAR else shape.dim
     grad = torch.randn(shape.batch, out_width, generator=generator).to(device, dtype) if trains else None
     return Workload(shape=shape, module=module, x=x, grad_output=grad)
+
+
+def between_nans(load: Workload) -> Workload:
+    """The same workload, each tensor a contiguous stretch of a buffer that is NaN before and behind it.
+
+    A kernel that reads beyond its bounds, even if it then multiplies by zero, has NaN in its output.
+    """
+    with torch.no_grad():
+        for parameter in load.module.parameters():
+            parameter.data = _between_nans(parameter.data)
+        x = _between_nans(load.x.detach()).requires_grad_(load.x.requires_grad)
+        grad = None if load.grad_output is None else _between_nans(load.grad_output)
+    return replace(load, x=x, grad_output=grad)
+
+
+def _between_nans(tensor: torch.Tensor) -> torch.Tensor:
+    # As many as a large tile spans, and a multiple of any vector's length, so that alignment stays what it was.
+    margin = 256 * 256
+    buffer = torch.full((tensor.numel() + 2 * margin,), math.nan, dtype=tensor.dtype, device=tensor.device)
+    inner = buffer[margin : margin + tensor.numel()].view(tensor.shape)
+    return inner.copy_(tensor)
 
 
 def _output_and_gradients(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.ruler.axes import (
+    CAMPAIGN,
     FULL,
     QUICK,
     CachePolicy,
@@ -60,6 +61,39 @@ def test_the_order_of_the_axes_does_not_change_the_order_of_the_groups(hiddens):
 def test_two_dims_that_mean_the_same_width_make_one_group():
     axes = replace(QUICK, hiddens=(1024,), dims=("hidden/4", 256))
     assert len(groups(axes, operation="mlp", device=DeviceKind.CPU)) == len(QUICK.batches)
+
+
+def test_parts_visited_also_add_their_shapes_and_no_product_between_parts():
+    part = replace(QUICK, operations=("gated_mlp",), batches=(1,), hiddens=(48,), dims=(7,))
+    axes = replace(QUICK, operations=("mlp",), batches=(2,), hiddens=(64,), also=(part,))
+    sizes = {
+        operation: [
+            (group.shape.batch, group.shape.hidden, group.shape.dim)
+            for group in groups(axes, operation=operation, device=DeviceKind.CPU)
+        ]
+        for operation in Operation
+    }
+    assert sizes == {"linear": [], "mlp": [(2, 64, 16)], "gated_mlp": [(1, 48, 7)]}
+
+
+def test_a_shape_of_two_parts_is_one_group_with_the_contenders_of_the_first():
+    part = replace(QUICK, providers=("eager",))
+    found = groups(replace(QUICK, also=(part,)), operation="mlp", device=DeviceKind.CPU)
+    assert found == groups(QUICK, operation="mlp", device=DeviceKind.CPU)
+
+
+def test_the_campaign_visits_the_shapes_that_its_table_is_about():
+    batches = {1, 4, 16, 64, 256, 1024, 4096, 16384}
+    sizes = {
+        Operation.MLP: {(64, 256), (128, 512), (256, 1024), (768, 3072), (1024, 4096)},
+        Operation.GATED_MLP: {(2048, 5632), (4096, 11008), (4096, 14336)},
+    }
+    for operation, wanted in sizes.items():
+        shapes = [group.shape for group in groups(CAMPAIGN, operation=operation, device=DeviceKind.CUDA)]
+        found = {(shape.batch, shape.dim, shape.hidden) for shape in shapes if shape.activation != "relu"}
+        assert found == {(batch, *size) for batch in batches for size in wanted}
+    floor = [group.shape for group in groups(CAMPAIGN, operation="mlp", device=DeviceKind.CUDA)]
+    assert {(s.batch, s.dim) for s in floor if s.activation == "relu"} == {(65536, 64), (65536, 128)}
 
 
 def test_an_operation_that_the_axes_leave_out_has_no_groups():
@@ -121,5 +155,7 @@ def test_a_bad_file_of_axes_is_named_with_its_key(tmp_path, content, message):
 
 
 def test_unknown_axes_are_refused_with_the_choices():
-    with pytest.raises(InvalidAxes, match=r"'slow'; choose from quick, full, or name a .toml file"):
+    with pytest.raises(
+        InvalidAxes, match=r"'slow'; choose from quick, full, campaign-quick, campaign, or name a .toml file"
+    ):
         axes_from_environment({"FUSEBENCH_AXES": "slow"})

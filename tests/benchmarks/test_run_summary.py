@@ -72,3 +72,10 @@ def test_what_ran_otherwise_than_declared_is_said_and_is_no_failure(summed_up, p
     assert code == FINE
     assert "unexpected: fused, mlp gelu float32" in said
     assert "2 operators where 1 are declared: 2 × aten::mm" in said
+
+
+def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up, monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_UNTIL", "1")
+    code, said = summed_up(None)
+    assert code == FINE
+    assert "the time is up: 1 points are left for the next run" in said

@@ -1,5 +1,6 @@
 """A sweep in its real worker: what providers do to it, and what it records."""
 
+import gzip
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler import expectations, journal
+from benchmarks.ruler import expectations, journal, sweep
 from benchmarks.ruler.axes import QUICK, Contender
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.sweep import measure
@@ -238,3 +239,36 @@ def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(pla
     (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
     recorded = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line.get("unexpected") is not None for line in recorded] == [False, False, False, True]
+
+
+def test_no_group_is_begun_after_the_time_is_up_and_the_next_run_goes_on(place, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("FUSEBENCH_UNTIL", str(time.time() - 1))
+    assert measure(TINY, operation="linear").timings == {}
+    assert "the time is up" in capsys.readouterr().out
+    assert not (tmp_path / "journal").exists()
+    monkeypatch.setenv("FUSEBENCH_UNTIL", str(time.time() + 600))
+    done = measure(TINY, operation="linear")
+    assert len(done.timings) == len(done.profiles) == 1
+
+
+def test_a_sweep_whose_time_ends_within_it_keeps_what_it_has(place, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    answers = iter([False, False, True, True])
+    monkeypatch.setattr(sweep, "is_time_up", lambda: next(answers))
+    done = measure(replace(TINY, batches=(4, 8)), operation="linear")
+    assert len(done.timings) == 1
+    assert done.profiles == {}
+
+
+def test_traces_are_kept_of_the_batches_asked_for_and_named_in_the_profile(place, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("FUSEBENCH_TRACES", "8")
+    done = measure(replace(TINY, batches=(4, 8)), operation="mlp")
+    traces = {shape.batch: line.outcome.trace for (shape, _), line in done.profiles.items()}
+    assert traces[4] is None
+    (path,) = (tmp_path / "traces").iterdir()
+    assert path.name == traces[8]
+    with gzip.open(path, "rt") as file:
+        names = {event.get("name") for event in json.load(file)["traceEvents"]}
+    assert {"aten::addmm", "aten::gelu"} <= names
