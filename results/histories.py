@@ -88,8 +88,11 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
 
 def _history(connection: Connection, place: Mapping[str, int], series_ids: tuple[int, ...]) -> tuple[HistoryValue, ...]:
     # Binary: PostgreSQL otherwise spends most of its time writing numbers as text, and we reading them.
-    rows = connection.execute(_HISTORY, {**place, "series_ids": series_ids}, execution_options={"is_binary": True})
-    return tuple(map(HistoryValue._make, rows.all()))
+    found = connection.execute(_HISTORY, {**place, "series_ids": series_ids}, execution_options={"is_binary": True})
+    if connection.dialect.name == "sqlite" or found.cursor is None:
+        return tuple(map(HistoryValue._make, found.all()))
+    # psycopg's own rows are right as they come; SQLAlchemy's would be made of each only to be taken apart again.
+    return tuple(map(HistoryValue._make, found.cursor.fetchall()))
 
 
 def _series(connection: Connection, series_ids: list[int]) -> dict[int, tuple[SeriesRow, dict[str, int]]]:

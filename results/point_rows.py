@@ -66,6 +66,7 @@ def point_row(described: Any, point: PointRecord, metrics: Mapping[str, Any]) ->
         speedup_ci_high=None if speedup is None else speedup.ci_high,
         bound=described.bound,
         compile_time_s=median_of("compile_time_s"),
+        compile_time_cold_s=median_of("compile_time_cold_s"),
         prepare_time_s=median_of("prepare_time_s"),
         error_rel=median_of("error_rel"),
         run_id=described.uid,

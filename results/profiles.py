@@ -11,6 +11,7 @@ from results.point_rows import nearest_along, rivals_of
 from results.rows import KernelRow, NeighboursRow, OperatorRow, PointRow, ProfileRow
 from results.run_order import NEWEST_FIRST, OLDEST_FIRST
 from results.schema import Measurement, Profile, ProfileKernel, ProfileOperator, Project, Run
+from results.stacks import FoldedStack, stacks_from_bytes
 from results.sweep_points import sweep_points
 from results.sweeps import newest_runs, point_rows
 
@@ -25,9 +26,9 @@ def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
     """What one call of `point` does inside, from the same run; None if that run took no profile of it."""
     with store.reading() as connection:
         run_id = _run_id(connection, point)
-        table = Profile.__table__
+        columns = [column for column in Profile.__table__.c if column.name != "stacks"]
         profile = connection.execute(
-            sa.select(table).where(Profile.run_id == run_id, Profile.point_id == point.point_id)
+            sa.select(*columns).where(Profile.run_id == run_id, Profile.point_id == point.point_id)
         ).first()
         if profile is None:
             return None
@@ -57,10 +58,20 @@ def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
             device_time_s=profile.device_time_s,
             peak_memory_bytes=profile.peak_memory_bytes,
             bound=profile.bound,
+            expected_operator_count=profile.expected_operator_count,
+            expected_kernel_launches=profile.expected_kernel_launches,
+            unexpected=profile.unexpected,
             trace=profile.trace,
             operators=tuple(OperatorRow(**row._mapping) for row in operators),  # noqa: SLF001 - its public name
             kernels=tuple(KernelRow(**row._mapping) for row in kernels),  # noqa: SLF001
         )
+
+
+def stacks_of(store: Store, *, point: PointRow) -> tuple[FoldedStack, ...]:
+    """The folded stacks of one call of `point`, from the same run; none if that run took none."""
+    with store.reading() as connection:
+        where = (Profile.run_id == _run_id(connection, point), Profile.point_id == point.point_id)
+        return stacks_from_bytes(connection.execute(sa.select(Profile.stacks).where(*where)).scalar())
 
 
 def neighbours_of(store: Store, *, point: PointRow) -> NeighboursRow:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from results.histories import history_of, series_where, values_at
 from results.inventory import benchmarks, commits, environments, machines, projects
-from results.profiles import neighbours_of, profile_of
+from results.profiles import neighbours_of, profile_of, stacks_of
 from results.rows import (
     BenchmarkRow,
     Between,
@@ -34,9 +34,11 @@ from results.rows import (
     SeriesRow,
     SeriesValueRow,
     SweepChoices,
+    TriageRow,
     WinnerRow,
 )
-from results.standing import failures, freshness
+from results.stacks import FoldedStack
+from results.standing import failures, freshness, triage
 from results.sweeps import (
     latest_points,
     sweep_choices,
@@ -52,6 +54,7 @@ __all__ = [
     "CommitRow",
     "EnvironmentRow",
     "FailureRow",
+    "FoldedStack",
     "FreshnessRow",
     "HistoryValue",
     "KernelRow",
@@ -70,6 +73,7 @@ __all__ = [
     "SeriesRow",
     "SeriesValueRow",
     "SweepChoices",
+    "TriageRow",
     "WinnerRow",
     "benchmarks",
     "commits",
@@ -83,10 +87,12 @@ __all__ = [
     "profile_of",
     "projects",
     "series_where",
+    "stacks_of",
     "sweep_choices",
     "throughput_by_batch",
     "throughput_by_commit",
     "throughput_by_hidden",
+    "triage",
     "values_at",
     "winners_by_shape",
 ]

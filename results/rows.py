@@ -1,4 +1,7 @@
-"""What the store answers: frozen rows, SI units, the unit in the name; None means not known."""
+"""What the store answers: frozen rows, SI units, the unit in the name; None means not known.
+
+Long because it is a list: one class for each kind of answer, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,7 @@ class PointRow:
     run_id: str
     point_id: int
     measured_at: datetime
+    compile_time_cold_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,11 @@ class KernelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRow:
-    """What one call does inside: counts and times per call, operators and kernels by descending time."""
+    """What one call does inside: counts and times per call, operators and kernels by descending time.
+
+    expected_…: what the provider declares; `unexpected`: how the counts differ from it, in words. `trace`: the name
+    of a file under traces/, which may have been removed since. Its stacks are asked for apart (stacks_of).
+    """
 
     state: str
     reason: str | None
@@ -181,6 +189,9 @@ class ProfileRow:
     device_time_s: float | None
     peak_memory_bytes: float | None
     bound: str | None
+    expected_operator_count: float | None
+    expected_kernel_launches: float | None
+    unexpected: str | None
     trace: str | None
     operators: tuple[OperatorRow, ...]
     kernels: tuple[KernelRow, ...]
@@ -203,14 +214,6 @@ class NeighboursRow:
     larger_batch: PointRow | None
     smaller_hidden: PointRow | None
     larger_hidden: PointRow | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class StackRow:
-    """One folded stack of a profile, outermost frame first; `time_s` is its self time in one call."""
-
-    frames: tuple[str, ...]
-    time_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,8 +246,8 @@ class CommitRow:
     n_runs: int
     n_points: int
     n_values: int
-    position: int | None
-    is_orphaned: bool | None
+    position: int | None = None
+    is_orphaned: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,6 +319,18 @@ class BenchmarkRow:
     interval_level: float
     n_series: int
     parameters: tuple[ParameterRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriageRow:
+    """What a person decided about the change of a series at a commit."""
+
+    series_id: int
+    commit: str
+    decision: str
+    note: str | None
+    decided_by: str | None
+    decided_at: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)

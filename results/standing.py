@@ -13,7 +13,7 @@ from results.histories import parameters_of_points
 from results.joined_series import first_of, joined_series
 from results.metrics import LATENCY
 from results.records import State
-from results.rows import FailureRow, FreshnessRow, ParameterValue, PointFilter
+from results.rows import FailureRow, FreshnessRow, ParameterValue, PointFilter, TriageRow
 from results.run_order import OLDEST_FIRST
 from results.schema import (
     Benchmark,
@@ -25,6 +25,7 @@ from results.schema import (
     Project,
     Run,
     Series,
+    Triage,
     Value,
 )
 from results.series_filters import names_in
@@ -129,6 +130,26 @@ class _Spot(NamedTuple):
     environment_id: int
     name: str
     run_id: int
+
+
+def triage(store: Store, *, series_ids: Collection[int] | None = None) -> list[TriageRow]:
+    """What people decided about changes (of the chosen series), in the order of series and commits."""
+    chosen = [] if series_ids is None else [Triage.series_id.in_(list(series_ids))]
+    with store.reading() as connection:
+        rows = connection.execute(
+            sa.select(
+                Triage.series_id,
+                Commit.hash.label("commit"),
+                Triage.decision,
+                Triage.note,
+                Triage.decided_by,
+                Triage.decided_at,
+            )
+            .join(Commit, Commit.id == Triage.commit_id)
+            .where(*chosen)
+            .order_by(Triage.series_id, Commit.ordered_at, Commit.position, Commit.id)
+        )
+        return [TriageRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
 
 def _newest_of_benchmarks(connection: Connection, places: Sequence[sa.ColumnElement[bool]]) -> list[_Spot]:
