@@ -57,6 +57,40 @@ def why_unavailable(
             return None
 
 
+def why_not_for_shape(
+    operation: Operation | str,
+    *,
+    implementation: Implementation | str,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    dtype: torch.dtype,
+    capability: int,
+) -> str | None:
+    """Why `implementation` has no kernel for this shape on a device of `capability` (90: sm_90), in words, or None.
+
+    rows × dim → hidden → n_out; for linear n_out is hidden. Asks nothing of a device, so none need be there; whether
+    one is there is `why_unavailable`'s question. On the CPU every implementation takes every shape.
+
+    Raises: InvalidArgument if there is no such operation or implementation.
+    """
+    operation = member(Operation, operation, "operation")
+    implementation = member(Implementation, implementation, "implementation")
+    if reason := _why_never(operation, implementation):
+        return reason
+    asked: Callable[..., str | None]
+    match implementation:
+        case Implementation.SINGLE:
+            asked = import_module(f"fused_mlp.{operation}.triton_single").why_not_single
+            return asked(n_rows=rows, dim=dim, hidden=hidden, n_out=n_out, dtype=dtype, capability=capability)
+        case Implementation.CUDA:
+            asked = import_module("fused_mlp.mlp.cuda_op").why_not_cuda_shape
+            return asked(dim=dim, hidden=hidden, out=n_out, dtype=dtype)
+        case _:
+            return None
+
+
 def compute_with(
     implementation: Implementation | str,
     operation: str,
@@ -110,8 +144,7 @@ def _why_never(operation: Operation, implementation: Implementation) -> str | No
 def _why_not_cuda_op(device: torch.device) -> str | None:
     if not torch.cuda.is_available():
         return _NO_GPU
-    del device
-    reason: str | None = import_module("fused_mlp.mlp.cuda_op").why_not_cuda()
+    reason: str | None = import_module("fused_mlp.mlp.cuda_op").why_not_cuda(device=device)
     return reason
 
 

@@ -14,6 +14,7 @@ from fused_mlp.activations import (
     name_from_activation,
     name_from_optional_activation,
 )
+from fused_mlp.choices import packing_for
 from fused_mlp.gated_mlp import gated_mlp
 from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
 from fused_mlp.library import explained
@@ -25,7 +26,7 @@ from fused_mlp.packed import gated_mlp_packed, linear_packed, mlp_packed
 from fused_mlp.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.scripting import ScriptableGatedMLP, ScriptableLinear, ScriptableMLP
 from fused_mlp.validation import fault_in_gated_mlp, fault_in_linear, fault_in_mlp
-from fused_mlp.vocabulary import Implementation
+from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,22 +54,27 @@ class PackableModule(nn.Module):
     never in training, and never under torch.compile or torch.jit, whose graphs would keep them past a change.
     """
 
+    _operation: Operation
     _packed: PackedWeights | None = None
 
-    def prepare(self, *, implementation: Implementation | str = Implementation.CPP) -> PackReport:
-        """Pack the weights for inference on the CPU; returns the time and the memory it took.
+    def prepare(self, *, rows: int | None = None, implementation: Implementation | str | None = None) -> PackReport:
+        """Pack the weights for inference on the CPU; returns who packed them, and the time and memory it took.
 
         After a change of the weights the packed copies are dropped at the next call, which uses the weights
         themselves, until `prepare` is called again. A write through `weight.data` is not seen: call it after one.
 
         Args:
-            implementation: "cpp" for the C++ kernels or "onednn".
+            rows: how many rows calls will mostly have; the tuned table then says what is fastest for them.
+            implementation: "cpp" for the C++ kernels or "onednn", instead of what the table says.
 
         Raises:
             InvalidArgument: another implementation, or weights created under torch.inference_mode.
             Unavailable: no compiler (for "cpp"), weights not on the CPU, or a dtype that cannot be packed here.
         """
         weights = self._weights_among(self._parameters_in_order())
+        if implementation is None:
+            hidden, dim = weights[0].shape
+            implementation, *_ = packing_for(self._operation, rows=rows, dim=dim, hidden=hidden, dtype=weights[0].dtype)
         self._packed, report = pack_weights(weights, implementation=implementation)
         return report
 
@@ -130,6 +136,8 @@ class FusedLinear(PackableModule):
 
     Parameters `weight` and `bias` are named, laid out and initialised as in nn.Linear.
     """
+
+    _operation = Operation.LINEAR
 
     def __init__(
         self,
@@ -199,6 +207,8 @@ class FusedMLP(PackableModule):
     nn.Sequential(Linear, activation, Linear), so that state dicts load both ways.
     """
 
+    _operation = Operation.MLP
+
     def __init__(
         self,
         dim: int,
@@ -261,6 +271,8 @@ class FusedGatedMLP(PackableModule):
     Its layers are nn.Linear modules called `names`, by default gate_proj, up_proj, down_proj as in Llama, Gemma and
     Mistral, so that state dicts load both ways.
     """
+
+    _operation = Operation.GATED_MLP
 
     def __init__(
         self,

@@ -70,13 +70,18 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """The winner at one shape. tiles: a Triton configuration by the names of its fields; empty where there is none."""
+    """What was best at one shape: of all implementations, or only of its own.
+
+    tiles: a Triton configuration by the names of its fields; empty where the kernel has none, or its rule's is best.
+    is_fastest: whether it is the fastest of all there; else its tiles are the best for whoever names it.
+    """
 
     rows: int
     dim: int
     hidden: int
     implementation: Implementation
     tiles: Mapping[str, Any] = field(default_factory=dict)
+    is_fastest: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +177,8 @@ def _one_per_line(rows: list[dict[str, Any]]) -> str:
 
 
 def _way_values(way: Way) -> dict[str, Any]:
-    values = asdict(way)
-    return values if way.tiles else {name: value for name, value in values.items() if name != "tiles"}
+    defaults: dict[str, Any] = {"tiles": {}, "is_fastest": True}
+    return {name: value for name, value in asdict(way).items() if name not in defaults or value != defaults[name]}
 
 
 def _entry(values: dict[str, Any]) -> Entry:
@@ -194,6 +199,7 @@ def _entry(values: dict[str, Any]) -> Entry:
             hidden=row["hidden"],
             implementation=Implementation(row["implementation"]),
             tiles=row.get("tiles", {}),
+            is_fastest=row.get("is_fastest", True),
         )
         ways[series].append(way)
     head = {name: values[name] for name in ("device", "n_threads", "torch", "triton")}

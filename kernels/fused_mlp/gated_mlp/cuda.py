@@ -1,38 +1,69 @@
-"""`gated_mlp` on CUDA: which kernel a call gets, and the call. Importing this needs triton."""
+"""`gated_mlp` on CUDA: its levels of fusion, which one a call gets, and the call. Importing this needs triton."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from dataclasses import asdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.vocabulary import Implementation
+from fused_mlp.choices import choice_on_cuda, number_format
+from fused_mlp.cuda_levels import Level, tiles_from_values
+from fused_mlp.gated_mlp.triton_dual_product import candidates_for_dual_product, launch_gated_mlp
+from fused_mlp.gated_mlp.triton_pointwise import candidates_for_gate_product, launch_gated_mlp_pointwise
+from fused_mlp.gated_mlp.triton_single import candidates_for_gated_mlp_single, launch_gated_mlp_single
+from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor
 
-LAUNCHERS = {
-    Implementation.POINTWISE: ("fused_mlp.gated_mlp.triton_pointwise", "launch_gated_mlp_pointwise"),
-    Implementation.EPILOGUE: ("fused_mlp.gated_mlp.triton_dual_product", "launch_gated_mlp"),
-    Implementation.SINGLE: ("fused_mlp.gated_mlp.triton_single", "launch_gated_mlp_single"),
+    from fused_mlp.vocabulary import NumberFormat
+
+LEVELS = {
+    Implementation.POINTWISE: Level(
+        launch=launch_gated_mlp_pointwise,
+        candidates=lambda s: candidates_for_gate_product(s.n_rows, s.dtype, capability=s.capability),
+    ),
+    Implementation.EPILOGUE: Level(
+        launch=launch_gated_mlp,
+        candidates=lambda s: candidates_for_dual_product(s.n_rows, s.dtype, capability=s.capability),
+    ),
+    Implementation.SINGLE: Level(
+        launch=launch_gated_mlp_single, candidates=lambda s: candidates_for_gated_mlp_single(**asdict(s))
+    ),
 }
 
 
 def gated_mlp_on_cuda(
     x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str, implementation: str | None = None
 ) -> Tensor:
-    """As `gated_mlp`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked."""
-    launch = launcher(Implementation(implementation or Implementation.EPILOGUE))
+    """As `gated_mlp`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked.
+
+    Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
+    """
+    hidden, dim = w_gate.shape
+    rows = x.numel() // dim if dim else 0
+    launch, tiles = _launch_for(
+        implementation, rows, dim, hidden, w_down.shape[0], number_format(x.dtype, "cuda"), x.get_device()
+    )
     with torch.cuda.device(x.device):
-        result: Tensor = launch(x, w_gate, w_up, w_down, activation=activation)
+        result: Tensor = launch(x, w_gate, w_up, w_down, activation=activation, tiles=tiles)
     return result
 
 
-def launcher(implementation: Implementation) -> Callable[..., Any]:
-    """The function that launches `implementation`."""
-    module, name = LAUNCHERS[implementation]
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
+@lru_cache(maxsize=4096)
+def _launch_for(
+    implementation: str | None,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    products_in: NumberFormat,
+    device_index: int,
+) -> tuple[Callable[..., Tensor], Any | None]:
+    named = Implementation(implementation) if implementation else None
+    choice = choice_on_cuda(Operation.GATED_MLP, named, rows, dim, hidden, n_out, products_in, device_index)
+    return LEVELS[choice.implementation].launch, tiles_from_values(choice.tiles)

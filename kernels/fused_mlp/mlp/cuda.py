@@ -1,24 +1,41 @@
-"""`mlp` on CUDA: which kernel a call gets, and the call. Importing this needs triton."""
+"""`mlp` on CUDA: its levels of fusion, which one a call gets, and the call. Importing this needs triton."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from dataclasses import asdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.vocabulary import Implementation
+from fused_mlp.choices import choice_on_cuda, number_format
+from fused_mlp.cuda_levels import Level, tiles_from_values
+from fused_mlp.linear.triton_epilogue import candidates_for_linear
+from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
+from fused_mlp.mlp.cuda_op import launch_mlp_cuda
+from fused_mlp.mlp.triton_epilogue import launch_mlp
+from fused_mlp.mlp.triton_pointwise import launch_mlp_pointwise
+from fused_mlp.mlp.triton_single import candidates_for_mlp_single, launch_mlp_single
+from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch import Tensor
 
-LAUNCHERS = {
-    Implementation.POINTWISE: ("fused_mlp.mlp.triton_pointwise", "launch_mlp_pointwise"),
-    Implementation.EPILOGUE: ("fused_mlp.mlp.triton_epilogue", "launch_mlp"),
-    Implementation.SINGLE: ("fused_mlp.mlp.triton_single", "launch_mlp_single"),
-    Implementation.CUDA: ("fused_mlp.mlp.cuda_op", "launch_mlp_cuda"),
+    from fused_mlp.vocabulary import NumberFormat
+
+LEVELS = {
+    Implementation.POINTWISE: Level(
+        launch=launch_mlp_pointwise,
+        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability),
+    ),
+    Implementation.EPILOGUE: Level(
+        launch=launch_mlp,
+        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability),
+    ),
+    Implementation.SINGLE: Level(launch=launch_mlp_single, candidates=lambda s: candidates_for_mlp_single(**asdict(s))),
+    Implementation.CUDA: Level(launch=launch_mlp_cuda, candidates=lambda _: ()),
 }
 
 
@@ -32,15 +49,30 @@ def mlp_on_cuda(
     activation: str,
     implementation: str | None = None,
 ) -> Tensor:
-    """As `mlp`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked."""
-    launch = launcher(Implementation(implementation or Implementation.EPILOGUE))
+    """As `mlp`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked.
+
+    Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
+    """
+    hidden, dim = w1.shape
+    rows = x.numel() // dim if dim else 0
+    launch, tiles = _launch_for(
+        implementation, rows, dim, hidden, w2.shape[0], number_format(x.dtype, "cuda"), x.get_device()
+    )
     with torch.cuda.device(x.device):
-        result: Tensor = launch(x, w1, b1, w2, b2, activation=activation)
+        result: Tensor = launch(x, w1, b1, w2, b2, activation=activation, tiles=tiles)
     return result
 
 
-def launcher(implementation: Implementation) -> Callable[..., Any]:
-    """The function that launches `implementation`."""
-    module, name = LAUNCHERS[implementation]
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
+@lru_cache(maxsize=4096)
+def _launch_for(
+    implementation: str | None,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    products_in: NumberFormat,
+    device_index: int,
+) -> tuple[Callable[..., Tensor], Any | None]:
+    named = Implementation(implementation) if implementation else None
+    choice = choice_on_cuda(Operation.MLP, named, rows, dim, hidden, n_out, products_in, device_index)
+    return LEVELS[choice.implementation].launch, tiles_from_values(choice.tiles)

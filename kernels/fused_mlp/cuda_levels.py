@@ -1,0 +1,60 @@
+"""A level of fusion on CUDA as its operation lists it: how it is launched, and what tuning tries. Needs triton."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from fused_mlp.triton_single_tiles import FullTile, SplitTile
+from fused_mlp.triton_tiles import PointwiseTiles, Tiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import torch
+    from torch import Tensor
+
+TILE_KINDS = (Tiles, PointwiseTiles, FullTile, SplitTile)
+"""Told apart by the names of their fields, which is how the tuned table keeps them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the tiles of a kernel may depend on: rows × dim → hidden → n_out on sm_<capability>."""
+
+    n_rows: int
+    dim: int
+    hidden: int
+    n_out: int
+    dtype: torch.dtype
+    capability: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """One implementation of an operation.
+
+    launch: the operation's tensors, activation= and tiles= → the result, on the current device; tiles None means the
+    kernel's own rule. candidates: what tuning tries beside that.
+    """
+
+    launch: Callable[..., Tensor]
+    candidates: Callable[[Shape], Iterable[Any]]
+
+
+def tiles_from_values(values: Mapping[str, Any]) -> Any | None:
+    """The configuration whose fields `values` holds; None where there are none.
+
+    Raises: ValueError if no kind of configuration has these fields.
+    """
+    if not values:
+        return None
+    for kind in TILE_KINDS:
+        if {each.name for each in fields(kind)} == set(values):
+            return kind(**values)
+    raise ValueError(f"no kernel has tiles of {', '.join(values)}; tune this device again")
+
+
+def values_from_tiles(tiles: Any | None) -> dict[str, Any]:
+    """The fields of a configuration by their names; none for None."""
+    return {} if tiles is None else asdict(tiles)
