@@ -19,8 +19,14 @@ KERNEL_FILES = (
     "fused_mlp.linear.triton_backward",
     "fused_mlp.mlp.triton_backward",
     "fused_mlp.gated_mlp.triton_backward",
+    "fused_mlp.linear.triton_persistent",
+    "fused_mlp.gated_mlp.triton_persistent",
     "fused_mlp.linear.triton_epilogue",
     "fused_mlp.gated_mlp.triton_dual_product",
+    "fused_mlp.mlp.triton_full_tile",
+    "fused_mlp.mlp.triton_split_hidden",
+    "fused_mlp.gated_mlp.triton_full_tile",
+    "fused_mlp.gated_mlp.triton_split_hidden",
 )
 """Every module with Triton kernels; each has `configurations(*, capability)`."""
 

@@ -1,0 +1,214 @@
+"""Level 3 on CUDA for many rows and widths up to 256: one launch, each program owns rows, hidden stays on chip.
+
+    x tile ─▶ shared memory ─┐        for each block of hidden:
+    W1 block (L2) ───────────┴▶ z ─▶ +b1, act ─▶ h (registers) ─┐
+    W2 block (L2) ───────────────────────────────────────────────┴▶ + sums [rows, out] (registers) ─▶ +b2 ─▶ y
+
+What it can't do: widths over 256 (the sums fill the registers), and few rows (every program reads every weight): there
+`triton_split_hidden` computes in one launch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.triton_activations import activate
+from fused_mlp.triton_launch import launch
+from fused_mlp.triton_single_tiles import FullTile, multiprocessors, padded_width
+from fused_mlp.triton_tiles import float32_precision, is_interpreting, multiply_add
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor
+
+
+@triton.jit
+def mlp_full_tile_kernel(
+    x_ptr,
+    w1_ptr,
+    b1_ptr,
+    w2_ptr,
+    b2_ptr,
+    y_ptr,
+    n_rows,
+    dim,
+    hidden,
+    n_out,
+    x_row_stride,
+    w1_row_stride,
+    w2_row_stride,
+    ACTIVATION: tl.constexpr,
+    HAS_B1: tl.constexpr,
+    HAS_B2: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+    BLOCK_HIDDEN: tl.constexpr,
+    BLOCK_OUT: tl.constexpr,
+    UPCAST: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """BLOCK_ROWS rows of y = act(x·W1ᵀ + b1)·W2ᵀ + b2; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
+    rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    dims = tl.arange(0, BLOCK_DIM)
+    outs = tl.arange(0, BLOCK_OUT)
+    hids = tl.arange(0, BLOCK_HIDDEN)
+    row_ok = rows[:, None] < n_rows
+    out_ok = outs[None, :] < n_out
+    x_ptrs = x_ptr + rows[:, None].to(tl.int64) * x_row_stride + dims[None, :]
+    x = tl.load(x_ptrs, mask=row_ok & (dims[None, :] < dim), other=0.0)
+    w1_ptrs = w1_ptr + hids[None, :].to(tl.int64) * w1_row_stride + dims[:, None]
+    w2_ptrs = w2_ptr + outs[None, :].to(tl.int64) * w2_row_stride + hids[:, None]
+    w1_step = tl.full((), BLOCK_HIDDEN, tl.int64) * w1_row_stride
+
+    total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
+    for start in range(0, hidden, BLOCK_HIDDEN):
+        left = hidden - start
+        w1 = tl.load(w1_ptrs, mask=(dims[:, None] < dim) & (hids[None, :] < left), other=0.0)
+        z = multiply_add(x, w1, tl.zeros((BLOCK_ROWS, BLOCK_HIDDEN), dtype=tl.float32), UPCAST, PRECISION)
+        if HAS_B1:
+            z += tl.load(b1_ptr + start + hids, mask=hids < left, other=0.0).to(tl.float32)[None, :]
+        # Beyond hidden z is zero, every activation of which is zero, and so are the weights it meets.
+        h = activate(z, ACTIVATION).to(x_ptr.dtype.element_ty)
+        w2 = tl.load(w2_ptrs, mask=out_ok & (hids[:, None] < left), other=0.0)
+        total = multiply_add(h, w2, total, UPCAST, PRECISION)
+        w1_ptrs += w1_step
+        w2_ptrs += BLOCK_HIDDEN
+
+    if HAS_B2:
+        total += tl.load(b2_ptr + outs, mask=outs < n_out, other=0.0).to(tl.float32)[None, :]
+    y_ptrs = y_ptr + rows[:, None].to(tl.int64) * n_out + outs[None, :]
+    tl.store(y_ptrs, total.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
+
+
+def tiles_for_mlp_full_tile(
+    *, n_rows: int, dim: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
+) -> FullTile:
+    """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
+
+    With 128 rows to a program each weight's 2 bytes from L2 feed 256 FLOP, which L2 keeps up with. Where 128 rows would
+    leave most multiprocessors idle, fewer.
+    """
+    width = max(padded_width(dim), padded_width(n_out))
+    busy = 2 * n_rows >= 128 * multiprocessors(capability)
+    if dtype == torch.float32:
+        return _float32_tile(width, busy=busy, capability=capability, precision=precision)
+    if not busy:
+        return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
+    if width <= 128:
+        return FullTile(block_rows=128, block_hidden=64, n_warps=8, n_stages=3)
+    if capability < 90:
+        return FullTile(block_rows=64, block_hidden=32, n_warps=8, n_stages=2)
+    return FullTile(block_rows=128, block_hidden=64, n_warps=8, n_stages=2)
+
+
+def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
+    # ptxas holds "ieee" products to 128 registers on sm_100 and spills what is larger.
+    tight = precision == "ieee" and capability >= 100
+    if width <= 128:
+        block_hidden = 16 if tight and busy and width == 128 else 32
+        return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=8, n_stages=2)
+    few = 16 if tight else 32
+    return FullTile(block_rows=64 if busy else few, block_hidden=16, n_warps=8, n_stages=2)
+
+
+def candidates_for_mlp_full_tile(*, dim: int, n_out: int, dtype: torch.dtype, capability: int) -> list[FullTile]:
+    """What tuning tries on a device, the rule's choices among them; some may spill, and then lose."""
+    width = max(padded_width(dim), padded_width(n_out))
+    wide = dtype == torch.float32
+    candidates = []
+    for block_rows in (16, 32, 64, 128, 256):
+        for block_hidden in (16, 32, 64, 128):
+            # Sums and z in float32, and the stages of weights, in what a multiprocessor has.
+            register_bytes = 4 * block_rows * (width + block_hidden)
+            shared_bytes = (4 if wide else 2) * width * (block_rows + 4 * block_hidden)
+            if register_bytes > 200 * 1024 or shared_bytes > (160 if capability < 90 else 220) * 1024:
+                continue
+            for n_warps in (4, 8):
+                if register_bytes <= n_warps * 32 * 200 * 4:
+                    for n_stages in (2, 3):
+                        candidate = FullTile(
+                            block_rows=block_rows, block_hidden=block_hidden, n_warps=n_warps, n_stages=n_stages
+                        )
+                        candidates.append(candidate)
+    return candidates
+
+
+def launch_mlp_full_tile(
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    b2: Tensor | None,
+    y: Tensor,
+    *,
+    activation: str,
+    tile: FullTile,
+) -> None:
+    """Y = act(x·W1ᵀ + b1)·W2ᵀ + b2 in one launch; x and y are matrices, rows and biases contiguous, y as a whole."""
+    n_rows, dim = x.shape
+    hidden, n_out = w1.shape[0], w2.shape[0]
+    launch(
+        mlp_full_tile_kernel,
+        (triton.cdiv(n_rows, tile.block_rows),),
+        (x, w1, b1, w2, b2, y),
+        (n_rows, dim, hidden, n_out, x.stride(0), w1.stride(0), w2.stride(0)),
+        (
+            activation,
+            b1 is not None,
+            b2 is not None,
+            tile.block_rows,
+            padded_width(dim),
+            tile.block_hidden,
+            padded_width(n_out),
+            is_interpreting(),
+            float32_precision(),
+        ),
+        n_warps=tile.n_warps,
+        n_stages=tile.n_stages,
+    )
+
+
+def configurations(*, capability: int) -> Iterator[Configuration]:
+    """The rule's choices at widths 64, 128 and 256 for few and for many rows; float32 in both precisions."""
+    for dtype in POINTER_TYPES:
+        for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
+            for width in (64, 128, 256):
+                for n_rows in (256, 65536):
+                    tile = tiles_for_mlp_full_tile(
+                        n_rows=n_rows, dim=width, n_out=width, dtype=dtype, capability=capability, precision=precision
+                    )
+                    yield configuration_of(
+                        tile, width=width, dtype=dtype, capability=capability, precision=precision, activation="gelu"
+                    )
+
+
+def configuration_of(
+    tile: FullTile, *, width: int, dtype: torch.dtype, capability: int, precision: str, activation: str
+) -> Configuration:
+    """`tile` at dim = out = width as Triton compiles it; narrower and ragged widths take no more."""
+    product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
+    return Configuration(
+        kernel=mlp_full_tile_kernel,
+        dtype=dtype,
+        label=f"{tile.block_rows}x{tile.block_hidden}-width{width}-{precision}-{activation}",
+        constants={
+            "ACTIVATION": activation,
+            "HAS_B1": True,
+            "HAS_B2": True,
+            "BLOCK_ROWS": tile.block_rows,
+            "BLOCK_DIM": width,
+            "BLOCK_HIDDEN": tile.block_hidden,
+            "BLOCK_OUT": width,
+            "UPCAST": False,
+            "PRECISION": precision,
+        },
+        n_warps=tile.n_warps,
+        n_stages=tile.n_stages,
+        instructions=frozenset({*product, "LDGSTS"}),
+    )

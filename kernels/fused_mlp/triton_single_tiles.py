@@ -1,0 +1,159 @@
+"""Level 3 in one launch: the two kinds of tiles, and the arithmetic that chooses between them.
+
+*Full tile*: a program owns rows and walks through all of hidden. Every program reads every weight, so it needs many
+rows, and the result of a row has to fit the registers. *Split hidden*: a program owns a slice of hidden and walks
+through all outputs; the parts are added up in device memory. It needs few rows, because parts are what it writes.
+Needs neither triton nor a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+WIDEST_FULL_TILE = 256
+"""The largest dim and out of the full tile: 128 rows × 256 float32 sums are half of a multiprocessor's registers."""
+
+MOST_SPLIT_ROWS = 64
+"""The most rows of split hidden beyond that width: parts, rows × out × 4 bytes a slice, then outweigh what is saved."""
+
+MULTIPROCESSORS = {80: 108, 90: 132, 100: 148}
+"""Of an A100, an H100 or H200, a B200. Source: NVIDIA's architecture white papers."""
+
+_CHEAP_WEIGHT_BYTES = 256 * 1024
+_SPLIT_BLOCK_HIDDEN = (128, 32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullTile:
+    """block_rows: rows a program owns. block_hidden: hidden activations it makes and uses up in one step."""
+
+    block_rows: int
+    block_hidden: int
+    n_warps: int
+    n_stages: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitTile:
+    """block_rows × block_hidden: the hidden activations of one program, its whole slice.
+
+    block_in: its step along dim. block_out: its step along the outputs.
+    """
+
+    block_rows: int
+    block_hidden: int
+    block_in: int
+    block_out: int
+    n_warps: int
+    n_stages: int
+
+
+SingleTiles: TypeAlias = FullTile | SplitTile
+
+
+def padded_width(size: int) -> int:
+    """The power of two, at least 16, to which a kernel pads `size`: tensor cores take no less."""
+    return max(16, 1 << (size - 1).bit_length())
+
+
+def multiprocessors(capability: int) -> int:
+    """How many multiprocessors a device of `capability` has, as far as a rule needs to know."""
+    return MULTIPROCESSORS[max((known for known in MULTIPROCESSORS if known <= capability), default=80)]
+
+
+def is_full_tile_better(*, n_rows: int, dim: int, n_out: int, weight_bytes: int, capability: int) -> bool:
+    """Which kind for this shape, from the arithmetic; not tuned on a device.
+
+    A program of the full tile reads all weights from L2, at 64 bytes a clock 2.3 µs for 256 KiB. That is hidden once
+    tiles of 64 rows give half of the multiprocessors work, and it is cheap while the weights are small. Otherwise
+    split hidden, which reads each weight once for 64 rows.
+    """
+    if max(padded_width(dim), padded_width(n_out)) > WIDEST_FULL_TILE:
+        return False
+    if n_rows <= MOST_SPLIT_ROWS:
+        return False
+    return weight_bytes <= _CHEAP_WEIGHT_BYTES or 2 * n_rows >= MOST_SPLIT_ROWS * multiprocessors(capability)
+
+
+def split_block_hidden(hidden: int, *, capability: int) -> int:
+    """The largest slice that still gives most multiprocessors one: fewer slices, fewer parts to add up."""
+    for block in _SPLIT_BLOCK_HIDDEN[:-1]:
+        if -(-hidden // block) >= 0.6 * multiprocessors(capability):
+            return block
+    return _SPLIT_BLOCK_HIDDEN[-1]
+
+
+def split_tile_for(
+    *,
+    n_rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    dtype: torch.dtype,
+    capability: int,
+    precision: str,
+    n_accumulators: int,
+) -> SplitTile:
+    """The tile of split hidden from the arithmetic; not tuned on a device. n_accumulators: 2 for gate and up, else 1.
+
+    Slices as `split_block_hidden` says; steps of about 8 KB of weights, so that three stages keep the 20 to 30 KB under
+    way per multiprocessor that 4.3 TB/s need at 0.9 µs of latency. "ieee" products hold their operands in registers,
+    and those of a wide slice do not fit.
+    """
+    block_rows = 16 if n_rows <= 16 else 64
+    block_hidden = 32 if precision == "ieee" else split_block_hidden(hidden, capability=capability)
+    tile = _split_tile(block_rows=block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
+    crowded = n_accumulators * block_rows * block_hidden > 64 * 128 or (precision == "ieee" and n_accumulators > 1)
+    return replace(tile, n_warps=8) if crowded else tile
+
+
+def split_candidates(*, n_rows: int, dim: int, n_out: int, dtype: torch.dtype) -> list[SplitTile]:
+    """What tuning tries on a device, the rule's choices among them; some may spill, and then lose."""
+    return [
+        replace(
+            _split_tile(block_rows=block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype),
+            n_warps=n_warps,
+            n_stages=n_stages,
+        )
+        for block_rows in ((16, 32, 64) if n_rows > 16 else (16,))
+        for block_hidden in (16, 32, 64, 128)
+        for n_warps in (4, 8)
+        for n_stages in (3, 4)
+    ]
+
+
+def _split_tile(*, block_rows: int, block_hidden: int, dim: int, n_out: int, dtype: torch.dtype) -> SplitTile:
+    step = 64 if block_hidden >= 128 else 128
+    if dtype.itemsize > 2:
+        step //= 2
+    return SplitTile(
+        block_rows=block_rows,
+        block_hidden=block_hidden,
+        block_in=min(step, padded_width(dim)),
+        block_out=min(step, padded_width(n_out)),
+        n_warps=4,
+        n_stages=3,
+    )
+
+
+def why_no_tile(*, n_rows: int, dim: int, n_out: int, dtype: torch.dtype, capability: int) -> str | None:
+    """Why neither kind takes this shape, in words for a user; None if one does."""
+    del dtype
+    if capability < min(MULTIPROCESSORS):
+        return f"one launch needs sm_80 or later, this device is sm_{capability}"
+    if max(dim, n_out) > WIDEST_FULL_TILE and n_rows > MOST_SPLIT_ROWS:
+        return (
+            f"one launch takes at most {MOST_SPLIT_ROWS} rows where dim or out is over {WIDEST_FULL_TILE}; "
+            f"this is {n_rows} rows, {dim} to {n_out}"
+        )
+    return None
+
+
+def as_rows(matrix: Tensor) -> Tensor:
+    """The same matrix, copied only if its rows are not contiguous."""
+    return matrix if matrix.stride(1) == 1 else matrix.contiguous()
