@@ -24,7 +24,7 @@ COMMANDS = {
     "gate": ("results.commands:gate", "Did a commit get slower than another?"),
     "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
     "ingest": ("results.commands:ingest", "Store journals, or any project's asv results."),
-    "export": ("results.store_commands:export", "Write measurements as CSV, Parquet or JSON."),
+    "export": ("results.export_command:export", "Write measurements as CSV, Parquet or JSON."),
     "store": ("results.store_commands:store", "The database itself: size, check, compact."),
 }
 

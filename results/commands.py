@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from results.advice import how_to_measure
+from results.chosen_rows import ChosenPoints, ChosenValues, chosen_rows, known_values
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.housekeeping import forget_vanished
-from results.queries import commits, latest_points, values_at
+from results.queries import values_at
 from results.rebuilding import rebuilt
 from results.report import ReportFormat, rendered
 from results.revisions import commit_of
-from results.selection import Selection, chosen_values, point_filter_from, selection_from_texts
+from results.selection import selection_from_texts
 from results.store import OpenMode, Progress, open_store
 from results.tables import (
     points_as_csv,
@@ -44,7 +45,7 @@ where_option = click.option(
     "--where",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Only points whose parameter NAME is VALUE; may be repeated.",
+    help="Only where NAME is VALUE or lies in FROM..TO: any parameter, and project, machine, … May be repeated.",
 )
 
 
@@ -130,19 +131,34 @@ def _tell(report: IngestReport, name: str) -> None:
 @where_option
 @db_option
 def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None) -> int:
-    """Print the newest measurements, or those of commit REV (a hash, its start, or a name git knows)."""
+    """Print the newest measurements, or those of commit REV (a hash, its start, or a name git knows).
+
+    Where a sweep is stored it is the sweep that is shown; --where project=NAME shows another suite.
+
+    \b
+    --where batch=64 --where batch=128    any of several values
+    --where hidden=512..4096              a range; an end may be left out
+    --where state=crashed                 what became of a point
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
         try:
-            text = _shown(store, revision, ShowFormat(show_format), selection_from_texts(where))
+            chosen = chosen_rows(store, selection)
+            table = None if chosen is None else _table(store, chosen, revision, ShowFormat(show_format))
         except UnknownRevision as error:
-            return _nothing_known(store, error)
-    if text is None:
-        click.echo(
-            "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files.",
-            err=True,
-        )
-        return ExitCode.NOTHING_COMPARABLE
-    click.echo(text)
+            return nothing_known(store, error)
+        if chosen is None:
+            click.echo(
+                "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files.",
+                err=True,
+            )
+            return ExitCode.NOTHING_COMPARABLE
+        if table is None:
+            click.echo(f"Nothing stored is chosen by that. {known_values(store, selection)}".strip(), err=True)
+            return ExitCode.NOTHING_COMPARABLE
+    click.echo(table)
+    if chosen.others:
+        click.echo(f"Stored too: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
     return ExitCode.FINE
 
 
@@ -164,7 +180,7 @@ def gate(base: str, head: str, report_format: str, least_change: float, db: str 
         try:
             base_commit, head_commit = commit_of(store, base), commit_of(store, head)
         except UnknownRevision as error:
-            return _nothing_known(store, error)
+            return nothing_known(store, error)
         judgement = judge(
             values_at(store, commit=base_commit),
             values_at(store, commit=head_commit),
@@ -183,19 +199,18 @@ def gate(base: str, head: str, report_format: str, least_change: float, db: str 
     return answer
 
 
-def _shown(store: Store, revision: str | None, show_format: ShowFormat, selection: Selection) -> str | None:
-    """The table of sweep points, or of asv's values where there is no sweep; None for an empty store."""
-    stored = commits(store)
-    if any(row.n_points for row in stored):
-        points = latest_points(store, revision=revision, **point_filter_from(selection))
-        return POINT_TABLES[show_format](points)
-    if not stored:
-        return None
-    commit = stored[-1].commit if revision is None else commit_of(store, revision)
-    return VALUE_TABLES[show_format](chosen_values(values_at(store, commit=commit), selection))
+def _table(
+    store: Store, chosen: ChosenPoints | ChosenValues, revision: str | None, show_format: ShowFormat
+) -> str | None:
+    """The table of what was chosen; None if that is nothing."""
+    if isinstance(chosen, ChosenPoints):
+        points = chosen.latest(store, revision)
+        return POINT_TABLES[show_format](points) if points else None
+    values = chosen.latest(store, revision)
+    return VALUE_TABLES[show_format](values) if values else None
 
 
-def _nothing_known(store: Store, error: UnknownRevision) -> int:
+def nothing_known(store: Store, error: UnknownRevision) -> int:
     """Say what the revision is and how to measure it; a name nobody knows is wrong usage."""
     if not error.is_plausible:
         raise click.UsageError(error.message)

@@ -1,24 +1,30 @@
-"""Rows → files for other programs: CSV, JSON, Parquet; units are in the column names; pure."""
+"""Rows → files for other programs: CSV, JSON, Parquet; units are in the column names.
+
+Rows are written as they come, so that an export of everything needs no more memory than one commit's.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from dataclasses import asdict
+import re
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from results.errors import ResultsError
-from results.tables import plain
+from results.rows import PointRow, SeriesValueRow
+from results.tables import EXTERNAL_NAMES, plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from results.rows import PointRow, SeriesValueRow
+    from results.rows import BenchmarkRow
 
 MEASURED = ("value", "ci_low", "ci_high", "q25", "q75")
+LARGEST_INTEGER = 2**63 - 1
 
 
 class ExportFormat(StrEnum):
@@ -29,59 +35,172 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
-def points_as_columns(rows: Sequence[PointRow]) -> list[dict[str, object]]:
-    """Sweep points; their columns carry their units already."""
-    return [plain(asdict(row)) for row in rows]
+class ColumnType(StrEnum):
+    """What a column holds; a missing entry is null in each."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    MOMENT = "moment"
 
 
-def values_as_columns(rows: Sequence[SeriesValueRow]) -> list[dict[str, object]]:
-    """Values of any suite: a column for each unit (`value_seconds`) and for each parameter (`param_n`).
+TYPE_OF_ANNOTATION = {
+    "str": ColumnType.TEXT,
+    "int": ColumnType.INTEGER,
+    "float": ColumnType.NUMBER,
+    "datetime": ColumnType.MOMENT,
+}
 
-    Every row has every column, null where it has none.
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and how a row fills them: `cells_of` gives a row's entries in the order of `columns`."""
+
+    columns: Mapping[str, ColumnType]
+    cells_of: Callable[[Any], Sequence[object]]
+
+
+def table_of_points() -> Table:
+    """Sweep points; the names of their fields carry their units already."""
+    names = [field.name for field in fields(PointRow)]
+    columns = {EXTERNAL_NAMES.get(field.name, field.name): _type_of(str(field.type)) for field in fields(PointRow)}
+    return Table(columns, lambda row: [getattr(row, name) for name in names])
+
+
+def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
+    """Values of `benchmarks`: a column for each unit (`value_seconds`) and for each parameter (`param_n`).
+
+    Every row has every column, null where it has none. A parameter that is a number here and a text there is text.
     """
-    units = sorted({row.unit for row in rows})
-    names = sorted({parameter.name for row in rows for parameter in row.parameters})
-    empty = {f"{part}_{unit}": None for unit in units for part in MEASURED}
-    columns = []
-    for row in rows:
-        fields = plain(asdict(row))
-        for name in ("samples", "series_id", "parameters", "unit"):
-            del fields[name]
-        measured = {f"{part}_{row.unit}": fields.pop(part) for part in MEASURED}
+    left_out = {"samples", "series_id", "parameters", "unit", *MEASURED}
+    described = [field for field in fields(SeriesValueRow) if field.name not in left_out]
+    names = [field.name for field in described]
+    suffixes = suffix_of_units(sorted({row.unit for row in benchmarks}))
+    types: dict[str, set[str]] = {}
+    for row in benchmarks:
+        for parameter in row.parameters:
+            found = types.setdefault(parameter.name, set())
+            found.update(parameter.types)
+            if any(isinstance(value, int) and abs(value) > LARGEST_INTEGER for value in parameter.values):
+                found.add("other")
+    parameters = {name: _type_of_parameter(found) for name, found in sorted(types.items())}
+    columns = {
+        **{field.name: _type_of(str(field.type)) for field in described},
+        **{f"param_{name}": kind for name, kind in parameters.items()},
+        **{f"{part}{suffix}": ColumnType.NUMBER for suffix in suffixes.values() for part in MEASURED},
+    }
+    place = {suffix: i * len(MEASURED) for i, suffix in enumerate(suffixes.values())}
+
+    def cells_of(row: SeriesValueRow) -> list[object]:
         given = {parameter.name: parameter.value for parameter in row.parameters}
-        columns.append(fields | {f"param_{name}": given.get(name) for name in names} | empty | measured)
-    return columns
+        measured: list[object] = [None] * (len(place) * len(MEASURED))
+        start = place[suffixes[row.unit]]
+        measured[start : start + len(MEASURED)] = [getattr(row, part) for part in MEASURED]
+        return [
+            *(getattr(row, name) for name in names),
+            *(_as_type(given.get(name), kind) for name, kind in parameters.items()),
+            *measured,
+        ]
+
+    return Table(columns, cells_of)
 
 
-def exported(rows: Sequence[Mapping[str, object]], *, export_format: ExportFormat) -> bytes:
-    """The file's content. Raises: ResultsError if Parquet is asked for and pyarrow is not there."""
+def suffix_of_units(units: Sequence[str]) -> dict[str, str]:
+    """What each unit adds to a column's name: `_seconds`, `_GB_per_s`; as it stands where two would be the same."""
+    found: dict[str, str] = {}
+    for unit in units:
+        words = re.sub(r"\W+", "_", unit.replace("/", "_per_").replace("%", "percent")).strip("_")
+        suffix = f"_{words}" if words else ""
+        found[unit] = suffix if suffix not in found.values() else f"_{unit}"
+    return found
+
+
+def write_table(
+    sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]], *, export_format: ExportFormat
+) -> int:
+    """Write every row of `batches`; how many. Raises: ResultsError if Parquet is asked for and pyarrow is not there."""
     match export_format:
         case ExportFormat.CSV:
-            text = io.StringIO()
-            writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-            return text.getvalue().encode()
+            return _write_csv(sink, table, batches)
         case ExportFormat.JSON:
-            return json.dumps(list(rows), indent=1, ensure_ascii=False).encode() + b"\n"
+            return _write_json(sink, table, batches)
         case ExportFormat.PARQUET:
-            return _parquet(rows)
+            return _write_parquet(sink, table, batches)
 
 
-def _parquet(rows: Sequence[Mapping[str, object]]) -> bytes:
+def _write_csv(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]]) -> int:
+    n_rows = 0
+    text = io.TextIOWrapper(sink, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    for batch in batches:
+        for row in batch:
+            writer.writerow([plain_value(cell) for cell in table.cells_of(row)])
+            n_rows += 1
+    text.detach()
+    return n_rows
+
+
+def _write_json(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]]) -> int:
+    n_rows = 0
+    for batch in batches:
+        for row in batch:
+            cells = (plain_value(cell) for cell in table.cells_of(row))
+            line = json.dumps(dict(zip(table.columns, cells, strict=True)), ensure_ascii=False)
+            sink.write((",\n" if n_rows else "[\n").encode() + line.encode())
+            n_rows += 1
+    sink.write(b"\n]\n" if n_rows else b"[]\n")
+    return n_rows
+
+
+def _write_parquet(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]]) -> int:
     try:
         # Large, and for this alone.
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ModuleNotFoundError as error:
         raise ResultsError("Parquet needs pyarrow: pip install pyarrow") from error
-    # A parameter may be a number here and a text there; a column of Parquet has one type.
-    mixed = {
-        name for name in rows[0] if len({type(row[name]) for row in rows if row[name] is not None} - {int, float}) > 0
+    types = {
+        ColumnType.TEXT: arrow.string(),
+        ColumnType.INTEGER: arrow.int64(),
+        ColumnType.NUMBER: arrow.float64(),
+        ColumnType.BOOLEAN: arrow.bool_(),
+        ColumnType.MOMENT: arrow.timestamp("us", tz="UTC"),
     }
-    columns = {
-        name: [None if row[name] is None else str(row[name]) if name in mixed else row[name] for row in rows]
-        for name in rows[0]
-    }
-    sink = io.BytesIO()
-    parquet.write_table(arrow.table(columns), sink)
-    return sink.getvalue()
+    schema = arrow.schema([(name, types[kind]) for name, kind in table.columns.items()])
+    n_rows = 0
+    with parquet.ParquetWriter(sink, schema) as writer:
+        for batch in batches:
+            rows = [table.cells_of(row) for row in batch]
+            if rows:
+                cells = zip(*rows, strict=True)
+                arrays = [
+                    arrow.array(list(column), type=kind) for column, kind in zip(cells, schema.types, strict=True)
+                ]
+                writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+                n_rows += len(rows)
+    return n_rows
+
+
+def _type_of(annotation: str) -> ColumnType:
+    return TYPE_OF_ANNOTATION[annotation.removesuffix(" | None")]
+
+
+def _type_of_parameter(types: set[str]) -> ColumnType:
+    match sorted(types - {"none"}):
+        case ["int"]:
+            return ColumnType.INTEGER
+        case ["float"] | ["float", "int"]:
+            return ColumnType.NUMBER
+        case ["bool"]:
+            return ColumnType.BOOLEAN
+        case _:
+            return ColumnType.TEXT
+
+
+def _as_type(value: float | bool | str | None, kind: ColumnType) -> object:  # noqa: FBT001 - it is the subject
+    if value is None:
+        return None
+    if kind is ColumnType.TEXT:
+        return str(value)
+    return float(value) if kind is ColumnType.NUMBER else value

@@ -152,6 +152,14 @@ def benchmarks(
     ]
 
 
+def parameter_names(store: Store, *, project: str | Collection[str] | None = None) -> list[str]:
+    """The names of all parameters that points of `project` have, sorted."""
+    with store.reading() as connection:
+        points = sa.select(Point.id).join(Project).where(*names_in(Project.name, project))
+        names = sa.select(Parameter.name).where(Parameter.point_id.in_(points)).distinct().order_by(Parameter.name)
+        return list(connection.execute(names).scalars())
+
+
 def _parameters_of_subjects(
     connection: Connection, subjects: sa.Subquery
 ) -> dict[tuple[int, str], tuple[ParameterRow, ...]]:

@@ -8,7 +8,7 @@ what is stored (inventory), series of any suite (histories), sweep points (sweep
 from __future__ import annotations
 
 from results.histories import history_of, series_where, values_at
-from results.inventory import benchmarks, commits, environments, machines, projects
+from results.inventory import benchmarks, commits, environments, machines, parameter_names, projects
 from results.profiles import neighbours_of, profile_of, stacks_of
 from results.rows import (
     BenchmarkRow,
@@ -84,6 +84,7 @@ __all__ = [
     "latest_points",
     "machines",
     "neighbours_of",
+    "parameter_names",
     "profile_of",
     "projects",
     "series_where",

@@ -1,22 +1,24 @@
-"""What a person types to choose rows, `batch=64` or `dtype=float32`, applied to points and values; pure."""
+"""What a person types to choose rows, `batch=64`, `batch=64..1024` or `dtype=float32`, as filters; pure."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from results.errors import UnknownParameter
-from results.parameters import typed_from_repr, typed_from_value
-from results.rows import PointFilter
+from results.parameters import typed_from_repr, value_from_typed
+from results.records import State
+from results.rows import Between, PointFilter, SeriesFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from results.rows import SeriesValueRow
+    from collections.abc import Collection, Iterable, Mapping
 
 INTEGER_AXES = frozenset({"batch", "hidden", "dim", "threads"})
-# What a value has besides its parameters.
-VALUE_FIELDS = ("project", "machine", "environment", "benchmark", "metric", "unit", "version", "state")
+AXES = {"pass" if axis == "pass_" else axis: axis for axis in PointFilter.__annotations__}
+# What a value of any suite has besides its parameters.
+SERIES_FIELDS = tuple(name for name in SeriesFilter.__annotations__ if name != "parameters")
+RANGE = re.compile(r"(?P<least>-?[0-9.e+]*?)\.\.(?P<most>-?[0-9.e+]*)")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Selection:
     def __bool__(self) -> bool:
         return bool(self.texts)
 
+    def without(self, *names: str) -> Selection:
+        """The rest of the selection."""
+        return Selection({name: texts for name, texts in self.texts.items() if name not in names})
+
 
 def selection_from_texts(texts: Iterable[str]) -> Selection:
     """`["batch=64", "batch=128"]` as a selection. Raises: UnknownParameter if one is not NAME=VALUE."""
@@ -35,47 +41,85 @@ def selection_from_texts(texts: Iterable[str]) -> Selection:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UnknownParameter(f"{text!r} is not NAME=VALUE")
+            raise UnknownParameter(f"{text!r} is not NAME=VALUE or NAME=FROM..TO")
         chosen[name] = (*chosen.get(name, ()), value)
     return Selection(chosen)
 
 
+def states_from(selection: Selection) -> frozenset[str] | None:
+    """The states chosen; None for all. Raises: UnknownParameter for a word that is none."""
+    texts = selection.texts.get("state")
+    if texts is None:
+        return None
+    for text in texts:
+        if text not in set(State):
+            raise UnknownParameter(f"{text!r} is no state; there are {', '.join(State)}")
+    return frozenset(texts)
+
+
 def point_filter_from(selection: Selection) -> PointFilter:
     """The selection as axes of the sweep. Raises: UnknownParameter for a name that is no axis."""
-    axes = {"pass" if axis == "pass_" else axis: axis for axis in PointFilter.__annotations__}
     found: dict[str, object] = {}
-    for name, texts in selection.texts.items():
-        if name not in axes:
-            raise UnknownParameter(f"{name} is no axis of the sweep; there are {', '.join(sorted(axes))}")
-        if name in INTEGER_AXES and not all(text.isdigit() for text in texts):
-            raise UnknownParameter(f"{name} is a whole number, not {', '.join(texts)}")
-        found[axes[name]] = [int(text) if name in INTEGER_AXES else text for text in texts]
+    for name, texts in selection.without("state").texts.items():
+        if name not in AXES:
+            raise UnknownParameter(f"{name} is no axis of the sweep; there are {', '.join(sorted([*AXES, 'state']))}")
+        found[AXES[name]] = _whole_numbers(name, texts) if name in INTEGER_AXES else _texts_or_none(name, texts)
     return cast("PointFilter", found)
 
 
-def chosen_values(rows: Sequence[SeriesValueRow], selection: Selection) -> list[SeriesValueRow]:
-    """Those of `rows` that the selection names, by what a value has and by its parameters.
+def _whole_numbers(name: str, texts: tuple[str, ...]) -> Between | list[int]:
+    if (between := _between(name, texts)) is not None:
+        return between
+    if not all(text.isdigit() for text in texts):
+        raise UnknownParameter(f"{name} is a whole number or a range such as 64..1024, not {', '.join(texts)}")
+    return [int(text) for text in texts]
 
-    A number chooses the same number however it was written: `n=1000` takes `1e3`.
-    Raises: UnknownParameter for a name that none of `rows` has.
+
+def _texts_or_none(name: str, texts: tuple[str, ...]) -> list[str | None]:
+    return [None if name == "activation" and text == "None" else text for text in texts]
+
+
+def series_filter_from(selection: Selection, *, parameters: Collection[str]) -> SeriesFilter:
+    """The selection as a choice of series of any suite; `parameters` are the names that stored ones have.
+
+    A number takes the same number however it was written: `n=1000` takes `1e3`.
+    Raises: UnknownParameter for a name that nothing stored has.
     """
-    known = {*VALUE_FIELDS, *(parameter.name for row in rows for parameter in row.parameters)}
-    for name in selection.texts:
-        if rows and name not in known:
-            raise UnknownParameter(f"no stored value has a {name}; there are {', '.join(sorted(known))}")
-    return [row for row in rows if all(_has(row, name, texts) for name, texts in selection.texts.items())]
+    found: dict[str, object] = {}
+    by_name: dict[str, object] = {}
+    for name, texts in selection.without("state").texts.items():
+        if name in SERIES_FIELDS:
+            found[name] = list(texts)
+        elif name in parameters:
+            by_name[name] = _between(name, texts) or [value for text in texts for value in _meanings(text)]
+        else:
+            known = sorted({*SERIES_FIELDS, "state", *parameters})
+            raise UnknownParameter(f"no stored value has a {name}; there are {', '.join(known)}")
+    return cast("SeriesFilter", {**found, "parameters": by_name})
 
 
-def _has(row: SeriesValueRow, name: str, texts: tuple[str, ...]) -> bool:
-    if name in VALUE_FIELDS:
-        return getattr(row, name) in texts
-    return any(
-        _is_meant(parameter.value, text) for parameter in row.parameters if parameter.name == name for text in texts
-    )
+def _meanings(text: str) -> set[float | bool | str | None]:
+    """`64` is the number or the text: whoever types it need not know which the suite has."""
+    typed = typed_from_repr(text)
+    return {text, value_from_typed(typed.type, typed.text, typed.number)}
 
 
-def _is_meant(value: float | bool | str | None, text: str) -> bool:  # noqa: FBT001 - it is the subject
-    written, typed = typed_from_repr(text), typed_from_value(value)
-    if written.number is not None and typed.number is not None:
-        return written.number == typed.number
-    return text in {typed.text, str(value)}
+def _between(name: str, texts: tuple[str, ...]) -> Between | None:
+    """`64..1024`, `64..` or `..1024` as a range; None if no text is one."""
+    found = [_range_from(text) for text in texts]
+    if not any(found):
+        return None
+    if len(texts) > 1:
+        raise UnknownParameter(f"{name} is given {', '.join(texts)}; give one range, or values")
+    return found[0]
+
+
+def _range_from(text: str) -> Between | None:
+    matched = RANGE.fullmatch(text)
+    if matched is None or text == "..":
+        return None
+    try:
+        least, most = (float(end) if end else None for end in matched.groups())
+    except ValueError:
+        return None
+    return Between(least, most)

@@ -1,49 +1,20 @@
-"""The commands about the store itself: export, and store info, check, compact, traces, decisions."""
+"""The commands about the store itself: store info, check, compact, traces, decisions."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from results.commands import db_option, where_option
+from results.commands import db_option
 from results.decision_commands import acknowledge, join
 from results.exit_codes import ExitCode
-from results.export import ExportFormat, exported, points_as_columns, values_as_columns
 from results.housekeeping import compact, faults_in, size_of
-from results.queries import commits, latest_points, throughput_by_commit, values_at
-from results.revisions import commit_of
-from results.selection import Selection, chosen_values, point_filter_from, selection_from_texts
-from results.store import OpenMode, Store, open_store
+from results.merging import merge
+from results.store import OpenMode, open_store
 from results.traces import Retention, removable_traces, remove_traces
 from results.units import scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-@click.command()
-@click.argument("revision", metavar="[REV]", required=False)
-@click.option("--format", "export_format", type=click.Choice([f.value for f in ExportFormat]), default="csv")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; default: print.")
-@where_option
-@db_option
-def export(revision: str | None, export_format: str, output: Path | None, where: Sequence[str], db: str | None) -> int:
-    """Write every stored measurement, or those of commit REV, as a table with units in the column names."""
-    with open_store(db, mode=OpenMode.READ) as store:
-        rows = _chosen(store, revision, selection_from_texts(where))
-    if not rows:
-        click.echo("Nothing stored is chosen by that.", err=True)
-        return ExitCode.NOTHING_COMPARABLE
-    content = exported(rows, export_format=ExportFormat(export_format))
-    if output is None:
-        click.echo(content, nl=False)
-    else:
-        output.write_bytes(content)
-        click.echo(f"{len(rows)} rows in {output}")
-    return ExitCode.FINE
 
 
 @click.group()
@@ -88,6 +59,25 @@ def compact_command(db: str | None) -> int:
     return ExitCode.FINE
 
 
+@store.command("merge")
+@click.argument("other", metavar="OTHER")
+@db_option
+def merge_command(other: str, db: str | None) -> int:
+    """Bring what database OTHER (a path or postgresql+psycopg://…) holds and this one lacks.
+
+    A run that both hold with different content is named and left as it is here; the exit code is then 2.
+    """
+    with open_store(db, mode=OpenMode.WRITE) as opened, open_store(other, mode=OpenMode.READ) as theirs:
+        report = merge(opened, theirs)
+        click.echo(
+            f"{report.n_runs_added} runs and {report.n_values} values added, {report.n_runs_completed} runs completed, "
+            f"{len(report.conflicts)} left as they were, from {theirs.name} into {opened.name}"
+        )
+    for conflict in report.conflicts:
+        click.echo(f"not merged: {conflict}", err=True)
+    return ExitCode.FAILED if report.conflicts else ExitCode.FINE
+
+
 @store.command("retain-traces")
 @click.argument("folder", metavar="[PATH]", type=click.Path(path_type=Path), default=Path("results/data/local"))
 @click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Those of the N newest runs stay.")
@@ -110,15 +100,3 @@ def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: 
     n_bytes = remove_traces(paths)
     click.echo(f"{len(paths)} traces removed, {scaled(n_bytes, unit='B')} won")
     return ExitCode.FINE
-
-
-def _chosen(store: Store, revision: str | None, selection: Selection) -> list[dict[str, object]]:
-    stored = commits(store)
-    if any(row.n_points for row in stored):
-        axes = point_filter_from(selection)
-        if revision is None:
-            return points_as_columns(throughput_by_commit(store, **axes))
-        return points_as_columns(latest_points(store, revision=revision, **axes))
-    chosen = [row.commit for row in stored] if revision is None else [commit_of(store, revision)]
-    values = [row for commit in chosen for row in values_at(store, commit=commit)]
-    return values_as_columns(chosen_values(values, selection))

@@ -63,7 +63,7 @@ def points_as_csv(rows: Sequence[PointRow]) -> str:
 def values_as_text(rows: Sequence[SeriesValueRow]) -> str:
     """A table for each machine and environment, a line for each series."""
     blocks = []
-    for title, group in groupby(rows, key=_place):
+    for title, group in groupby(sorted(rows, key=_place), key=_place):
         lines = [
             (
                 row.benchmark,

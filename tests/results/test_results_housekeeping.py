@@ -15,11 +15,12 @@ from click.testing import CliRunner
 from results.commands import ingest, show
 from results.errors import StoreError
 from results.exit_codes import ExitCode
+from results.export_command import export
 from results.housekeeping import compact, faults_in, size_of
 from results.queries import commits, latest_points
 from results.rebuilding import rebuilt
 from results.store import open_store
-from results.store_commands import export, store
+from results.store_commands import store
 
 A, B = "a" * 40, "b" * 40
 
