@@ -92,14 +92,16 @@ def launch(
 ) -> None:
     """Starts `kernel` on `grid` programs, on the current stream of the current device.
 
-    The kernel's parameters are, in this order: descriptors, tensors, sizes, constants. The first tensor is not None
-    and its device is the current one. descriptors: Triton's TensorDescriptor, whose blocks are among the constants.
+    The kernel's parameters are, in this order: descriptors, tensors, sizes, constants. descriptors: Triton's
+    TensorDescriptor, whose blocks follow from the constants. The first of them, or else the first tensor, is not None
+    and on the current device.
     """
     if _path is not LaunchPath.HANDLE or knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls:
         _launch_through_jit(kernel, grid, (*descriptors, *tensors, *sizes), constants, n_warps, n_stages)
         return
     pointers = [None if t is None else t.data_ptr() for t in tensors]
-    device = tensors[0].get_device()  # type: ignore[union-attr]
+    first: Any = descriptors[0].base if descriptors else tensors[0]
+    device = first.get_device()
     # Everything Triton specialises on: types, divisibility of pointers by 16, and of sizes, which stand here whole.
     types = [None if t is None else t.dtype for t in tensors]
     aligned = [p is not None and p % 16 == 0 for p in pointers]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 import triton
 import triton.language as tl
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +20,8 @@ class Tiles:
     """One configuration of a product kernel: the tile one program computes and how it is computed.
 
     block_rows × block_out: the tile of the output. block_in: its step along the inner dimension. group_rows: how
-    many row tiles run beside each other before the next column tile, so that weights are read from L2.
+    many row tiles run beside each other before the next column tile, so that weights are read from L2. persistent:
+    as many programs as multiprocessors, fed by the TMA; where that cannot be, the rule's other configuration is used.
     """
 
     block_rows: int
@@ -25,6 +30,7 @@ class Tiles:
     group_rows: int
     n_warps: int
     n_stages: int
+    persistent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +48,18 @@ def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.const
 
     Source: the grouped ordering of Triton's matrix multiplication tutorial.
     """
-    program = tl.program_id(0)
+    return place_of_tile(tl.program_id(0), n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
+
+
+@triton.jit
+def place_of_tile(tile, n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
+    """(row tile, column tile) of the `tile`-th tile, in the same order."""
     n_row_tiles = tl.cdiv(n_rows, BLOCK_ROWS)
     n_out_tiles = tl.cdiv(n_out, BLOCK_OUT)
     per_group = GROUP_ROWS * n_out_tiles
-    first_row_tile = program // per_group * GROUP_ROWS
+    first_row_tile = tile // per_group * GROUP_ROWS
     rows_in_group = tl.minimum(n_row_tiles - first_row_tile, GROUP_ROWS)
-    within = program % per_group
+    within = tile % per_group
     return first_row_tile + within % rows_in_group, within // rows_in_group
 
 
@@ -81,6 +92,18 @@ def device_capability(device: torch.device) -> int:
         return 90
     major, minor = torch.cuda.get_device_capability(device)
     return 10 * major + minor
+
+
+@cache
+def multiprocessors(device: torch.device) -> int:
+    """How many multiprocessors `device` has; the interpreter's CPU is given three, so that tiles outnumber them."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
+
+
+def with_contiguous_columns(t: Tensor) -> Tensor:
+    """Itself where its columns are contiguous and its rows apart, else a copy: a gradient may be expanded."""
+    is_fine = t.stride(1) == 1 and (t.stride(0) >= t.shape[1] or t.shape[0] == 1)
+    return t if is_fine else t.contiguous()
 
 
 def float32_precision() -> str:

@@ -21,7 +21,6 @@ import triton
 import triton.language as tl
 
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
-from fused_mlp.linear.triton_backward import with_contiguous_columns
 from fused_mlp.mlp.triton_backward import LARGEST_OUT_FOR_EPILOGUE
 from fused_mlp.triton_activations import activate_with_slope
 from fused_mlp.triton_launch import launch
@@ -34,6 +33,7 @@ from fused_mlp.triton_tiles import (
     is_interpreting,
     multiply_add,
     tile_of_program,
+    with_contiguous_columns,
 )
 
 if TYPE_CHECKING:

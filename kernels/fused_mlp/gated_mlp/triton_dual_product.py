@@ -8,6 +8,7 @@ What it can't do: keep the gated hidden activations on the chip; they are writte
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +17,14 @@ import triton.language as tl
 from torch.nn import functional
 
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.gated_mlp.triton_persistent import (
+    candidates_for_dual_product_persistent,
+    start_dual_product_persistent,
+    tiles_for_dual_product_persistent,
+)
+from fused_mlp.linear.triton_persistent import why_not_persistent
 from fused_mlp.triton_activations import activate
+from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
     Tiles,
     device_capability,
@@ -24,6 +32,7 @@ from fused_mlp.triton_tiles import (
     is_interpreting,
     multiply_add,
     tile_of_program,
+    with_contiguous_columns,
 )
 
 if TYPE_CHECKING:
@@ -82,11 +91,12 @@ def dual_product_kernel(
     tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
 
 
-def tiles_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
+@lru_cache(maxsize=1024)
+def tiles_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int, persistent: bool = True) -> Tiles:
     """The configuration for `n_rows`; half as wide as for one product, because there are two accumulators.
 
-    A rule from the arithmetic, not tuned on a device. Before sm_90 two 128 × 128 accumulators do not fit the
-    registers of eight warps.
+    From sm_90 on, many rows of 16 bits take the persistent kernel, unless `persistent` forbids it. Before, two
+    128 × 128 accumulators do not fit the registers of eight warps. A rule from the arithmetic, not tuned on a device.
     """
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
@@ -96,14 +106,46 @@ def tiles_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int) 
         return Tiles(block_rows=block_rows, block_out=64, block_in=block_in, group_rows=1, n_warps=4, n_stages=3)
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
+    if n_rows >= 4096 and persistent and capability >= 90:
+        return tiles_for_dual_product_persistent(n_rows, dtype, capability=capability)
     return Tiles(block_rows=128, block_out=block_out, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
 
 
+def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
+    """What tuning tries for `n_rows`, the rule's choice first; persistent ones among them where there are such."""
+    wide = dtype == torch.float32
+    block_in = 32 if wide else 64
+    rule = tiles_for_dual_product(n_rows, dtype, capability=capability)
+    others: tuple[Tiles, ...]
+    if n_rows <= 64:
+        block_rows = rule.block_rows
+        others = (
+            Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=4, n_stages=5),
+            Tiles(block_rows=block_rows, block_out=64, block_in=2 * block_in, group_rows=1, n_warps=8, n_stages=3),
+        )
+    else:
+        others = (
+            Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3),
+            Tiles(block_rows=128, block_out=64, block_in=block_in, group_rows=8, n_warps=8, n_stages=3),
+        )
+    if n_rows > 1024:
+        others += (
+            tiles_for_dual_product(n_rows, dtype, capability=capability, persistent=False),
+            *(() if wide else candidates_for_dual_product_persistent(n_rows, dtype, capability=capability)),
+        )
+    return tuple(dict.fromkeys((rule, *others)))
+
+
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that `tiles_for_dual_product` chooses, with the activation of most instructions; float32 as tf32."""
+    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32."""
     for dtype in POINTER_TYPES:
-        chosen = (tiles_for_dual_product(n_rows, dtype, capability=capability) for n_rows in (16, 64, 1024, 8192))
-        for tiles in dict.fromkeys(chosen):
+        tried = [
+            tiles
+            for n_rows in (16, 64, 1024, 8192)
+            for tiles in candidates_for_dual_product(n_rows, dtype, capability=capability)
+            if not tiles.persistent
+        ]
+        for tiles in dict.fromkeys(tried):
             product = product_instruction(capability=capability, block_rows=tiles.block_rows)
             yield Configuration(
                 kernel=dual_product_kernel,
@@ -124,47 +166,52 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             )
 
 
-def launch_dual_product(x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str) -> Tensor:
-    """act(x·Wgᵀ) ⊙ (x·Wuᵀ) in one launch on the current device. Arguments as in `gated_mlp`, checked."""
+def launch_dual_product(
+    x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str, tiles: Tiles | None = None
+) -> Tensor:
+    """act(x·Wgᵀ) ⊙ (x·Wuᵀ) in one launch on the current device. Arguments as in `gated_mlp`, checked.
+
+    Where `tiles` ask for the persistent kernel and it cannot take x and the weights (why_not_persistent), the rule's
+    ordinary configuration is used.
+    """
     y = x.new_empty((*x.shape[:-1], w_gate.shape[0]))
     if y.numel() == 0:
         return y
-    x_rows = x.reshape(-1, x.shape[-1])
-    if x_rows.stride(1) != 1:
-        x_rows = x_rows.contiguous()
-    if w_gate.stride(1) != 1:
-        w_gate = w_gate.contiguous()
-    if w_up.stride(1) != 1:
-        w_up = w_up.contiguous()
+    x_rows = with_contiguous_columns(x.reshape(-1, x.shape[-1]))
+    w_gate, w_up = with_contiguous_columns(w_gate), with_contiguous_columns(w_up)
     n_rows, n_in = x_rows.shape
     n_out = w_gate.shape[0]
-    tiles = tiles_for_dual_product(n_rows, x.dtype, capability=device_capability(x.device))
-    grid = (triton.cdiv(n_rows, tiles.block_rows) * triton.cdiv(n_out, tiles.block_out),)
-    dual_product_kernel[grid](
-        x_rows,
-        w_gate,
-        w_up,
-        y,
-        n_rows,
-        n_out,
-        n_in,
-        x_rows.stride(0),
-        w_gate.stride(0),
-        w_up.stride(0),
-        n_out,
-        ACTIVATION=activation,
-        BLOCK_ROWS=tiles.block_rows,
-        BLOCK_OUT=tiles.block_out,
-        BLOCK_IN=tiles.block_in,
-        GROUP_ROWS=tiles.group_rows,
-        UPCAST=is_interpreting(),
-        PRECISION=float32_precision(),
-        num_warps=tiles.n_warps,
-        num_stages=tiles.n_stages,
+    capability = device_capability(x.device)
+    if tiles is None:
+        tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability)
+    if tiles.persistent:
+        if why_not_persistent(x_rows, w_gate, w_up, capability=capability) is None:
+            rows_of_y = y.view(n_rows, n_out)
+            start_dual_product_persistent(x_rows, w_gate, w_up, rows_of_y, activation=activation, tiles=tiles)
+            return y
+        tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, persistent=False)
+    launch(
+        dual_product_kernel,
+        (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
+        (x_rows, w_gate, w_up, y),
+        (n_rows, n_out, n_in, x_rows.stride(0), w_gate.stride(0), w_up.stride(0), n_out),
+        (
+            activation,
+            tiles.block_rows,
+            tiles.block_out,
+            tiles.block_in,
+            tiles.group_rows,
+            is_interpreting(),
+            float32_precision(),
+        ),
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
     )
     return y
 
 
-def launch_gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str) -> Tensor:
+def launch_gated_mlp(
+    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str, tiles: Tiles | None = None
+) -> Tensor:
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in two launches. Arguments as in `gated_mlp`, checked by the caller."""
-    return functional.linear(launch_dual_product(x, w_gate, w_up, activation=activation), w_down)
+    return functional.linear(launch_dual_product(x, w_gate, w_up, activation=activation, tiles=tiles), w_down)

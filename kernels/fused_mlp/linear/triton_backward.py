@@ -22,7 +22,7 @@ import triton.language as tl
 from fused_mlp.configurations import POINTER_TYPES, Configuration
 from fused_mlp.triton_activations import activate_with_slope
 from fused_mlp.triton_launch import launch
-from fused_mlp.triton_tiles import PointwiseTiles
+from fused_mlp.triton_tiles import PointwiseTiles, with_contiguous_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,9 +171,3 @@ def launch_activation_gradient(
             n_stages=1,
         )
     return HiddenGradients(dz, hidden, None if parts is None else parts.sum(dim=0).to(z.dtype))
-
-
-def with_contiguous_columns(t: Tensor) -> Tensor:
-    """Itself where its columns are contiguous and its rows apart, else a copy: a gradient may be expanded."""
-    is_fine = t.stride(1) == 1 and (t.stride(0) >= t.shape[1] or t.shape[0] == 1)
-    return t if is_fine else t.contiguous()

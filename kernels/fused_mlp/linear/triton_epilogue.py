@@ -6,6 +6,7 @@ What it can't do: dtypes other than float32, bfloat16 and float16, and devices b
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +14,14 @@ import triton
 import triton.language as tl
 
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.linear.triton_persistent import (
+    candidates_for_linear_persistent,
+    start_linear_persistent,
+    tiles_for_linear_persistent,
+    why_not_persistent,
+)
 from fused_mlp.triton_activations import activate
+from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
     Tiles,
     device_capability,
@@ -21,6 +29,7 @@ from fused_mlp.triton_tiles import (
     is_interpreting,
     multiply_add,
     tile_of_program,
+    with_contiguous_columns,
 )
 
 if TYPE_CHECKING:
@@ -77,12 +86,13 @@ def linear_epilogue_kernel(
     tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
 
 
-def tiles_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
+@lru_cache(maxsize=1024)
+def tiles_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int, persistent: bool = True) -> Tiles:
     """The configuration for `n_rows`: few rows are bound by reading the weights and take small tiles.
 
-    A rule from the arithmetic, not tuned on a device, and so far the same for every `capability`.
+    From sm_90 on, many rows of 16 bits take the persistent kernel, unless `persistent` forbids it. A rule from the
+    arithmetic, not tuned on a device.
     """
-    del capability
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     if n_rows <= 64:
@@ -96,14 +106,47 @@ def tiles_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> Til
         )
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
+    if n_rows >= 4096 and persistent and capability >= 90:
+        return tiles_for_linear_persistent(n_rows, dtype, capability=capability)
     return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
 
 
+def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
+    """What tuning tries for `n_rows`, the rule's choice first; persistent ones among them where there are such."""
+    wide = dtype == torch.float32
+    block_in = 32 if wide else 64
+    rule = tiles_for_linear(n_rows, dtype, capability=capability)
+    others: tuple[Tiles, ...]
+    if n_rows <= 64:
+        block_rows = rule.block_rows
+        others = (
+            Tiles(block_rows=block_rows, block_out=32, block_in=2 * block_in, group_rows=1, n_warps=4, n_stages=4),
+            Tiles(block_rows=block_rows, block_out=128, block_in=block_in, group_rows=1, n_warps=4, n_stages=4),
+        )
+    else:
+        others = (
+            Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3),
+            Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=4),
+        )
+    if n_rows > 1024:
+        # Two groups of four warps: 128 × 256 in float32 would spill.
+        others += (
+            Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3),
+            *(() if wide else candidates_for_linear_persistent(n_rows, dtype, capability=capability)),
+        )
+    return tuple(dict.fromkeys((rule, *others)))
+
+
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that `tiles_for_linear` chooses, with the activation of most instructions; float32 as tf32."""
+    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32."""
     for dtype in POINTER_TYPES:
-        chosen = (tiles_for_linear(n_rows, dtype, capability=capability) for n_rows in (16, 64, 1024, 8192))
-        for tiles in dict.fromkeys(chosen):
+        tried = [
+            tiles
+            for n_rows in (16, 64, 1024, 8192)
+            for tiles in candidates_for_linear(n_rows, dtype, capability=capability)
+            if not tiles.persistent
+        ]
+        for tiles in dict.fromkeys(tried):
             product = product_instruction(capability=capability, block_rows=tiles.block_rows)
             yield Configuration(
                 kernel=linear_epilogue_kernel,
@@ -125,40 +168,44 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             )
 
 
-def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str) -> Tensor:
-    """act(x·Wᵀ + b) in one launch on the current device. Arguments as in `linear`, checked by the caller."""
+def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None) -> Tensor:
+    """act(x·Wᵀ + b) in one launch on the current device. Arguments as in `linear`, checked by the caller.
+
+    Where `tiles` ask for the persistent kernel and it cannot take x and w (why_not_persistent), the rule's ordinary
+    configuration is used.
+    """
     y = x.new_empty((*x.shape[:-1], w.shape[0]))
     if y.numel() == 0:
         return y
-    x_rows = x.reshape(-1, x.shape[-1])
-    if x_rows.stride(1) != 1:
-        x_rows = x_rows.contiguous()
-    if w.stride(1) != 1:
-        w = w.contiguous()
+    x_rows = with_contiguous_columns(x.reshape(-1, x.shape[-1]))
+    w = with_contiguous_columns(w)
+    b = None if b is None else b.contiguous()
     n_rows, n_in = x_rows.shape
     n_out = w.shape[0]
-    tiles = tiles_for_linear(n_rows, x.dtype, capability=device_capability(x.device))
-    grid = (triton.cdiv(n_rows, tiles.block_rows) * triton.cdiv(n_out, tiles.block_out),)
-    linear_epilogue_kernel[grid](
-        x_rows,
-        w,
-        None if b is None else b.contiguous(),
-        y,
-        n_rows,
-        n_out,
-        n_in,
-        x_rows.stride(0),
-        w.stride(0),
-        n_out,
-        ACTIVATION=activation,
-        HAS_BIAS=b is not None,
-        BLOCK_ROWS=tiles.block_rows,
-        BLOCK_OUT=tiles.block_out,
-        BLOCK_IN=tiles.block_in,
-        GROUP_ROWS=tiles.group_rows,
-        UPCAST=is_interpreting(),
-        PRECISION=float32_precision(),
-        num_warps=tiles.n_warps,
-        num_stages=tiles.n_stages,
+    capability = device_capability(x.device)
+    if tiles is None:
+        tiles = tiles_for_linear(n_rows, x.dtype, capability=capability)
+    if tiles.persistent:
+        if why_not_persistent(x_rows, w, capability=capability) is None:
+            start_linear_persistent(x_rows, w, b, y.view(n_rows, n_out), activation=activation, tiles=tiles)
+            return y
+        tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, persistent=False)
+    launch(
+        linear_epilogue_kernel,
+        (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
+        (x_rows, w, b, y),
+        (n_rows, n_out, n_in, x_rows.stride(0), w.stride(0), n_out),
+        (
+            activation,
+            b is not None,
+            tiles.block_rows,
+            tiles.block_out,
+            tiles.block_in,
+            tiles.group_rows,
+            is_interpreting(),
+            float32_precision(),
+        ),
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
     )
     return y

@@ -17,7 +17,18 @@ from fused_mlp.linear.triton_epilogue import launch_linear
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fused_mlp.triton_tiles import Tiles
 
-def launch_mlp(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, activation: str) -> Tensor:
+
+def launch_mlp(
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    b2: Tensor | None,
+    *,
+    activation: str,
+    tiles: Tiles | None = None,
+) -> Tensor:
     """act(x·W1ᵀ + b1)·W2ᵀ + b2 in two launches. Arguments as in `mlp`, checked by the caller."""
-    return functional.linear(launch_linear(x, w1, b1, activation=activation), w2, b2)
+    return functional.linear(launch_linear(x, w1, b1, activation=activation, tiles=tiles), w2, b2)
