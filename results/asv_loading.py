@@ -76,7 +76,7 @@ def load_asv_run(
     insert_rows(connection, Value, VALUE_COLUMNS, rows)
     if executions:
         connection.execute(sa.insert(Execution), executions)
-    count_values(desk, run_id)
+    count_values(desk.connection, run_id)
     return len(rows)
 
 

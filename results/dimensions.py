@@ -196,12 +196,12 @@ class Dimensions:
         subject = axes.pop("operation")
         typed = {name: typed_from_value(value) for name, value in axes.items()}
         key = _digest(orjson.dumps(axes, option=orjson.OPT_SORT_KEYS))
-        (point_id,) = self._point_ids(connection, project_id, subject, [key], lambda _: typed.items())
+        (point_id,) = self.points(connection, project_id, subject, [key], lambda _: typed.items())
         return point_id
 
     def series(self, connection: Connection, benchmark_id: int, place: Place, point_id: int) -> int:
         """The id of one series."""
-        (series_id,) = self._series_ids(connection, benchmark_id, place, [point_id])
+        (series_id,) = self.series_of_points(connection, benchmark_id, place, [point_id])
         return series_id
 
     def series_of_combinations(  # noqa: PLR0913, PLR0917 - what identifies a series, and names for new ones
@@ -230,12 +230,12 @@ class Dimensions:
                     for i, text in enumerate(combinations[position])
                 ]
 
-            point_ids = self._point_ids(connection, project_id, name, keys, parameters_of)
-            found = tuple(self._series_ids(connection, benchmark_id, place, point_ids))
+            point_ids = self.points(connection, project_id, name, keys, parameters_of)
+            found = tuple(self.series_of_points(connection, benchmark_id, place, point_ids))
             self._combinations[cached] = found
         return found
 
-    def _point_ids(
+    def points(
         self,
         connection: Connection,
         project_id: int,
@@ -243,6 +243,7 @@ class Dimensions:
         keys: Sequence[str],
         parameters_of: Callable[[int], Iterable[tuple[str, Typed]]],
     ) -> list[int]:
+        """The ids of the points with these keys; `parameters_of` is asked for a new one's, by its place in `keys`."""
         known = self._points.get((project_id, subject))
         if known is None:
             where = (Point.project_id == project_id, Point.subject == subject)
@@ -268,9 +269,10 @@ class Dimensions:
             known.update(new)
         return [known[key] for key in keys]
 
-    def _series_ids(
+    def series_of_points(
         self, connection: Connection, benchmark_id: int, place: Place, point_ids: Sequence[int]
     ) -> list[int]:
+        """The ids of a benchmark's series at these points in one place."""
         known = self._series.get((benchmark_id, place))
         if known is None:
             where = (

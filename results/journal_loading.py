@@ -40,7 +40,7 @@ def load_journal(desk: Desk, record: JournalRecord) -> int:
     n_values = sum(_load_timing(desk, line) for line in timings.values())
     n_values += sum(_load_profile(desk, line) for line in profiles.values())
     for run_id in desk.dimensions.remembered_runs():
-        count_values(desk, run_id)
+        count_values(desk.connection, run_id)
     return n_values
 
 

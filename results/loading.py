@@ -81,10 +81,10 @@ def store_run(  # noqa: PLR0913 - the columns of a run
     return run_id
 
 
-def count_values(desk: Desk, run_id: int) -> None:
+def count_values(connection: Connection, run_id: int) -> None:
     """Bring the run's count of values up to date."""
     n_values = sa.select(sa.func.count()).where(Value.run_id == run_id).scalar_subquery()
-    desk.connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
+    connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
 
 
 def load_ceilings(desk: Desk, records: Sequence[CeilingRecord]) -> int:
