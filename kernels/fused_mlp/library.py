@@ -67,6 +67,26 @@ def register_for_inference(schema: str) -> Callable[..., Tensor]:
     return op
 
 
+def register_for_backward(
+    schema: str, *, fake: Callable[..., tuple[Tensor, ...]], cuda: Callable[..., tuple[Tensor, ...]]
+) -> Callable[..., tuple[Tensor, ...]]:
+    """Defines the op of `schema`, which has a CUDA kernel only and no gradient of its own, and returns it.
+
+    An op, so that a compiler that traces a backward pass sees one opaque call where a kernel is launched.
+    """
+    name = schema[: schema.index("(")]
+    _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    torch.library.register_fake(f"fused_mlp::{name}", fake, lib=_LIBRARY)
+    _LIBRARY.impl(name, cuda, "CUDA")
+    op: Callable[..., tuple[Tensor, ...]] = getattr(torch.ops.fused_mlp, name).default
+    return op
+
+
+def is_backward_fused(grad: Tensor) -> bool:
+    """Whether the backward pass of `grad` takes the fused kernels: on CUDA, unless it is to be differentiated again."""
+    return grad.device.type == "cuda" and not torch.is_grad_enabled()
+
+
 def explained(error: Exception, fault: InvalidArgument | None) -> Exception:
     """What a public function raises for `error` of its op: the fault in its arguments if there is one."""
     if fault is not None:

@@ -1,0 +1,77 @@
+"""The gradients of (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ on CUDA, those of gate and up from one kernel; not differentiable again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+from fused_mlp.library import register_for_backward
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+
+def fused_gated_mlp_gradients(
+    grad: Tensor,
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    *,
+    activation: str,
+    needed: tuple[bool, bool, bool, bool],
+    kernel: Callable[..., tuple[Tensor, ...]] | None = None,
+) -> tuple[Tensor | None, ...]:
+    """As gated_mlp_gradients, for calls that need more than dWd.
+
+    kernel: (dy, w_down, gate, up, activation, with_hidden) → d_gate, d_up, act(gate) ⊙ up; the op on CUDA unless
+    given. dx is summed by cuBLAS as it multiplies, in the dtype of x.
+    """
+    need_x, need_gate, need_up, need_down = needed
+    x_rows, dy = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
+    gate, up = functional.linear(x_rows, w_gate), functional.linear(x_rows, w_up)
+    d_gate, d_up, hidden = (kernel or _op)(dy, w_down, gate, up, activation, need_down)
+    dx = torch.addmm(d_gate @ w_gate, d_up, w_up).view(x.shape) if need_x else None
+    dw_gate = d_gate.t() @ x_rows if need_gate else None
+    dw_up = d_up.t() @ x_rows if need_up else None
+    return dx, dw_gate, dw_up, dy.t() @ hidden if need_down else None
+
+
+def _fake(
+    dy: Tensor,
+    w_down: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    activation: str,
+    with_hidden: bool,  # noqa: FBT001 - an op's argument
+) -> tuple[Tensor, Tensor, Tensor]:
+    del dy, w_down, up, activation
+    hidden = torch.empty_like(gate) if with_hidden else gate.new_empty(0)
+    return torch.empty_like(gate), torch.empty_like(gate), hidden
+
+
+def _cuda(
+    dy: Tensor,
+    w_down: Tensor,
+    gate: Tensor,
+    up: Tensor,
+    activation: str,
+    with_hidden: bool,  # noqa: FBT001 - an op's argument
+) -> tuple[Tensor, Tensor, Tensor]:
+    from fused_mlp.gated_mlp.triton_backward import launch_gated_gradients  # noqa: PLC0415 - triton only where used
+
+    with torch.cuda.device(gate.device):
+        result = launch_gated_gradients(dy, w_down, gate, up, activation=activation, with_hidden=with_hidden)
+    return result.d_gate, result.d_up, gate.new_empty(0) if result.hidden is None else result.hidden
+
+
+_op = register_for_backward(
+    "gated_mlp_d_hidden(Tensor dy, Tensor w_down, Tensor gate, Tensor up, str activation, bool with_hidden)"
+    " -> (Tensor, Tensor, Tensor)",
+    fake=_fake,
+    cuda=_cuda,
+)

@@ -1,0 +1,81 @@
+"""The gradients of act(x·W1ᵀ + b1)·W2ᵀ + b2 on CUDA: dz, act(z) and db1 from one kernel; not differentiable again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+from fused_mlp.library import register_for_backward
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+
+def fused_mlp_gradients(
+    grad: Tensor,
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    *,
+    activation: str,
+    needed: tuple[bool, bool, bool, bool, bool],
+    kernel: Callable[..., tuple[Tensor, ...]] | None = None,
+) -> tuple[Tensor | None, ...]:
+    """As mlp_gradients, for calls that need more than dW2 and db2.
+
+    kernel: (dy, w2, z, activation, with_hidden, with_bias) → dz, act(z), db1; the op on CUDA unless given.
+    """
+    need_x, need_w1, need_b1, need_w2, need_b2 = needed
+    x_rows, dy = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
+    z = functional.linear(x_rows, w1, b1)
+    dz, hidden, db1 = (kernel or _op)(dy, w2, z, activation, need_w2, need_b1)
+    dw2 = dy.t() @ hidden if need_w2 else None
+    dx = (dz @ w1).view(x.shape) if need_x else None
+    dw1 = dz.t() @ x_rows if need_w1 else None
+    return dx, dw1, db1 if need_b1 else None, dw2, dy.sum(dim=0) if need_b2 else None
+
+
+def _fake(
+    dy: Tensor,
+    w2: Tensor,
+    z: Tensor,
+    activation: str,
+    with_hidden: bool,  # noqa: FBT001 - an op's argument
+    with_bias: bool,  # noqa: FBT001 - an op's argument
+) -> tuple[Tensor, Tensor, Tensor]:
+    del dy, w2, activation
+    hidden = torch.empty_like(z) if with_hidden else z.new_empty(0)
+    return torch.empty_like(z), hidden, z.new_empty(z.shape[1] if with_bias else 0)
+
+
+def _cuda(
+    dy: Tensor,
+    w2: Tensor,
+    z: Tensor,
+    activation: str,
+    with_hidden: bool,  # noqa: FBT001 - an op's argument
+    with_bias: bool,  # noqa: FBT001 - an op's argument
+) -> tuple[Tensor, Tensor, Tensor]:
+    from fused_mlp.mlp.triton_backward import launch_hidden_gradients  # noqa: PLC0415 - triton only where it is used
+
+    with torch.cuda.device(z.device):
+        result = launch_hidden_gradients(dy, w2, z, activation=activation, with_hidden=with_hidden, with_bias=with_bias)
+    nothing = z.new_empty(0)
+    return (
+        result.dz,
+        nothing if result.hidden is None else result.hidden,
+        nothing.clone() if result.db is None else result.db,
+    )
+
+
+_op = register_for_backward(
+    "mlp_dz(Tensor dy, Tensor w2, Tensor z, str activation, bool with_hidden, bool with_bias)"
+    " -> (Tensor, Tensor, Tensor)",
+    fake=_fake,
+    cuda=_cuda,
+)
