@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: bench test test-slow dashboard gate check kernels-report self-check bench-store setup clean
+.PHONY: bench test test-slow dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -32,6 +32,24 @@ self-check: setup  ## the ruler measured with itself: A/A, replaying, overhead; 
 
 bench-store: setup  ## how fast the store fills and answers, on the asv results of CORPUS=path
 	$(BIN)/python tools/bench_store.py $(CORPUS)
+
+DEVICE ?= cuda
+BUDGET ?= quick
+# Without a network nothing can be set up: the machine's own Python serves, if there is no environment.
+CAMPAIGN_PYTHON ?= $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
+gpu-campaign:  ## check, tune and measure every kernel on DEVICE=cuda|cpu, BUDGET=quick|full [OUT=folder]; goes on where it ended
+	$(CAMPAIGN_PYTHON) -m benchmarks.ruler.campaign all --device $(DEVICE) --budget $(BUDGET) $(if $(OUT),--out $(OUT))
+
+BUNDLE ?= build/gpu-bundle
+BUNDLE_PYTHON ?= 3.12
+gpu-bundle: setup  ## what a machine without a network needs beside its own torch and triton, for Python BUNDLE_PYTHON
+	rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/wheels
+	git bundle create -q $(BUNDLE)/fusebench.bundle HEAD --branches --tags
+	cp benchmarks/campaign-requirements.txt $(BUNDLE)/requirements.txt
+	$(BIN)/python -m pip download -q --disable-pip-version-check --only-binary=:all: --implementation cp --no-deps \
+		--python-version $(BUNDLE_PYTHON) --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
+		-c constraints.txt -r benchmarks/campaign-requirements.txt -d $(BUNDLE)/wheels
+	@echo "$(BUNDLE): carry it whole; docs/gpu-campaign.md says how to go on"
 
 setup: .venv/installed
 

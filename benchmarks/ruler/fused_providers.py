@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from benchmarks.ruler.axes import Operation, Weights
 from benchmarks.ruler.built import Built, Unavailable
 from benchmarks.ruler.captured import captured, why_no_cuda_graphs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.ruler.workload import Workload
 
 
@@ -67,7 +72,8 @@ def _packed(fused_mlp: Any, load: Workload, implementation: str | None) -> Built
         case Operation.GATED_MLP:
             layers = (module.gate, module.up, module.down)
             fused = fused_mlp.FusedGatedMLP.from_linears(*layers, activation=activation)
-    report = fused.prepare(implementation=implementation) if implementation else fused.prepare()
+    wanted = {"implementation": implementation} if implementation else {}
+    report = fused.prepare(**wanted, **_known(fused.prepare, rows=load.shape.batch))
     detail = _choice(fused_mlp, load, packed=True) if implementation is None else None
     return Built(function=fused, detail=detail, prepare_time_s=report.seconds)
 
@@ -80,12 +86,33 @@ def _why_unavailable(fused_mlp: Any, load: Workload, implementation: str | None)
         return "the fused_mlp of this commit has one implementation only"
     if implementation is not None and implementation not in set(fused_mlp.Implementation):
         return f"the fused_mlp of this commit has no implementation called {implementation}"
-    # An old commit may not have this question; then the first call tells.
-    if not hasattr(fused_mlp, "why_unavailable"):
-        return None
+    # An old commit may not have these questions; then the first call tells.
+    reason: str | None = None
     named = {"implementation": implementation} if implementation else {}
-    reason: str | None = fused_mlp.why_unavailable(operation, device=load.x.device, **named)
+    if hasattr(fused_mlp, "why_unavailable"):
+        reason = fused_mlp.why_unavailable(operation, device=load.x.device, **named)
+    if reason is None and implementation is not None and hasattr(fused_mlp, "why_not_for_shape"):
+        reason = fused_mlp.why_not_for_shape(operation, implementation=implementation, **_sizes(load))
     return reason
+
+
+def _sizes(load: Workload) -> dict[str, Any]:
+    shape, device = load.shape, load.x.device
+    major, minor = torch.cuda.get_device_capability(device) if device.type == "cuda" else (0, 0)
+    return {
+        "rows": shape.batch,
+        "dim": shape.dim,
+        "hidden": shape.hidden,
+        "n_out": shape.hidden if shape.operation is Operation.LINEAR else shape.dim,
+        "dtype": load.x.dtype,
+        "capability": 10 * major + minor,
+    }
+
+
+def _known(function: Callable[..., Any], **arguments: object) -> dict[str, object]:
+    """Those `arguments` that the function of this commit takes."""
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in arguments.items() if name in parameters}
 
 
 def _choice(fused_mlp: Any, load: Workload, *, packed: bool) -> str | None:  # noqa: ANN401 - see above
@@ -99,6 +126,8 @@ def _choice(fused_mlp: Any, load: Workload, *, packed: bool) -> str | None:  # n
         hidden=shape.hidden,
         device=load.x.device,
         packed=packed,
+        **_known(fused_mlp.choice_for, dtype=load.x.dtype),
     )
     shared = f", shared by {choice.shared_by}" if choice.shared_by else ""
-    return f"{choice.implementation}, {choice.weights} weights{shared}"
+    found = f", {choice.found}" if hasattr(choice, "found") else ""
+    return f"{choice.implementation}, {choice.weights} weights{shared}{found}"

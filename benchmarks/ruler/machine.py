@@ -18,31 +18,49 @@ if TYPE_CHECKING:
 CEILINGS_FORMAT = 1
 
 
+def kept_ceilings(*, machine: str, environment: str) -> Ceilings | None:
+    """The machine's ceilings if its file holds them.
+
+    Raises: JournalError if the file is not one of ours.
+    """
+    known = _content(machine)["environments"].get(environment)
+    return None if known is None else Ceilings(**known)
+
+
 def machine_ceilings(worker: WorkerProcess, *, machine: str, environment: str) -> Ceilings | None:
     """The machine's ceilings, measured now if its file does not hold them; None if the worker died of it.
 
     Raises: JournalError if the file is not one of ours.
     """
-    path = data_dir() / "machines" / f"{machine}.json"
-    content: dict[str, Any] = {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        known = content["environments"].get(environment)
-        if known is not None:
-            return Ceilings(**known)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise JournalError(
-            f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
-        ) from error
+    if (known := kept_ceilings(machine=machine, environment=environment)) is not None:
+        return known
     answer = worker.ask_ceilings()
     said = [message["ceilings"] for message in answer.messages if message["event"] == "ceilings"]
     if not said:
         return None
+    content = _content(machine)
     content["environments"][environment] = said[0]
-    _write_whole(path, json.dumps(content, indent=1) + "\n")
+    _write_whole(_path(machine), json.dumps(content, indent=1) + "\n")
     return Ceilings(**said[0])
+
+
+def _path(machine: str) -> Path:
+    return data_dir() / "machines" / f"{machine}.json"
+
+
+def _content(machine: str) -> dict[str, Any]:
+    path = _path(machine)
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for known in content["environments"].values():
+            Ceilings(**known)
+    except FileNotFoundError:
+        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise JournalError(
+            f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
+        ) from error
+    return content
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.protocol import CEILINGS
-from benchmarks.ruler.provenance import ROOT
+from benchmarks.ruler.provenance import ROOT, is_editable
 from benchmarks.ruler.turn import Turn, turn_file
 
 if TYPE_CHECKING:
@@ -210,11 +210,16 @@ class WorkerProcess:
         return f": {lines[-1].strip()[:300]}" if lines else ""
 
 
+def python_path() -> str:
+    """The PYTHONPATH of a process that is to import this checkout's ruler, and the fused_mlp that this one measures."""
+    kernels = [str(ROOT / "kernels")] if is_editable() else []
+    return os.pathsep.join([str(ROOT), *kernels, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 def _environment() -> dict[str, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": python_path(),
         # In the worker's own process, so that nothing of it outlives it.
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         # Kineto greets on stderr, which is kept for last words.

@@ -23,6 +23,10 @@ PROJECT = "fusebench"
 UNCOMMITTED = "FUSEBENCH_UNCOMMITTED"
 BEGUN_AT = "FUSEBENCH_COMMIT"
 
+if importlib.util.find_spec("fused_mlp") is None:
+    # A machine on which nothing was installed, for want of a network: what is measured is this checkout.
+    sys.path.append(str(ROOT / "kernels"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
