@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from results.errors import UnknownParameter
-from results.queries import commits, latest_points, parameter_names, projects, sweep_choices, values_at
+from results.queries import (
+    benchmarks,
+    commits,
+    environments,
+    latest_points,
+    machines,
+    parameter_names,
+    projects,
+    sweep_choices,
+    values_at,
+)
 from results.revisions import commit_of
 from results.selection import AXES, point_filter_from, series_filter_from, states_from
 
@@ -16,6 +27,21 @@ if TYPE_CHECKING:
     from results.rows import PointFilter, PointRow, ProjectRow, SeriesFilter, SeriesValueRow
     from results.selection import Selection
     from results.store import Store
+
+MANY = 20  # values, more than which nobody reads
+CHOICES_OF_AXIS = {
+    "machine": "machines",
+    "environment": "environments",
+    "provider": "providers",
+    "pass": "passes",
+    "dtype": "dtypes",
+    "activation": "activations",
+    "batch": "batches",
+    "hidden": "hiddens",
+    "cache": "caches",
+    "weights": "weights",
+    "threads": "threads",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,22 +124,47 @@ def chosen_rows(store: Store, selection: Selection) -> ChosenPoints | ChosenValu
     return ChosenValues(chosen={**chosen, "project": suites}, states=states, others=_others(stored, set(suites)))
 
 
-def known_values(store: Store, selection: Selection) -> str:
-    """For who chose nothing: what the axes that were named could have been, in words."""
-    choices = sweep_choices(store).operations
-    plural = {"provider": "providers", "pass": "passes", "dtype": "dtypes", "activation": "activations"}
-    plural |= {"batch": "batches", "hidden": "hiddens", "cache": "caches", "weights": "weights", "threads": "threads"}
-    plural |= {"machine": "machines", "environment": "environments"}
-    said = []
-    for name in selection.texts:
-        if name == "operation":
-            found: list[object] = [row.operation for row in choices]
-        elif name in plural:
-            found = list(dict.fromkeys(value for row in choices for value in getattr(row, plural[name])))
-        else:
-            continue
-        said.append(f"{name} is one of {', '.join(map(str, found))}")
+def known_values(store: Store, chosen: ChosenPoints | ChosenValues, selection: Selection) -> str:
+    """For who chose nothing: what the named axes and parameters could have been, in words."""
+    values = _values_of_points(store) if isinstance(chosen, ChosenPoints) else _values_of_suites(store, chosen)
+    said = [
+        f"{name} is one of {_listed(values[name], near=texts[0])}"
+        for name, texts in selection.texts.items()
+        if name in values and not set(texts) <= set(map(str, values[name]))
+    ]
     return "; ".join(said)
+
+
+def _values_of_points(store: Store) -> dict[str, list[object]]:
+    choices = sweep_choices(store).operations
+    found = {
+        axis: list(dict.fromkeys(value for row in choices for value in getattr(row, plural)))
+        for axis, plural in CHOICES_OF_AXIS.items()
+    }
+    return {**found, "operation": [row.operation for row in choices]}
+
+
+def _values_of_suites(store: Store, chosen: ChosenValues) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    rows = benchmarks(store, project=chosen.chosen.get("project"))
+    # Of the benchmark that was named, if one was: a name such as `n` means something else in each.
+    named = _as_names(chosen.chosen.get("benchmark"))
+    for row in [row for row in rows if row.benchmark in named] or rows:
+        for parameter in row.parameters:
+            of_name = found.setdefault(parameter.name, [])
+            of_name.extend(value for value in parameter.values if value not in of_name)
+    return found | {
+        "benchmark": [row.benchmark for row in rows],
+        "machine": [row.machine for row in machines(store)],
+        "environment": [row.environment for row in environments(store)],
+    }
+
+
+def _listed(values: Sequence[object], *, near: str) -> str:
+    texts = list(map(str, values))
+    if len(texts) <= MANY:
+        return ", ".join(texts)
+    return f"{', '.join(get_close_matches(near, texts, n=5) or texts[:MANY])}, … ({len(texts)} in all)"
 
 
 def _named_projects(stored: Sequence[ProjectRow], selection: Selection) -> list[ProjectRow]:

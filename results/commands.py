@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from results.store import IngestReport, Store
 
+EMPTY_STORE = "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files."
 DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
 
 db_option = click.option("--db", metavar="URL", help="SQLite path or postgresql+psycopg://…; default FUSEBENCH_DB.")
@@ -148,13 +149,10 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
         except UnknownRevision as error:
             return nothing_known(store, error)
         if chosen is None:
-            click.echo(
-                "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files.",
-                err=True,
-            )
+            click.echo(EMPTY_STORE, err=True)
             return ExitCode.NOTHING_COMPARABLE
         if table is None:
-            click.echo(f"Nothing stored is chosen by that. {known_values(store, selection)}".strip(), err=True)
+            click.echo(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip(), err=True)
             return ExitCode.NOTHING_COMPARABLE
     click.echo(table)
     if chosen.others:

@@ -90,18 +90,21 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
         **{f"param_{name}": kind for name, kind in parameters.items()},
         **{f"{part}{suffix}": ColumnType.NUMBER for suffix in suffixes.values() for part in MEASURED},
     }
-    place = {suffix: i * len(MEASURED) for i, suffix in enumerate(suffixes.values())}
+    place_of_parameter = {name: (len(names) + i, kind) for i, (name, kind) in enumerate(parameters.items())}
+    first = len(names) + len(parameters)
+    place_of_unit = {unit: first + list(suffixes).index(unit) * len(MEASURED) for unit in suffixes}
+    # A suite may have hundreds of parameters, of which a row has two.
+    empty: list[object] = [None] * len(columns)
 
     def cells_of(row: SeriesValueRow) -> list[object]:
-        given = {parameter.name: parameter.value for parameter in row.parameters}
-        measured: list[object] = [None] * (len(place) * len(MEASURED))
-        start = place[suffixes[row.unit]]
-        measured[start : start + len(MEASURED)] = [getattr(row, part) for part in MEASURED]
-        return [
-            *(getattr(row, name) for name in names),
-            *(_as_type(given.get(name), kind) for name, kind in parameters.items()),
-            *measured,
-        ]
+        cells = empty.copy()
+        cells[: len(names)] = [getattr(row, name) for name in names]
+        for parameter in row.parameters:
+            place, kind = place_of_parameter[parameter.name]
+            cells[place] = _as_type(parameter.value, kind)
+        start = place_of_unit[row.unit]
+        cells[start : start + len(MEASURED)] = [getattr(row, part) for part in MEASURED]
+        return cells
 
     return Table(columns, cells_of)
 
@@ -136,7 +139,7 @@ def _write_csv(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]
     writer.writerow(table.columns)
     for batch in batches:
         for row in batch:
-            writer.writerow([plain_value(cell) for cell in table.cells_of(row)])
+            writer.writerow(_plain(table.cells_of(row)))
             n_rows += 1
     text.detach()
     return n_rows
@@ -146,8 +149,8 @@ def _write_json(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object
     n_rows = 0
     for batch in batches:
         for row in batch:
-            cells = (plain_value(cell) for cell in table.cells_of(row))
-            line = json.dumps(dict(zip(table.columns, cells, strict=True)), ensure_ascii=False)
+            cells = dict(zip(table.columns, _plain(table.cells_of(row)), strict=True))
+            line = json.dumps(cells, ensure_ascii=False)
             sink.write((",\n" if n_rows else "[\n").encode() + line.encode())
             n_rows += 1
     sink.write(b"\n]\n" if n_rows else b"[]\n")
@@ -180,6 +183,11 @@ def _write_parquet(sink: IO[bytes], table: Table, batches: Iterable[Iterable[obj
                 writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
                 n_rows += len(rows)
     return n_rows
+
+
+def _plain(cells: Sequence[object]) -> list[object]:
+    """Most cells are empty, and looking at one is a tenth of asking what it becomes."""
+    return [cell if cell is None or type(cell) is str else plain_value(cell) for cell in cells]
 
 
 def _type_of(annotation: str) -> ColumnType:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.chosen_rows import ChosenPoints, ChosenValues, chosen_rows, known_values
-from results.commands import db_option, nothing_known, where_option
+from results.commands import EMPTY_STORE, db_option, nothing_known, where_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.export import ExportFormat, Table, table_of_points, table_of_values, write_table
@@ -43,8 +43,11 @@ def export(revision: str | None, export_format: str, output: Path | None, where:
             first = next(batches, None)
         except UnknownRevision as error:
             return nothing_known(store, error)
-        if chosen is None or first is None:
-            click.echo(f"Nothing stored is chosen by that. {known_values(store, selection)}".strip(), err=True)
+        if chosen is None:
+            click.echo(EMPTY_STORE, err=True)
+            return ExitCode.NOTHING_COMPARABLE
+        if first is None:
+            click.echo(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip(), err=True)
             return ExitCode.NOTHING_COMPARABLE
         n_rows = _write(output, _table_of(store, chosen), chain([first], batches), ExportFormat(export_format))
     if output is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
 from results.errors import UnknownParameter
@@ -62,7 +63,8 @@ def point_filter_from(selection: Selection) -> PointFilter:
     found: dict[str, object] = {}
     for name, texts in selection.without("state").texts.items():
         if name not in AXES:
-            raise UnknownParameter(f"{name} is no axis of the sweep; there are {', '.join(sorted([*AXES, 'state']))}")
+            known = [*AXES, "state"]
+            raise UnknownParameter(f"{name} is no axis of the sweep{_like(name, known)}; there are {', '.join(known)}")
         found[AXES[name]] = _whole_numbers(name, texts) if name in INTEGER_AXES else _texts_or_none(name, texts)
     return cast("PointFilter", found)
 
@@ -93,9 +95,14 @@ def series_filter_from(selection: Selection, *, parameters: Collection[str]) -> 
         elif name in parameters:
             by_name[name] = _between(name, texts) or [value for text in texts for value in _meanings(text)]
         else:
-            known = sorted({*SERIES_FIELDS, "state", *parameters})
-            raise UnknownParameter(f"no stored value has a {name}; there are {', '.join(known)}")
+            known = [*SERIES_FIELDS, "state", *sorted(parameters)]
+            raise UnknownParameter(f"no stored value has a {name}{_like(name, known)}; there are {', '.join(known)}")
     return cast("SeriesFilter", {**found, "parameters": by_name})
+
+
+def _like(name: str, known: Collection[str]) -> str:
+    alike = get_close_matches(name, known, n=1)
+    return f" (did you mean {alike[0]}?)" if alike else ""
 
 
 def _meanings(text: str) -> set[float | bool | str | None]:

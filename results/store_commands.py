@@ -33,7 +33,7 @@ def info(db: str | None) -> int:
     with open_store(db, mode=OpenMode.READ) as opened:
         size = size_of(opened)
         click.echo(f"{opened.name}: {scaled(size.n_bytes, unit='B')}")
-    for table, n_rows in size.n_rows.items():
+    for table, n_rows in sorted(size.n_rows.items(), key=lambda item: -item[1]):
         click.echo(f"{n_rows:>12,}  {table}")
     for path, reason in size.set_aside:
         click.echo(f"not read: {path}: {reason}")
