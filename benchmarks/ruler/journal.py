@@ -89,7 +89,7 @@ def append(path: Path, lines: Sequence[Line]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
-            _cut_torn_tail(file.fileno())
+            cut_torn_tail(file.fileno())
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -112,7 +112,8 @@ def read(path: Path) -> list[Line]:
     return [_decoded(text, path=path, number=number) for number, text in enumerate(texts[:-1], start=1)]
 
 
-def _cut_torn_tail(fd: int) -> None:
+def cut_torn_tail(fd: int) -> None:
+    """Shorten an open file to its last whole line."""
     end = os.fstat(fd).st_size
     position = end
     while position > 0:
