@@ -1,40 +1,28 @@
 """The C++ kernels, compiled once per machine and loaded on first use.
 
-The library lies in a folder named by a hash of everything that goes into it: sources, flags, torch's version and
-the CPU's features. So two commits, two torch versions or two machines on one home never share a build. Builders
-take turns by a lock of the operating system on that folder, which ends with the process that holds it.
-
-FUSED_MLP_CACHE names another parent folder than $XDG_CACHE_HOME/fused_mlp (~/.cache/fused_mlp).
-CXX names another compiler than the first of c++, g++, clang++ on PATH.
+Sources, flags, torch's version and the CPU's features decide which library it is; `fused_mlp.libraries` says where it
+lies. CXX names another compiler than the first of c++, g++, clang++ on PATH.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import platform
 import shlex
 import shutil
-import subprocess
 import threading
-from contextlib import contextmanager
 from dataclasses import astuple
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
+from fused_mlp.libraries import PACKAGE, ensure_compiled, library_path
 from fused_mlp.tuned import Policy, cpu_name, policy_for
 from fused_mlp.vocabulary import NumberFormat, Operation
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_PACKAGE = Path(__file__).parent
 _LIBRARY_NAME = "fused_mlp_cpu.so"
 _COMPILERS = ("c++", "g++", "clang++")
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -108,34 +96,10 @@ def _built_library() -> Path:
     compiler = _compiler()
     if compiler is None:
         raise Unavailable(_no_compiler())
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with _exclusive(library.parent / "lock"):
-        if not library.exists():
-            _compile(compiler, library)
+    source = str(PACKAGE / "cpu" / "extension.cpp")
+    command = [*compiler, *_compile_flags(), source, *_link_flags()]
+    ensure_compiled(library, compiler="the C++ compiler", command=command)
     return library
-
-
-def _compile(compiler: list[str], library: Path) -> None:
-    # The finished file appears under its name in one step, so that a reader never loads half of one.
-    unfinished = library.with_suffix(f".{os.getpid()}.tmp")
-    source = str(_PACKAGE / "cpu" / "extension.cpp")
-    command = [*compiler, *_compile_flags(), source, *_link_flags(), "-o", str(unfinished)]
-    try:
-        finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise Unavailable(f"the C++ compiler {compiler[0]} did not start: {error}") from error
-    if finished.returncode != 0:
-        unfinished.unlink(missing_ok=True)
-        complaint = "\n".join(finished.stderr.strip().splitlines()[-20:])
-        raise Unavailable(f"the C++ compiler failed ({shlex.join(command)}):\n{complaint}")
-    unfinished.replace(library)
-
-
-@contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _compiler() -> list[str] | None:
@@ -172,17 +136,9 @@ def _link_flags() -> list[str]:
 
 @cache
 def _library_path() -> Path:
-    digest = hashlib.sha256()
-    for source in sorted((*_PACKAGE.rglob("*.cpp"), *_PACKAGE.rglob("*.h"))):
-        digest.update(source.relative_to(_PACKAGE).as_posix().encode() + b"\0" + source.read_bytes())
-    digest.update("\0".join([*_compile_flags(), *_link_flags(), torch.__version__, _cpu_features()]).encode())
-    return _cache_folder() / digest.hexdigest()[:16] / _LIBRARY_NAME
-
-
-def _cache_folder() -> Path:
-    if named := os.environ.get("FUSED_MLP_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fused_mlp"
+    sources = (*PACKAGE.glob("cpu/*.cpp"), *PACKAGE.glob("cpu/*.h"), *PACKAGE.glob("*/cpu.cpp"))
+    conditions = (*_compile_flags(), *_link_flags(), torch.__version__, _cpu_features())
+    return library_path(_LIBRARY_NAME, sources=sources, conditions=conditions)
 
 
 def _cpu_features() -> str:
