@@ -189,10 +189,12 @@ def _verdict(  # noqa: PLR0913 - what identifies a verdict, and what it is made 
 
 def _append(path: Path, found: Sequence[Verdict], *, code: str, device: DeviceKind) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        for one in found:
-            line = {"code": code, "device": device, **asdict(one), "contender": str(one.contender)}
-            file.write(json.dumps(line) + "\n")
+    lines = [{"code": code, "device": device, **asdict(one), "contender": str(one.contender)} for one in found]
+    with path.open("ab") as file:
+        # What a kill has torn stays a line of its own, which nobody can read.
+        torn = path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        file.write((("\n" if torn else "") + text).encode())
         file.flush()
         os.fsync(file.fileno())
 

@@ -77,6 +77,17 @@ def fails_to_compile(load):
     return torch.compile(function, fullgraph=True)
 
 
+def reads_beyond(load):
+    """Right, unless what lies behind its input is NaN."""
+
+    def function(x):
+        rows, dim = x.shape
+        beyond = torch.as_strided(x, (rows, dim + 1), (dim, 1), x.storage_offset())
+        return load.module(x) + 0 * beyond.sum()
+
+    return function
+
+
 def is_absent(load):
     """Says why it is not available."""
     del load
@@ -94,5 +105,6 @@ PROVIDERS = {
     "has-another-shape": has_another_shape,
     "raises": raises,
     "fails-to-compile": fails_to_compile,
+    "reads-beyond": reads_beyond,
     "is-absent": is_absent,
 }
