@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.tuning_candidates import Machine
 
 _Member = TypeVar("_Member", Operation, NumberFormat)
-FINE, FAILED, NOTHING_MEASURED, WRONG_USAGE, INTERRUPTED = 0, 2, 3, 64, 130
+FINE, FAILED, NOTHING_MEASURED, WRONG_USAGE, UNFINISHED, INTERRUPTED = 0, 2, 3, 64, os.EX_TEMPFAIL, 130
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +102,10 @@ def conclusion(line: Line) -> str:
     elif (best := winner(line.measured)) is None:
         said = "no candidate gave a right result"
     else:
+        said = f"{best.name}, {(best.seconds or 0.0) * 1e6:.1f} µs, of {len(line.measured)}"
         default = line.measured[0]
-        timed = f"{(best.seconds or 0.0) * 1e6:.1f} µs"
-        gain = (
-            f", {default.seconds / best.seconds:.2f} times as fast as {default.name}"
-            if best is not default and default.seconds and best.seconds
-            else ""
-        )
-        said = f"{best.name}, {timed}{gain}, of {len(line.measured)}"
+        if best is not default and default.seconds and best.seconds:
+            said += f"; {default.seconds / best.seconds:.2f} times as fast as {default.name}"
     return "; ".join([said, *notes])
 
 
@@ -219,7 +215,9 @@ def _tuned(asked: Sequence[Cell], machine: Machine, *, path: Path, budget_s: flo
         write_table(table, tuned, machine)
         click.echo(f"written to {table}")
     wrong = any((one.reason or "").startswith("wrong") for line in tuned.lines for one in line.measured)
-    return FAILED if wrong else FINE
+    if wrong:
+        return FAILED
+    return UNFINISHED if tuned.n_left else FINE
 
 
 def summary(tuned: Tuned, path: Path) -> str:
