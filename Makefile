@@ -30,15 +30,16 @@ kernels-report: setup  ## compile every Triton kernel for GPUs that need not be 
 self-check: setup  ## the ruler measured with itself: A/A, replaying, overhead; for a quiet machine
 	$(BIN)/python -m benchmarks.ruler.self_check aa && $(BIN)/python -m benchmarks.ruler.self_check speed
 
-bench-store: setup  ## how fast the store fills and answers, on the asv results of CORPUS=path
-	$(BIN)/python tools/bench_store.py $(CORPUS)
+bench-store: setup  ## how fast the store fills and answers; CORPUS=asv results, REPOSITORY=its git (or MADE=commits)
+	$(BIN)/python tools/bench_store.py $(CORPUS) $(if $(REPOSITORY),--repository $(REPOSITORY)) \
+		$(if $(MADE),--made $(MADE)) $(if $(POSTGRESQL),--postgresql $(POSTGRESQL))
 
 DEVICE ?= cuda
 BUDGET ?= quick
 # Without a network nothing can be set up: the machine's own Python serves, if there is no environment.
 CAMPAIGN_PYTHON ?= $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))
 gpu-campaign:  ## check, tune and measure every kernel on DEVICE=cuda|cpu, BUDGET=quick|full [OUT=folder]; goes on where it ended
-	$(CAMPAIGN_PYTHON) -m benchmarks.ruler.campaign all --device $(DEVICE) --budget $(BUDGET) $(if $(OUT),--out $(OUT))
+	$(CAMPAIGN_PYTHON) -m benchmarks.ruler.campaign all --device $(DEVICE) --budget $(BUDGET) $(if $(OUT),--out $(OUT)) $(if $(CAMPAIGN_SECONDS),--seconds $(CAMPAIGN_SECONDS))
 
 BUNDLE ?= build/gpu-bundle
 BUNDLE_PYTHON ?= 3.12

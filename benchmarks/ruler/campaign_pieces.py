@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -42,6 +44,9 @@ AXES = {Budget.QUICK: CAMPAIGN_QUICK, Budget.FULL: CAMPAIGN}
 _TRACED_BATCHES = {Budget.QUICK: "16", Budget.FULL: "16,4096"}
 # Of the time of a sweep, what asv takes to replay it, and the last group may take beyond it.
 _SWEPT = 0.8
+# A command that was asked to end by then and has not is ended.
+_MOST_BEYOND_S = 45.0
+_LINES_SHOWN = 20
 _RIVALS = ("eager", "compiled", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
 COMPARISONS = {
     DeviceKind.CUDA: (
@@ -77,51 +82,67 @@ def measure_ceilings(settings: Settings) -> Report:
 
 
 def measure_host_cost(settings: Settings) -> Report:
-    """What a call costs the host, by the ruler's own command."""
-    command = ["benchmarks.ruler.host_cost", "--device", settings.device]
-    return _command_once(settings, "host-cost", command)
+    """What a call costs the host, by the ruler's own command; not again once it ended well on this code."""
+    marker = settings.out / f"host-cost-{settings.device}.json"
+    code = f"{code_measured()} {settings.budget}"
+    if (read_json(marker) or {}).get("code") == code:
+        return Report(status=Status.DONE, words=f"measured already, see host-cost-{settings.device}.txt")
+    report = _command(settings, "host-cost", "benchmarks.ruler.host_cost", ["--device", settings.device])
+    if report.status is Status.DONE:
+        write_json(marker, {"code": code})
+    return report
 
 
 def tune(settings: Settings) -> Report:
-    """The tuned numbers of this machine, by `benchmarks.tune`, as far as the time goes; the table is not changed."""
-    seconds = str(int(max(5.0, 0.9 * settings.seconds_left())))
-    results = settings.out / f"tuned-{settings.device}.jsonl"
-    command = ["benchmarks.tune", "--device", settings.device, "--budget-s", seconds, "--results", str(results)]
-    return _command_once(settings, "tune", command)
+    """What is fastest at which shape on this machine, by `benchmarks.tune`, as far as the time goes.
+
+    The table it makes is a copy: the committed one is only changed by a person who commits it.
+    """
+    results = settings.out / f"tuning-{settings.budget}-{settings.device}.jsonl"
+    arguments = ["--device", settings.device, "--results", str(results)]
+    arguments += ["--budget-s", str(int(max(5.0, 0.9 * settings.seconds_left())))]
+    if settings.budget is Budget.QUICK:
+        arguments += ["--quick", "--operation", "mlp", "--dtype", "float32"]
+    else:
+        table = settings.out / f"tuned-{settings.device}.json"
+        if not table.exists():
+            shutil.copy(ROOT / "kernels" / "fused_mlp" / "tuned.json", table)
+        arguments += ["--write", "--table", str(table)]
+    before = _lines(results)
+    report = _command(settings, "tune", "benchmarks.tune", arguments)
+    return replace(report, measured=_lines(results) - before)
 
 
-def _command_once(settings: Settings, piece: str, command: list[str]) -> Report:
-    """Run a module of this checkout, its words kept beside; not again once it ended well on this code."""
-    module, *arguments = command
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _command(settings: Settings, piece: str, module: str, arguments: list[str]) -> Report:
+    """Run a module of this checkout to its end; all it says is kept, its last words are the report's."""
     if importlib.util.find_spec(module) is None:
         return Report(status=Status.ABSENT, words=f"this commit has no {module}")
-    marker, log = settings.out / f"{piece}-{settings.device}.json", settings.out / f"{piece}-{settings.device}.txt"
-    code = f"{code_measured()} {settings.budget}"
-    known = read_json(marker)
-    if known is not None and known.get("code") == code:
-        return Report(status=Status.DONE, words=f"done already, see {log.name}")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    environ = {**os.environ, "PYTHONPATH": python_path()}
+    log = settings.out / f"{piece}-{settings.device}.txt"
     with log.open("w", encoding="utf-8") as output:
         try:
             ended = subprocess.run(
                 [sys.executable, "-m", module, *arguments],
                 cwd=ROOT,
-                env=environ,
+                env={**os.environ, "PYTHONPATH": python_path(), "OMP_NUM_THREADS": str(threads())},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 check=False,
-                timeout=settings.seconds_left() + 30,
+                timeout=settings.seconds_left() + _MOST_BEYOND_S,
             )
         except subprocess.TimeoutExpired:
-            return Report(status=Status.UNFINISHED, words=f"the time is up; {log.name} has what it said", measured=1)
+            return Report(status=Status.UNFINISHED, words=f"the time is up; {log.name} has what it said")
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    print("\n".join(lines[-20:]))  # noqa: T201 - a command
+    print("\n".join(lines[-_LINES_SHOWN:]))  # noqa: T201 - a command
     last = lines[-1] if lines else "it said nothing"
+    if ended.returncode == os.EX_TEMPFAIL:
+        return Report(status=Status.UNFINISHED, words=last, measured=1)
     if ended.returncode:
         return Report(status=Status.FAILED, words=f"{module} ended with {ended.returncode}: {last}", measured=1)
-    write_json(marker, {"code": code})
     return Report(status=Status.DONE, words=last, measured=1)
 
 

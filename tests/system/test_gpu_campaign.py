@@ -1,0 +1,136 @@
+"""`make gpu-campaign` in a clone, on a machine that has the packages it needs and no fusebench installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+# Measured once and kept: so long that nothing is left at the end of it, however busy the machine is.
+SECONDS = "300"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign:
+    """A clone, what `make gpu-campaign` printed each of three times, and what was recorded when the first was killed."""
+
+    out: Path
+    data: Path
+    kept_by_the_kill: dict[str, bytes]
+    second: object
+    third: object
+    after_second: dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def campaign(new_user):
+    """Kill a campaign in its sweep, let the second go to its end, and start a third."""
+    shell = new_user("campaign")
+    python = _python_without_fusebench(shell.folder.parent / "python")
+    out, data = shell.folder / "out", shell.folder / "results" / "data" / "local"
+    command = ["make", "gpu-campaign", "DEVICE=cpu", "BUDGET=quick", f"OUT={out}", f"CAMPAIGN_PYTHON={python}"]
+    environ = {**shell.environ, "FUSEBENCH_THREADS": "1", "FUSEBENCH_MACHINE": "testbox"}
+    if (built := Path.home() / ".cache" / "fused_mlp").is_dir():
+        environ["FUSED_MLP_CACHE"] = str(built)
+    command += [f"CAMPAIGN_SECONDS={SECONDS}"]
+    first = subprocess.Popen(
+        command,
+        cwd=shell.folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while first.poll() is None and not _journals(data):
+        time.sleep(0.2)
+    assert first.poll() is None, "the campaign ended before it measured anything"
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    kept = _record(out, data)
+    second = shell.run(*command, **environ)
+    after_second = _record(out, data)
+    third = shell.run(*command, **environ)
+    return Campaign(out=out, data=data, kept_by_the_kill=kept, second=second, third=third, after_second=after_second)
+
+
+def _python_without_fusebench(folder: Path) -> Path:
+    """An interpreter that sees the packages installed here, as any machine might have them, but not this project."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    # A folder on the path is not searched for further .pth files, such as that of an editable install.
+    (folder / "lib" / version / "site-packages" / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin" / "python"
+
+
+def _journals(data: Path) -> list[Path]:
+    return list(data.glob("journal/*/*.jsonl"))
+
+
+def _record(out: Path, data: Path) -> dict[str, bytes]:
+    kept = [*_journals(data), *data.glob("machines/*.json"), *out.glob("*.jsonl")]
+    return {path.name: path.read_bytes() for path in kept}
+
+
+def test_it_goes_to_its_end_after_a_kill_and_says_how_each_piece_ended(campaign):
+    assert campaign.second.code == 0, campaign.second.said
+    ended = dict(re.findall(r"^(\S+) +(done|absent|unfinished|failed): ", campaign.second.out, re.MULTILINE))
+    assert {piece for piece, how in ended.items() if how == "done"} >= {
+        "correctness", "ceilings", "tune", "sweep", "table", "pack",
+    }  # fmt: skip
+    assert "Traceback" not in campaign.second.said
+
+
+def test_what_was_recorded_before_the_kill_is_kept_and_not_measured_again(campaign):
+    assert campaign.kept_by_the_kill.keys() >= {"correctness.jsonl", "testbox.json", "tuning-quick-cpu.jsonl"}
+    for name, content in campaign.kept_by_the_kill.items():
+        assert campaign.after_second[name].startswith(content), name
+    assert "nothing was left to check" in campaign.second.out
+
+
+def test_no_point_is_recorded_twice_and_every_one_that_ran_has_a_profile(campaign):
+    (path,) = _journals(campaign.data)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    keys = [(line["run"]["run_id"], line["kind"], json.dumps(line["point"], sort_keys=True)) for line in lines]
+    assert len(keys) == len(set(keys))
+    assert {line["run"]["run_id"] for line in lines} == {lines[0]["run"]["run_id"]}
+    timed = {key[2] for key, line in zip(keys, lines, strict=True) if key[1] == "timing" and line["state"] == "ok"}
+    profiled = {key[2] for key in keys if key[1] == "profile"}
+    assert timed == profiled
+    assert {"eager", "fused", "compiled"} <= {json.loads(point)["provider"] for point in timed}
+    reasons = {line["point"]["provider"]: line["reason"] for line in lines if line["state"] == "unavailable"}
+    assert "needs a GPU" in reasons["compiled-cudagraphs"]
+
+
+def test_the_next_one_measures_nothing_and_says_so(campaign):
+    assert campaign.third.code == 0, campaign.third.said
+    assert "Nothing was left to measure." in campaign.third.out
+    assert _record(campaign.out, campaign.data) == campaign.after_second
+
+
+def test_the_table_comes_last_with_ratios_and_counts(campaign):
+    table = campaign.second.out.rsplit("== pack", 1)[1]
+    assert "**fused, wall time**" in table
+    assert re.search(r"^\| mlp gelu 16, 64, 256 \| [\d.]+.* \| \d+% \| [\d.]+ \([\d.]+–[\d.]+\)", table, re.MULTILINE)
+    assert re.search(r"^\| shapes \| \| \| \d+ ahead, \d+ even, \d+ behind", table, re.MULTILINE)
+
+
+def test_the_archive_holds_the_record_and_what_asv_keeps(campaign):
+    (archive,) = campaign.out.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        names = tar.getnames()
+    for start in ("journal/testbox/", "asv/testbox/", "machines/testbox.json", "traces/"):
+        assert any(name.startswith(start) for name in names), start
+    assert {"campaign/correctness.jsonl", "campaign/table-cpu.md", "campaign/tuning-quick-cpu.jsonl"} <= set(names)
