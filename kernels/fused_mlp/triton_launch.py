@@ -28,6 +28,10 @@ HANDLE_VERSIONS = ((3, 6), (3, 7))
 """The versions of Triton whose compiled kernels are started directly. Source: CompiledKernel.run and CudaLauncher in
 their triton/compiler/compiler.py and triton/backends/nvidia/driver.py; both take the same arguments in both."""
 
+DIVISOR = 16
+"""What addresses and sizes are divisible by in the code Triton makes for them. Source: get_tensor_specialization and
+get_int_specialization in triton/backends/compiler.py."""
+
 MOST_HANDLES = 4096
 """Distinct calls remembered; all are forgotten when there are more, so that a process with ever new sizes does not
 grow without bound."""
@@ -99,24 +103,34 @@ def launch(
     if _path is not LaunchPath.HANDLE or knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls:
         _launch_through_jit(kernel, grid, (*descriptors, *tensors, *sizes), constants, n_warps, n_stages)
         return
-    pointers = [None if t is None else t.data_ptr() for t in tensors]
+    # Everything Triton specialises on: types, divisibility of addresses by 16, and of sizes, which stand here whole.
+    key: list[Any] = [id(kernel), n_warps, n_stages, sizes, constants]
+    pointers: list[int | None] = []
+    for t in tensors:
+        address = None if t is None else t.data_ptr()
+        pointers.append(address)
+        # Pointers as numbers: a tensor would be asked for its address again, and the driver about the address.
+        key.append(None if t is None else t.dtype)
+        key.append(address is not None and address % DIVISOR == 0)
+    key.extend([descriptor.base.dtype for descriptor in descriptors])
     first: Any = descriptors[0].base if descriptors else tensors[0]
     device = first.get_device()
-    # Everything Triton specialises on: types, divisibility of pointers by 16, and of sizes, which stand here whole.
-    types = [None if t is None else t.dtype for t in tensors]
-    aligned = [p is not None and p % 16 == 0 for p in pointers]
-    of_descriptors = tuple([d.base.dtype for d in descriptors])
-    key = (id(kernel), device, sizes, constants, n_warps, n_stages, *types, *aligned, of_descriptors)
-    handle = _handles.get(key)
+    key.append(device)
+    handle = _handles.get(tuple(key))
     if handle is None:
         compiled = _launch_through_jit(kernel, grid, (*descriptors, *tensors, *sizes), constants, n_warps, n_stages)
-        _remember(key, kernel, compiled)
+        _remember(tuple(key), kernel, compiled)
         return
     _, run, function, metadata = handle
-    stream = torch._C._cuda_getCurrentRawStream(device)  # noqa: SLF001 - what Triton itself asks
-    n_x, n_y, n_z = (*grid, 1, 1)[:3]
-    # Pointers as numbers: a tensor would be asked for its address again, and the driver about the address.
+    n_x, n_y, n_z = grid if len(grid) == 3 else (*grid, 1, 1)[:3]
+    stream = _current_stream(device)
     run(n_x, n_y, n_z, stream, function, metadata, None, None, None, *descriptors, *pointers, *sizes, *constants)
+
+
+def _current_stream(device: int) -> int:
+    # What Triton's own driver asks.
+    stream: int = torch._C._cuda_getCurrentRawStream(device)  # noqa: SLF001 - torch has no public name for it
+    return stream
 
 
 def _launch_through_jit(

@@ -102,8 +102,20 @@ def multiprocessors(device: torch.device) -> int:
 
 def with_contiguous_columns(t: Tensor) -> Tensor:
     """Itself where its columns are contiguous and its rows apart, else a copy: a gradient may be expanded."""
+    if t.is_contiguous():
+        return t
     is_fine = t.stride(1) == 1 and (t.stride(0) >= t.shape[1] or t.shape[0] == 1)
     return t if is_fine else t.contiguous()
+
+
+def rows_of(x: Tensor) -> Tensor:
+    """The same values, [rows, columns] with contiguous columns; a copy only where they are not."""
+    return with_contiguous_columns(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]))
+
+
+def precision_of(dtype: torch.dtype) -> str:
+    """How products of `dtype` are computed, for tl.dot: only float32 has a choice, float32_precision()."""
+    return float32_precision() if dtype == torch.float32 else "tf32"
 
 
 def float32_precision() -> str:

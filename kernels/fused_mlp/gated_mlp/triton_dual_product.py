@@ -28,9 +28,10 @@ from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
     Tiles,
     device_capability,
-    float32_precision,
     is_interpreting,
     multiply_add,
+    precision_of,
+    rows_of,
     tile_of_program,
     with_contiguous_columns,
 )
@@ -177,7 +178,7 @@ def launch_dual_product(
     y = x.new_empty((*x.shape[:-1], w_gate.shape[0]))
     if y.numel() == 0:
         return y
-    x_rows = with_contiguous_columns(x.reshape(-1, x.shape[-1]))
+    x_rows = rows_of(x)
     w_gate, w_up = with_contiguous_columns(w_gate), with_contiguous_columns(w_up)
     n_rows, n_in = x_rows.shape
     n_out = w_gate.shape[0]
@@ -202,7 +203,7 @@ def launch_dual_product(
             tiles.block_in,
             tiles.group_rows,
             is_interpreting(),
-            float32_precision(),
+            precision_of(x.dtype),
         ),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,

@@ -19,12 +19,12 @@ from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
     Tiles,
-    float32_precision,
     halves_of,
     is_interpreting,
     multiply_add,
     multiprocessors,
     place_of_tile,
+    precision_of,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def start_dual_product_persistent(
             tiles.block_in,
             tiles.group_rows,
             is_interpreting(),
-            float32_precision(),
+            precision_of(x.dtype),
         ),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,

@@ -25,9 +25,10 @@ from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
     Tiles,
     device_capability,
-    float32_precision,
     is_interpreting,
     multiply_add,
+    precision_of,
+    rows_of,
     tile_of_program,
     with_contiguous_columns,
 )
@@ -177,9 +178,9 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
     y = x.new_empty((*x.shape[:-1], w.shape[0]))
     if y.numel() == 0:
         return y
-    x_rows = with_contiguous_columns(x.reshape(-1, x.shape[-1]))
+    x_rows = rows_of(x)
     w = with_contiguous_columns(w)
-    b = None if b is None else b.contiguous()
+    b = b if b is None or b.is_contiguous() else b.contiguous()
     n_rows, n_in = x_rows.shape
     n_out = w.shape[0]
     capability = device_capability(x.device)
@@ -203,7 +204,7 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
             tiles.block_in,
             tiles.group_rows,
             is_interpreting(),
-            float32_precision(),
+            precision_of(x.dtype),
         ),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,

@@ -27,10 +27,10 @@ from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
     Tiles,
     device_capability,
-    float32_precision,
     halves_of,
     is_interpreting,
     multiply_add,
+    precision_of,
     tile_of_program,
     with_contiguous_columns,
 )
@@ -290,7 +290,7 @@ def launch_hidden_gradient_epilogue(
                 tiles.block_in,
                 tiles.group_rows,
                 is_interpreting(),
-                float32_precision(),
+                precision_of(z.dtype),
             ),
             n_warps=tiles.n_warps,
             n_stages=tiles.n_stages,
