@@ -9,7 +9,7 @@ Needs neither triton nor a GPU.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import torch
@@ -54,6 +54,7 @@ class SplitTile:
 
 
 SingleTiles: TypeAlias = FullTile | SplitTile
+_Tile = TypeVar("_Tile", FullTile, SplitTile)
 
 
 def padded_width(size: int) -> int:
@@ -112,19 +113,50 @@ def split_tile_for(
     return replace(tile, n_warps=8) if crowded else tile
 
 
-def split_candidates(*, n_rows: int, dim: int, n_out: int, dtype: torch.dtype) -> list[SplitTile]:
-    """What tuning tries on a device, the rule's choices among them; some may spill, and then lose."""
-    return [
-        replace(
-            _split_tile(block_rows=block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype),
-            n_warps=n_warps,
-            n_stages=n_stages,
-        )
-        for block_rows in ((16, 32, 64) if n_rows > 16 else (16,))
+def split_candidates(rule: SplitTile, *, dim: int, n_out: int, dtype: torch.dtype) -> list[SplitTile]:
+    """What tuning tries on a device: the rule's tile, and it with one thing changed; one that spills will lose."""
+    slices = [
+        _split_tile(block_rows=rule.block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
         for block_hidden in (16, 32, 64, 128)
-        for n_warps in (4, 8)
-        for n_stages in (3, 4)
     ]
+    rows = [replace(rule, block_rows=32)] if rule.block_rows > 32 else []
+    return _each_once([rule, *slices, *rows, replace(rule, n_warps=8), replace(rule, n_stages=4)])
+
+
+def full_tile_candidates(
+    rule: FullTile, *, dim: int, n_out: int, dtype: torch.dtype, capability: int, n_accumulators: int
+) -> list[FullTile]:
+    """What tuning tries on a device: the rule's tile, and it with one thing changed, if a multiprocessor can hold it.
+
+    n_accumulators: 2 for gate and up, else 1.
+    """
+    width = max(padded_width(dim), padded_width(n_out))
+
+    def fits(tile: FullTile) -> bool:
+        # The float32 sums and products in the registers of the warps; x and the stages of weights in shared memory.
+        register_bytes = 4 * tile.block_rows * (width + n_accumulators * tile.block_hidden)
+        weights = (n_accumulators + 1) * tile.block_hidden * tile.n_stages
+        shared_bytes = dtype.itemsize * width * (tile.block_rows + weights)
+        of_a_block = (160 if capability < 90 else 224) * 1024
+        return register_bytes <= tile.n_warps * 32 * 4 * 200 and shared_bytes <= of_a_block
+
+    changed = [
+        *(replace(rule, block_rows=rows) for rows in (rule.block_rows // 2, 2 * rule.block_rows) if rows >= 16),
+        *(
+            replace(rule, block_hidden=hidden)
+            for hidden in (rule.block_hidden // 2, 2 * rule.block_hidden)
+            if hidden >= 16
+        ),
+        *(replace(rule, n_warps=warps) for warps in (4, 8)),
+        *(replace(rule, n_stages=stages) for stages in (2, 3, 4)),
+    ]
+    if rule.block_hidden >= 32:
+        changed.append(replace(rule, block_rows=2 * rule.block_rows, block_hidden=rule.block_hidden // 2))
+    return _each_once([rule, *filter(fits, changed)])
+
+
+def _each_once(tiles: list[_Tile]) -> list[_Tile]:
+    return list(dict.fromkeys(tiles))
 
 
 def _split_tile(*, block_rows: int, block_hidden: int, dim: int, n_out: int, dtype: torch.dtype) -> SplitTile:

@@ -244,31 +244,29 @@ def test_deterministic_algorithms_add_in_order_however_much_that_is(adding_with_
     assert (ordered, parts.numel()) == (True, 500 * 16 * 1000)
 
 
-def test_gradients_of_the_op_by_one_launch_are_the_reference_s(single, monkeypatch):
-    """The op's own formulas, on what this level computed forward: the launcher stands in for the CPU's kernel."""
-    import fused_mlp
+@pytest.fixture
+def op_by_one_launch(single):
+    """The op itself, the launcher in place of the CPU's kernel; autograd, and what backward keeps, are the op's own."""
+    name = single["operation"].name
 
+    def by_one_launch(*arguments):
+        *tensors, activation, _implementation = arguments
+        return single["launch"](*tensors, activation=activation)
+
+    library = torch.library.Library("fused_mlp", "IMPL")
+    library.impl(name, by_one_launch, "CPU")
+    yield getattr(torch.ops.fused_mlp, name).default
+    library._destroy()
+
+
+def test_gradients_of_the_op_by_one_launch_are_the_reference_s(single, op_by_one_launch):
     operation = single["operation"]
     case = operation.case(rows=9, dim=18, hidden=21, dtype=torch.float32, activation="gelu")
     narrow = [a.clone().requires_grad_() for a in case.arguments]
     wide = [a.double().requires_grad_() for a in case.arguments]
-
-    class ByOneLaunch(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *arguments):
-            module = getattr(fused_mlp, operation.name).__module__
-            keep = __import__(module, fromlist=["_keep_inputs"])._keep_inputs
-            y = single["launch"](*arguments, activation="gelu")
-            keep(ctx, (*arguments, "gelu", "single"), y)
-            return y
-
-        @staticmethod
-        def backward(ctx, grad):
-            module = getattr(fused_mlp, operation.name).__module__
-            return __import__(module, fromlist=["_backward"])._backward(ctx, grad)[: len(narrow)]
-
+    y = op_by_one_launch(*narrow, "gelu", "single")
     grad = torch.randn(9, 18)
-    actual = torch.autograd.grad(ByOneLaunch.apply(*narrow), narrow, grad)
+    actual = torch.autograd.grad(y, narrow, grad)
     expected = torch.autograd.grad(operation.oracle(*wide, activation="gelu"), wide, grad.double())
     for a, e in zip(actual, expected, strict=True):
         torch.testing.assert_close(a.double(), e, rtol=1e-4, atol=1e-4)
@@ -284,6 +282,22 @@ def test_a_shape_for_more_than_one_launch_is_refused_in_words(single):
         arguments = (x, weights[0], None, weights[2], None)
     with pytest.raises(fused_mlp.Unavailable, match="at most 64 rows where dim or out is over 256"):
         single["launch"](*arguments, activation="relu")
+
+
+def test_a_full_tile_named_for_a_wider_shape_is_refused_in_words(single):
+    import fused_mlp
+
+    case = single["operation"].case(rows=2, dim=257, hidden=4, dtype=torch.float32, activation="relu")
+    with pytest.raises(fused_mlp.Unavailable, match="full tile named takes at most 256 columns; this is 257 to 257"):
+        single["launch"](*case.arguments, activation="relu", tiles=full_tile())
+
+
+@pytest.mark.parametrize(("dim", "n_rows"), [(64, 1), (256, 300), (256, 65536), (1024, 1), (4096, 64)])
+@pytest.mark.parametrize("capability", [80, 90, 100])
+def test_tuning_tries_what_the_rule_chooses(single, dtype, dim, n_rows, capability):
+    shape = {"n_rows": n_rows, "dim": dim, "hidden": 4 * dim, "n_out": dim, "dtype": dtype, "capability": capability}
+    assert single["why_not"](**shape) is None
+    assert single["tiles_for"](**shape) in single["candidates_for"](**shape)
 
 
 def test_tiles_named_by_the_caller_are_the_ones_launched(single, monkeypatch):

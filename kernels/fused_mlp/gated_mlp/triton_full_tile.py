@@ -85,7 +85,7 @@ def gated_mlp_full_tile_kernel(
 
 
 def tiles_for_gated_mlp_full_tile(
-    *, n_rows: int, dim: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
+    *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
 ) -> FullTile:
     """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
 
@@ -95,14 +95,16 @@ def tiles_for_gated_mlp_full_tile(
     busy = 2 * n_rows >= 128 * multiprocessors(capability)
     if dtype == torch.float32:
         return _float32_tile(width, busy=busy, capability=capability, precision=precision)
-    if not busy:
-        return FullTile(block_rows=32, block_hidden=32, n_warps=4, n_stages=2)
-    if width == 256 and capability < 90:
-        return FullTile(block_rows=64, block_hidden=32, n_warps=8, n_stages=2)
-    if width == 256:
-        return FullTile(block_rows=128, block_hidden=32, n_warps=8, n_stages=2)
-    block_hidden = 64 if width <= 64 and capability >= 90 else 32
-    return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
+    aligned = (dim | hidden | n_out) % 16 == 0
+    if width <= 128:
+        if not busy:
+            return FullTile(block_rows=32, block_hidden=32, n_warps=4, n_stages=2)
+        block_hidden = 64 if width <= 64 and capability >= 90 and aligned else 32
+        return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
+    if not busy or (capability < 90 and not aligned):
+        return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
+    block_rows = 64 if capability < 90 or not aligned else 128
+    return FullTile(block_rows=block_rows, block_hidden=32, n_warps=8, n_stages=2)
 
 
 def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
@@ -111,28 +113,6 @@ def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) ->
     block_hidden = 32 if width <= 128 and precision != "ieee" else 16
     few = 16 if width == WIDEST_FULL_TILE else 32
     return FullTile(block_rows=64 if busy else few, block_hidden=block_hidden, n_warps=8, n_stages=2)
-
-
-def candidates_for_gated_mlp_full_tile(*, dim: int, n_out: int, dtype: torch.dtype, capability: int) -> list[FullTile]:
-    """What tuning tries on a device, the rule's choices among them; some may spill, and then lose."""
-    width = max(padded_width(dim), padded_width(n_out))
-    wide = dtype == torch.float32
-    candidates = []
-    for block_rows in (16, 32, 64, 128, 256):
-        for block_hidden in (16, 32, 64, 128):
-            # Sums, gate and up in float32, and the stages of weights, in what a multiprocessor has.
-            register_bytes = 4 * block_rows * (width + 2 * block_hidden)
-            shared_bytes = (4 if wide else 2) * width * (block_rows + 6 * block_hidden)
-            if register_bytes > 200 * 1024 or shared_bytes > (160 if capability < 90 else 220) * 1024:
-                continue
-            for n_warps in (4, 8):
-                if register_bytes <= n_warps * 32 * 200 * 4:
-                    for n_stages in (2, 3):
-                        candidate = FullTile(
-                            block_rows=block_rows, block_hidden=block_hidden, n_warps=n_warps, n_stages=n_stages
-                        )
-                        candidates.append(candidate)
-    return candidates
 
 
 def launch_gated_mlp_full_tile(
@@ -167,7 +147,13 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             for width in (64, 128, 256):
                 for n_rows in (256, 65536):
                     tile = tiles_for_gated_mlp_full_tile(
-                        n_rows=n_rows, dim=width, n_out=width, dtype=dtype, capability=capability, precision=precision
+                        n_rows=n_rows,
+                        dim=width,
+                        hidden=4 * width,
+                        n_out=width,
+                        dtype=dtype,
+                        capability=capability,
+                        precision=precision,
                     )
                     yield configuration_of(
                         tile, width=width, dtype=dtype, capability=capability, precision=precision, activation="gelu"

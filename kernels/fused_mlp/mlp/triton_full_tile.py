@@ -87,56 +87,39 @@ def mlp_full_tile_kernel(
 
 
 def tiles_for_mlp_full_tile(
-    *, n_rows: int, dim: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
+    *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
 ) -> FullTile:
     """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
 
     With 128 rows to a program each weight's 2 bytes from L2 feed 256 FLOP, which L2 keeps up with. Where 128 rows would
-    leave most multiprocessors idle, fewer.
+    leave most multiprocessors idle, fewer; and where rows of the weights are no multiple of 16 elements, because their
+    loads then go through registers.
     """
     width = max(padded_width(dim), padded_width(n_out))
     busy = 2 * n_rows >= 128 * multiprocessors(capability)
     if dtype == torch.float32:
         return _float32_tile(width, busy=busy, capability=capability, precision=precision)
-    if not busy:
-        return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
+    aligned = (dim | hidden | n_out) % 16 == 0
     if width <= 128:
-        return FullTile(block_rows=128, block_hidden=64, n_warps=8, n_stages=3)
-    if capability < 90:
+        if not busy:
+            return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
+        block_hidden = 32 if width == 128 and (capability < 90 or not aligned) else 64
+        return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
+    if not busy:
+        return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
+    if capability < 90 or not aligned:
         return FullTile(block_rows=64, block_hidden=32, n_warps=8, n_stages=2)
     return FullTile(block_rows=128, block_hidden=64, n_warps=8, n_stages=2)
 
 
 def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
-    # ptxas holds "ieee" products to 128 registers on sm_100 and spills what is larger.
-    tight = precision == "ieee" and capability >= 100
+    # "ieee" products hold their operands in registers, and ptxas gives them 128 on sm_100.
+    ieee, tight = precision == "ieee", precision == "ieee" and capability >= 100
     if width <= 128:
         block_hidden = 16 if tight and busy and width == 128 else 32
         return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=8, n_stages=2)
-    few = 16 if tight else 32
-    return FullTile(block_rows=64 if busy else few, block_hidden=16, n_warps=8, n_stages=2)
-
-
-def candidates_for_mlp_full_tile(*, dim: int, n_out: int, dtype: torch.dtype, capability: int) -> list[FullTile]:
-    """What tuning tries on a device, the rule's choices among them; some may spill, and then lose."""
-    width = max(padded_width(dim), padded_width(n_out))
-    wide = dtype == torch.float32
-    candidates = []
-    for block_rows in (16, 32, 64, 128, 256):
-        for block_hidden in (16, 32, 64, 128):
-            # Sums and z in float32, and the stages of weights, in what a multiprocessor has.
-            register_bytes = 4 * block_rows * (width + block_hidden)
-            shared_bytes = (4 if wide else 2) * width * (block_rows + 4 * block_hidden)
-            if register_bytes > 200 * 1024 or shared_bytes > (160 if capability < 90 else 220) * 1024:
-                continue
-            for n_warps in (4, 8):
-                if register_bytes <= n_warps * 32 * 200 * 4:
-                    for n_stages in (2, 3):
-                        candidate = FullTile(
-                            block_rows=block_rows, block_hidden=block_hidden, n_warps=n_warps, n_stages=n_stages
-                        )
-                        candidates.append(candidate)
-    return candidates
+    block_rows = 16 if tight else 64 if busy and not ieee else 32
+    return FullTile(block_rows=block_rows, block_hidden=16, n_warps=8, n_stages=2)
 
 
 def launch_mlp_full_tile(
@@ -181,7 +164,13 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             for width in (64, 128, 256):
                 for n_rows in (256, 65536):
                     tile = tiles_for_mlp_full_tile(
-                        n_rows=n_rows, dim=width, n_out=width, dtype=dtype, capability=capability, precision=precision
+                        n_rows=n_rows,
+                        dim=width,
+                        hidden=4 * width,
+                        n_out=width,
+                        dtype=dtype,
+                        capability=capability,
+                        precision=precision,
                     )
                     yield configuration_of(
                         tile, width=width, dtype=dtype, capability=capability, precision=precision, activation="gelu"
