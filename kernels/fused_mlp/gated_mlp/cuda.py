@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 LEVELS = {
     Implementation.POINTWISE: Level(
         launch=launch_gated_mlp_pointwise,
-        candidates=lambda s: candidates_for_gate_product(s.n_rows, s.dtype, capability=s.capability),
+        candidates=lambda s: candidates_for_gate_product(s.n_rows, s.dtype, capability=s.capability)[1:],
     ),
     Implementation.EPILOGUE: Level(
         launch=launch_gated_mlp,
-        candidates=lambda s: candidates_for_dual_product(s.n_rows, s.dtype, capability=s.capability),
+        candidates=lambda s: candidates_for_dual_product(s.n_rows, s.dtype, capability=s.capability)[1:],
     ),
     Implementation.SINGLE: Level(
         launch=launch_gated_mlp_single, candidates=lambda s: candidates_for_gated_mlp_single(**asdict(s))

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 LEVELS = {
     Implementation.POINTWISE: Level(
         launch=launch_linear_pointwise,
-        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability),
+        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability)[1:],
     ),
     Implementation.EPILOGUE: Level(
         launch=launch_linear,
-        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability),
+        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability)[1:],
     ),
 }
 

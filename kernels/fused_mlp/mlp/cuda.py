@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 LEVELS = {
     Implementation.POINTWISE: Level(
         launch=launch_mlp_pointwise,
-        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability),
+        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability)[1:],
     ),
     Implementation.EPILOGUE: Level(
         launch=launch_mlp,
-        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability),
+        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability)[1:],
     ),
     Implementation.SINGLE: Level(launch=launch_mlp_single, candidates=lambda s: candidates_for_mlp_single(**asdict(s))),
     Implementation.CUDA: Level(launch=launch_mlp_cuda, candidates=lambda _: ()),
