@@ -1,8 +1,9 @@
-"""How fast the store fills and answers: `make bench-store CORPUS=PATH`, with PATH an asv results tree.
+"""How fast the store fills and answers: `make bench-store CORPUS=PATH [REPOSITORY=PATH] [POSTGRESQL=URL]`.
 
-Filling is measured on the real command in processes of its own, by the CPU time and memory the kernel counts (of
-the command, not of a PostgreSQL server);
-answering on a generated store of 1,200 series × 1,000 commits, by the median of many calls.
+PATH is an asv results tree; `--made N` makes one of N commits instead, with its repository. Filling is measured on
+the real command in processes of its own, by the CPU time and memory the kernel counts (of the command, not of a
+PostgreSQL server); `asv publish` on the same tree in the same way; answering on a generated store of 1,200 series ×
+1,000 commits, by the median of many calls.
 """
 
 from __future__ import annotations
@@ -12,20 +13,49 @@ import json
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
+from tabulate import tabulate
 
 from results.generated import fill_with_sweeps
-from results.queries import history_of, latest_points, throughput_by_commit, winners_by_shape
+from results.queries import (
+    failures,
+    freshness,
+    history_of,
+    latest_points,
+    neighbours_of,
+    throughput_by_batch,
+    throughput_by_commit,
+    values_at,
+    winners_by_shape,
+)
 from results.schema import Series, Value
 from results.store import open_store
 
+sys.path.insert(0, str(Path(__file__).parent))  # run as a file, not as a module of a package
+
+from made_history import make_history
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from results.store import Store
+
+    Databases = Callable[[], AbstractContextManager[str]]  # each call gives a new, empty one for a while
+
 ROOT = Path(__file__).parents[1]
+SERVER = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
+N_CALLS = 100
 
 
 @dataclass(frozen=True)
@@ -35,6 +65,28 @@ class Cost:
     cpu_s: float
     wall_s: float
     peak_bytes: int
+
+    def __str__(self) -> str:
+        """For the table."""
+        return f"CPU {self.cpu_s:.1f} s, wall {self.wall_s:.1f} s, {self.peak_bytes / 1e6:.0f} MB"
+
+
+@dataclass
+class Figures:
+    """What was measured: by line and then by column of the table; said aloud as it comes."""
+
+    cells: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, line: str, column: str, text: str) -> None:
+        """Keep one figure."""
+        self.cells.setdefault(line, {})[column] = text
+        print(f"  {column}: {line}: {text}", file=sys.stderr)
+
+    def table(self) -> str:
+        """Everything, a line for each figure and a column for each thing measured."""
+        columns = list(dict.fromkeys(column for cells in self.cells.values() for column in cells))
+        rows = [[line, *(cells.get(column, "–") for column in columns)] for line, cells in self.cells.items()]
+        return tabulate(rows, headers=["", *columns], disable_numparse=True)
 
 
 def cost_of(command: list[str]) -> Cost:
@@ -68,145 +120,188 @@ def n_entries(db: str) -> int:
 
 
 def linked(files: list[Path], *, tree: Path, to: Path) -> None:
-    """Put links to `files` of `tree` where they belong below `to`."""
+    """Put links to `files` of `tree` where they belong below `to`; copies where links cannot go."""
     for path in files:
         target = to / path.relative_to(tree)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.exists():
+        try:
             os.link(path, target)
+        except FileExistsError:
+            continue
+        except OSError:
+            shutil.copy(path, target)
 
 
-def bench_filling(corpus: Path, db: str, scratch: Path) -> None:
-    """Cold, incremental, nothing new, one file more."""
+def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Databases, scratch: Path) -> None:
+    """Cold, again, rebuilt, incremental, one file more."""
     files = sorted(corpus.rglob("*.json"))
     described = [path for path in files if path.name in {"machine.json", "benchmarks.json"}]
     results = [path for path in files if path not in described]
-    size = sum(path.stat().st_size for path in files)
-    print(f"{len(results)} result files, {size / 1e6:.0f} MB")
-    copy = scratch / "copy"
-    shutil.copytree(corpus, copy)
-    idle = ingest_nothing(scratch, db)
 
-    empty(db)
-    cold = ingest(copy, db, "--project", "corpus")
-    n_all = n_entries(db)
-    report("cold", n_all, cold)
+    (nothing := scratch / "nothing").mkdir(exist_ok=True)
+    with new_database() as db:
+        ingest(nothing, db)
+        idle_s = statistics.median(ingest(nothing, db).wall_s for _ in range(3))
+        figures.add("start-up, wall", column, f"{idle_s:.2f} s")
+        cold = ingest(corpus, db, "--project", "corpus")
+        n_all = n_entries(db)
+        add_rate(figures, "cold", column, n_all, cold)
+        again = ingest(corpus, db, "--project", "corpus")
+        n_more = n_entries(db) - n_all
+        figures.add(
+            "again, nothing changed (≤ 1 s)", column, f"{n_more} values, {again.wall_s - idle_s:.2f} s beyond start-up"
+        )
+        if "://" not in db:
+            add_rate(figures, "--rebuild", column, n_all, ingest(corpus, db, "--project", "corpus", "--rebuild"))
 
-    again = ingest(copy, db, "--project", "corpus")
-    extra = again.wall_s - idle.wall_s
-    print(
-        f"again, nothing changed: {n_entries(db) - n_all} rows, {extra:.2f} s beyond a start-up of {idle.wall_s:.2f} s"
-    )
-
-    if "://" not in db:
-        report("--rebuild", n_all, ingest(copy, db, "--project", "corpus", "--rebuild"))
-
-    empty(db)
-    half, last = results[: len(results) // 2], results[-1]
-    parts = scratch / "parts"
-    linked([*described, *half], tree=corpus, to=parts)
-    ingest(parts, db, "--project", "corpus")
-    before = n_entries(db)
-    linked(results[:-1], tree=corpus, to=parts)
-    incremental = ingest(parts, db, "--project", "corpus")
-    report("incremental, indexes live", n_entries(db) - before, incremental)
-    linked([last], tree=corpus, to=parts)
-    one = ingest(parts, db, "--project", "corpus")
-    print(f"one file added: {one.wall_s - idle.wall_s:.2f} s beyond start-up")
+    with new_database() as db:
+        parts = scratch / f"parts-{column}"
+        half, last = results[: len(results) // 2], results[-1]
+        linked([*described, *half], tree=corpus, to=parts)
+        ingest(parts, db, "--project", "corpus")
+        before = n_entries(db)
+        linked(results[:-1], tree=corpus, to=parts)
+        more = ingest(parts, db, "--project", "corpus")
+        add_rate(figures, "incremental, indexes live", column, n_entries(db) - before, more)
+        linked([last], tree=corpus, to=parts)
+        one = ingest(parts, db, "--project", "corpus")
+        figures.add("one file added (≤ 1 s)", column, f"{one.wall_s - idle_s:.2f} s beyond start-up")
+        shutil.rmtree(parts)
 
 
-def ingest_nothing(scratch: Path, db: str) -> Cost:
-    """What the command costs when there is nothing to read: its start-up."""
-    empty(db)
-    folder = scratch / "empty"
-    folder.mkdir()
-    ingest(folder, db)
-    return ingest(folder, db)
+def add_rate(figures: Figures, line: str, column: str, n_values: int, cost: Cost) -> None:
+    """Keep how many values went in for each second of CPU, and what it took."""
+    limit = " (≥ 50,000)" if line.startswith("incremental") else " (≥ 150,000)"
+    figures.add(f"{line}, values per CPU second{limit}", column, f"{n_values / cost.cpu_s:,.0f}")
+    figures.add(f"{line}, cost (≤ 500 MB)", column, f"{n_values:,} values: {cost}")
 
 
-def report(name: str, n_values: int, cost: Cost) -> None:
-    """Print one line of figures."""
-    print(
-        f"{name}: {n_values} values, {n_values / cost.cpu_s:,.0f} values per CPU second "
-        f"(CPU {cost.cpu_s:.2f} s, wall {cost.wall_s:.2f} s, peak {cost.peak_bytes / 1e6:.0f} MB)"
-    )
-
-
-def empty(db: str) -> None:
-    """Make the database one that has never been used."""
-    if "://" not in db:
-        for suffix in ("", "-wal", "-shm"):
-            Path(db + suffix).unlink(missing_ok=True)
-        return
-    engine = sa.create_engine(db, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
-        connection.exec_driver_sql("CREATE SCHEMA public")
-    engine.dispose()
-
-
-def bench_publish(corpus: Path, repository: Path | None, scratch: Path) -> None:
+def bench_publish(figures: Figures, corpus: Path, repository: Path | None, scratch: Path) -> None:
     """What `asv publish` costs on the same tree; it needs a repository that has its commits."""
+    column, line = "asv publish", "whole tree, cost"
     if repository is None:
-        print("asv publish: not measured; it needs a git repository of those commits (--repository)")
+        figures.add(line, column, "not measured: needs a git repository of those commits (REPOSITORY=…, or --made N)")
+        return
+    tree = next(iter(sorted(corpus.rglob("benchmarks.json"))), corpus / "benchmarks.json").parent
+    listed = subprocess.run(["git", "-C", str(repository), "rev-list", "--all"], capture_output=True, check=True)
+    known = set(listed.stdout.decode().split())
+    runs = [path for path in tree.glob("*/*.json") if path.name != "machine.json"]
+    n_known = sum(json.loads(path.read_text())["commit_hash"] in known for path in runs)
+    if not n_known:
+        figures.add(line, column, f"not measured: {repository} has none of the {len(runs)} commits")
         return
     conf = {
         "version": 1,
         "project": "corpus",
         "repo": str(repository.resolve()),
-        "results_dir": str(corpus.resolve()),
+        "branches": ["HEAD"],
+        "results_dir": str(tree.resolve()),
         "html_dir": str(scratch / "html"),
     }
     (scratch / "asv.conf.json").write_text(json.dumps(conf))
     asv = str(Path(sys.executable).parent / "asv")
     cost = cost_of([asv, "publish", "--config", str(scratch / "asv.conf.json")])
-    print(f"asv publish: CPU {cost.cpu_s:.2f} s, wall {cost.wall_s:.2f} s, peak {cost.peak_bytes / 1e6:.0f} MB")
+    figures.add(line, column, f"{n_known} of {len(runs)} commits: {cost}")
 
 
-def bench_answers(db: str) -> None:
+def bench_answers(figures: Figures, column: str, new_database: Databases) -> None:
     """Medians of the questions on 1,200 series × 1,000 commits."""
-    empty(db)
-    with open_store(db) as store:
+    with new_database() as db, open_store(db) as store:
         fill_with_sweeps(store, n_commits=1000)
         with store.reading() as connection:
             ids = list(connection.execute(sa.select(Series.id).order_by(Series.id)).scalars())
-        print(f"{len(ids)} series × 1000 commits on {db.split(':', maxsplit=1)[0] if '://' in db else 'sqlite'}")
-        questions = {
-            "history of one series": lambda i: history_of(store, series_ids=[ids[i * 37 % len(ids)]]),
-            "latest of all": lambda _: latest_points(store),
-            "winners by shape": lambda _: winners_by_shape(store),
-            "throughput by commit, one shape": lambda _: throughput_by_commit(
-                store, operation="mlp", hidden=1024, batch=64
-            ),
+        points = latest_points(store)
+        shape = {"operation": "mlp", "hidden": 1024}
+        questions: dict[str, Callable[[Store, int], object]] = {
+            "history of one series (≤ 5 ms)": lambda s, i: history_of(s, series_ids=[ids[i * 37 % len(ids)]]),
+            "latest of all (≤ 50 ms)": lambda s, _: latest_points(s),
+            "winners by shape (≤ 50 ms)": lambda s, _: winners_by_shape(s),
+            "throughput by batch": lambda s, _: throughput_by_batch(s, **shape),
+            "throughput by commit, one shape": lambda s, _: throughput_by_commit(s, **shape, batch=64),
+            "every value of a commit": lambda s, i: values_at(s, commit=points[i % len(points)].commit),
+            "neighbours of a profile": lambda s, i: neighbours_of(s, point=points[i % len(points)]),
+            "freshness": lambda s, _: freshness(s),
+            "failures": lambda s, _: failures(s),
         }
         for name, ask in questions.items():
-            times = []
-            for i in range(30):
-                started = time.perf_counter()
-                n_rows = len(ask(i))
-                times.append(time.perf_counter() - started)
-            print(f"{name}: {statistics.median(times) * 1e3:.1f} ms ({n_rows} rows)")
+            wall, cpu = medians(lambda i, ask=ask: ask(store, i), n_calls=N_CALLS if "≤" in name else 20)
+            figures.add(f"{len(ids)} × 1000: {name}", column, f"{wall * 1e3:.1f} ms (CPU {cpu * 1e3:.1f} ms)")
+
+
+def medians(ask: Callable[[int], object], *, n_calls: int) -> tuple[float, float]:
+    """Median wall and CPU seconds of `n_calls` calls; the first few, which open files and prepare, do not count."""
+    wall, cpu = [], []
+    for i in range(-5, n_calls):
+        started, used = time.perf_counter(), time.process_time()
+        ask(i)
+        if i >= 0:
+            wall.append(time.perf_counter() - started)
+            cpu.append(time.process_time() - used)
+    return statistics.median(wall), statistics.median(cpu)
+
+
+def sqlite_databases(scratch: Path) -> Databases:
+    """New SQLite files below `scratch`."""
+
+    @contextmanager
+    def new() -> Iterator[str]:
+        folder = Path(tempfile.mkdtemp(dir=scratch))
+        yield str(folder / "store.db")
+        shutil.rmtree(folder)
+
+    return new
+
+
+def postgresql_databases(server: str) -> Databases:
+    """New databases on a PostgreSQL server, dropped afterwards. Raises: OperationalError if it does not answer."""
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", connect_args={"connect_timeout": 3})
+    engine.connect().close()
+
+    @contextmanager
+    def new() -> Iterator[str]:
+        name = f"fusebench_bench_{uuid.uuid4().hex[:8]}"
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        try:
+            yield sa.make_url(server).set(database=name).render_as_string(hide_password=False)
+        finally:
+            with engine.connect() as connection:
+                connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+    return new
 
 
 def main() -> None:
-    """Measure what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure what was asked for, and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path, nargs="?", help="an asv results tree; left out: answers only")
-    parser.add_argument("--db", action="append", help="where to measure; default: a new SQLite file; may be repeated")
     parser.add_argument("--repository", type=Path, help="a git repository of the corpus's commits, for asv publish")
+    parser.add_argument("--made", type=int, metavar="N", help="a tree and repository of N commits, made here")
+    parser.add_argument("--postgresql", metavar="URL", default=SERVER, help="a server where databases can be made")
     chosen = parser.parse_args()
-    for db in chosen.db or [None]:
-        with tempfile.TemporaryDirectory(dir=chosen.corpus.parent if chosen.corpus else None) as folder:
-            scratch = Path(folder)
-            url = db or str(scratch / "store.db")
-            print(f"== {url}")
-            if chosen.corpus:
-                bench_filling(chosen.corpus, url, scratch)
-            bench_answers(url)
-            empty(url)
-    if chosen.corpus:
-        with tempfile.TemporaryDirectory() as folder:
-            bench_publish(chosen.corpus, chosen.repository, Path(folder))
+    beside = chosen.corpus.resolve().parent if chosen.corpus and os.access(chosen.corpus.parent, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=beside) as folder:
+        scratch = Path(folder)
+        corpus, repository = chosen.corpus, chosen.repository
+        if chosen.made:
+            made = make_history(scratch / "made", n_commits=chosen.made)
+            corpus, repository = made.tree, made.repository
+        databases = {"SQLite": sqlite_databases(scratch)}
+        try:
+            databases["PostgreSQL"] = postgresql_databases(chosen.postgresql)
+        except (sa.exc.OperationalError, ModuleNotFoundError) as error:
+            print(f"PostgreSQL: not measured ({str(error).splitlines()[0]})", file=sys.stderr)
+        figures = Figures()
+        if corpus is not None:
+            files = [path for path in corpus.rglob("*.json") if path.name not in {"machine.json", "benchmarks.json"}]
+            size = sum(path.stat().st_size for path in files)
+            print(f"{len(files)} asv result files, {size / 1e6:.0f} MB")
+            for column, new_database in databases.items():
+                bench_filling(figures, column, corpus, new_database, scratch)
+            bench_publish(figures, corpus, repository, scratch)
+        for column, new_database in databases.items():
+            bench_answers(figures, column, new_database)
+    print(figures.table())
 
 
 if __name__ == "__main__":
