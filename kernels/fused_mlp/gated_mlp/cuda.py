@@ -45,11 +45,11 @@ def gated_mlp_on_cuda(
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """
     hidden, dim = w_gate.shape
-    rows = x.numel() // dim if dim else 0
+    rows, index = x.numel() // dim if dim else 0, x.get_device()
     launch, tiles = _launch_for(
-        implementation, rows, dim, hidden, w_down.shape[0], number_format(x.dtype, "cuda"), x.get_device()
+        implementation, rows, dim, hidden, w_down.shape[0], number_format(x.dtype, "cuda"), index
     )
-    with torch.cuda.device(x.device):
+    with torch.cuda.device(index):
         result: Tensor = launch(x, w_gate, w_up, w_down, activation=activation, tiles=tiles)
     return result
 

@@ -54,11 +54,9 @@ def mlp_on_cuda(
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """
     hidden, dim = w1.shape
-    rows = x.numel() // dim if dim else 0
-    launch, tiles = _launch_for(
-        implementation, rows, dim, hidden, w2.shape[0], number_format(x.dtype, "cuda"), x.get_device()
-    )
-    with torch.cuda.device(x.device):
+    rows, index = x.numel() // dim if dim else 0, x.get_device()
+    launch, tiles = _launch_for(implementation, rows, dim, hidden, w2.shape[0], number_format(x.dtype, "cuda"), index)
+    with torch.cuda.device(index):
         result: Tensor = launch(x, w1, b1, w2, b2, activation=activation, tiles=tiles)
     return result
 
