@@ -24,7 +24,7 @@ SECONDS = "300"
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """A clone, what `make gpu-campaign` printed each of three times, and what was recorded when the first was killed."""
+    """What `make gpu-campaign` left in a clone: the first was killed, the second ended, the third had nothing to do."""
 
     out: Path
     data: Path
