@@ -171,19 +171,24 @@ CAMPAIGN_QUICK = replace(
     hiddens=(256,),
     budget_s=0.2,
 )
-_GATED = replace(CAMPAIGN_QUICK, operations=(Operation.GATED_MLP,), batches=(1, 4, 16, 64, 256, 1024, 4096, 16384))
-CAMPAIGN = replace(
+_CAMPAIGN = replace(
     CAMPAIGN_QUICK,
+    # One dtype for all devices: asv starts a process for each combination of values, measured or not.
+    dtypes=dict.fromkeys(DeviceKind, ("bfloat16",)),
+    batches=(1, 4, 16, 64, 256, 1024, 4096, 16384),
+)
+_GATED = replace(_CAMPAIGN, operations=(Operation.GATED_MLP,))
+CAMPAIGN = replace(
+    _CAMPAIGN,
     name="campaign",
     operations=(Operation.MLP,),
-    batches=_GATED.batches,
     hiddens=(256, 512, 1024, 3072, 4096),
     budget_s=0.4,
     also=(
         replace(_GATED, name="campaign: gated, dim 2048", hiddens=(5632,), dims=(2048,)),
         replace(_GATED, name="campaign: gated, dim 4096", hiddens=(11008, 14336), dims=(4096,)),
         replace(
-            CAMPAIGN_QUICK,
+            _CAMPAIGN,
             name="campaign: near the floor",
             operations=(Operation.MLP,),
             activations={**QUICK.activations, Operation.MLP: ("relu",)},

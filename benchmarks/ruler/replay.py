@@ -30,6 +30,7 @@ from benchmarks.ruler.sweep import measure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmarks.ruler.axes import Axes
     from benchmarks.ruler.sweep import PointKey
 
 PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
@@ -54,21 +55,17 @@ _NOT_MEASURED = Track(reason="this point is not among those measured on this mac
 def parameters(operation: str) -> list[tuple[object, ...]]:
     """The `params` of a suite, in the order of PARAM_NAMES, from the axes that FUSEBENCH_AXES names."""
     parts = axes_from_environment().parts()
-    # An operation that the axes leave out still has parameters; none of its points is measured.
-    wanted = [part for part in parts if operation in part.operations] or list(parts)
-    values_of_parts = [
-        (
-            part.providers,
-            part.batches,
-            part.hiddens,
-            part.dims,
-            part.all_dtypes(),
-            part.activations[operation],
-            tuple(str(cache) for cache in part.caches),
-        )
-        for part in wanted
-    ]
-    return [tuple(dict.fromkeys(chain.from_iterable(of_one))) for of_one in zip(*values_of_parts, strict=True)]
+    values = [_values(part, operation) for part in parts if operation in part.operations]
+    if not values:
+        # An operation that the axes leave out: one point, which asv finds not available.
+        return [of_one[:1] for of_one in _values(parts[0], operation)]
+    return [tuple(dict.fromkeys(chain.from_iterable(of_one))) for of_one in zip(*values, strict=True)]
+
+
+def _values(axes: Axes, operation: str) -> tuple[tuple[object, ...], ...]:
+    caches = tuple(str(cache) for cache in axes.caches)
+    activations = axes.activations[operation]
+    return axes.providers, axes.batches, axes.hiddens, axes.dims, axes.all_dtypes(), activations, caches
 
 
 def record(operation: str) -> Recording:

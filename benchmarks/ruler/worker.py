@@ -51,7 +51,9 @@ from benchmarks.ruler.workload import Workload, between_nans, one_call, workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 50, 9, 0.01
+# Of one pass behind a blocked stream: as many calls as take this long on the device, within reason.
+_BEHIND_S, _LEAST_CALLS, _MOST_CALLS = 0.02, 5, 50
+_BEHIND_PASSES, _BLOCK_S = 9, 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +240,8 @@ def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
 
 
 def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
-    passes = [behind_a_blocked_stream(call, calls=_BEHIND_CALLS, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    calls = max(_LEAST_CALLS, min(_MOST_CALLS, int(_BEHIND_S / (outcome.latency_s or _BEHIND_S))))
+    passes = [behind_a_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
     device_time = median_interval([one.device_time_s for one in passes])
     return replace(
         outcome,

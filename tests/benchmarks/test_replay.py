@@ -67,6 +67,18 @@ def test_the_parameters_are_those_fixed_from_the_first_day():
     assert all(type(value) in {str, int} for values in parameters("mlp") for value in values)
 
 
+def test_asv_is_offered_the_values_of_all_parts_of_the_axes_for_an_operation_and_one_point_of_one_left_out(monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_AXES", "campaign")
+    values = {
+        operation: dict(zip(PARAM_NAMES, parameters(operation), strict=True)) for operation in ("mlp", "gated_mlp")
+    }
+    assert values["mlp"]["hidden"] == (256, 512, 1024, 3072, 4096)
+    assert values["mlp"]["dim"] == ("hidden/4",)
+    assert values["gated_mlp"]["dim"] == (2048, 4096)
+    assert values["gated_mlp"]["hidden"] == (5632, 11008, 14336)
+    assert [len(of_one) for of_one in parameters("linear")] == [1] * len(PARAM_NAMES)
+
+
 def test_a_replay_gives_each_sample_once_in_order():
     timer = Replay([1.0, 2.0])
     starts_and_ends = [timer() for _ in range(4)]
