@@ -42,6 +42,10 @@ class PointwiseTiles:
     n_warps: int
 
 
+BUSY_PROGRAMS = 128
+"""As many programs as keep a device busy, roughly: 108, 132 and 148 multiprocessors on A100, H100/H200 and B200."""
+
+
 @triton.jit
 def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
     """(row tile, column tile) of this program, in groups of GROUP_ROWS row tiles that share weights in L2.

@@ -111,6 +111,26 @@ def test_the_rule_takes_it_for_many_rows_of_16_bits_from_hopper_on(rule):
     assert not rule(4096, torch.bfloat16, capability=90, persistent=False).persistent
 
 
+@pytest.mark.parametrize("n_rows", [1, 64, 256, 1024, 4096, 16384])
+@pytest.mark.parametrize(
+    ("rule", "candidates"),
+    [(tiles_for_linear, candidates_for_linear), (tiles_for_dual_product, candidates_for_dual_product)],
+    ids=["linear", "dual"],
+)
+def test_whatever_the_rule_takes_for_any_width_is_among_what_is_compiled(rule, candidates, n_rows):
+    for dtype in (torch.float32, torch.bfloat16):
+        for capability in (80, 90, 100):
+            for persistent in (True, False):
+                for n_out in (16, 256, 512, 1024, 4096, 16384, None):
+                    chosen = rule(n_rows, dtype, capability=capability, n_out=n_out, persistent=persistent)
+                    assert chosen in candidates(n_rows, dtype, capability=capability)
+
+
+def test_narrow_results_of_few_rows_are_cut_into_more_tiles():
+    narrow = tiles_for_linear(16, torch.bfloat16, capability=90, n_out=1024)
+    assert narrow.block_out < tiles_for_linear(16, torch.bfloat16, capability=90, n_out=16384).block_out
+
+
 @pytest.mark.parametrize("candidates", [candidates_for_linear, candidates_for_dual_product], ids=["linear", "dual"])
 def test_tuning_tries_the_rule_first_and_nothing_twice(candidates):
     for n_rows in (1, 16, 17, 64, 1024, 8192):

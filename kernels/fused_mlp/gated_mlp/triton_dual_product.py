@@ -26,6 +26,7 @@ from fused_mlp.linear.triton_persistent import why_not_persistent
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
+    BUSY_PROGRAMS,
     Tiles,
     device_capability,
     is_interpreting,
@@ -93,17 +94,22 @@ def dual_product_kernel(
 
 
 @lru_cache(maxsize=1024)
-def tiles_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int, persistent: bool = True) -> Tiles:
+def tiles_for_dual_product(
+    n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None, persistent: bool = True
+) -> Tiles:
     """The configuration for `n_rows`; half as wide as for one product, because there are two accumulators.
 
-    From sm_90 on, many rows of 16 bits take the persistent kernel, unless `persistent` forbids it. Before, two
-    128 × 128 accumulators do not fit the registers of eight warps. A rule from the arithmetic, not tuned on a device.
+    Where `n_out` is given and few rows' tiles would not keep the device busy, they are narrower. From sm_90 on, many
+    rows of 16 bits take the persistent kernel, unless `persistent` forbids it. Before, two 128 × 128 accumulators do
+    not fit the registers of eight warps. A rule from the arithmetic, not tuned on a device.
     """
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     block_out = 128 if capability >= 90 else 64
     if n_rows <= 64:
         block_rows = 16 if n_rows <= 16 else 64
+        if n_out is not None and n_out < 64 * BUSY_PROGRAMS:
+            return Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=4, n_stages=5)
         return Tiles(block_rows=block_rows, block_out=64, block_in=block_in, group_rows=1, n_warps=4, n_stages=3)
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
@@ -184,13 +190,13 @@ def launch_dual_product(
     n_out = w_gate.shape[0]
     capability = device_capability(x.device)
     if tiles is None:
-        tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability)
+        tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, n_out=n_out)
     if tiles.persistent:
         if why_not_persistent(x_rows, w_gate, w_up, capability=capability) is None:
             rows_of_y = y.view(n_rows, n_out)
             start_dual_product_persistent(x_rows, w_gate, w_up, rows_of_y, activation=activation, tiles=tiles)
             return y
-        tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, persistent=False)
+        tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
     launch(
         dual_product_kernel,
         (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),

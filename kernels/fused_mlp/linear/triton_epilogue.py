@@ -23,6 +23,7 @@ from fused_mlp.linear.triton_persistent import (
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
+    BUSY_PROGRAMS,
     Tiles,
     device_capability,
     is_interpreting,
@@ -88,27 +89,30 @@ def linear_epilogue_kernel(
 
 
 @lru_cache(maxsize=1024)
-def tiles_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int, persistent: bool = True) -> Tiles:
+def tiles_for_linear(
+    n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None, persistent: bool = True
+) -> Tiles:
     """The configuration for `n_rows`: few rows are bound by reading the weights and take small tiles.
 
-    From sm_90 on, many rows of 16 bits take the persistent kernel, unless `persistent` forbids it. A rule from the
-    arithmetic, not tuned on a device.
+    Where `n_out` is given and its tiles would not keep the device busy, they are narrower. From sm_90 on, many rows
+    of 16 bits take the persistent kernel, unless `persistent` forbids it. A rule from the arithmetic, not tuned on a
+    device.
     """
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     if n_rows <= 64:
-        return Tiles(
-            block_rows=16 if n_rows <= 16 else 64,
-            block_out=64,
-            block_in=2 * block_in,
-            group_rows=1,
-            n_warps=4,
-            n_stages=3,
-        )
+        block_rows = 16 if n_rows <= 16 else 64
+        if n_out is not None and n_out < 64 * BUSY_PROGRAMS:
+            return Tiles(
+                block_rows=block_rows, block_out=32, block_in=2 * block_in, group_rows=1, n_warps=4, n_stages=4
+            )
+        return Tiles(block_rows=block_rows, block_out=64, block_in=2 * block_in, group_rows=1, n_warps=4, n_stages=3)
     if n_rows <= 1024 or wide:
+        if n_out is not None and -(-n_rows // 64) * n_out < 128 * BUSY_PROGRAMS:
+            return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=4)
         return Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
     if n_rows >= 4096 and persistent and capability >= 90:
-        return tiles_for_linear_persistent(n_rows, dtype, capability=capability)
+        return tiles_for_linear_persistent(n_rows, dtype, capability=capability, n_out=n_out)
     return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
 
 
@@ -185,12 +189,12 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
     n_out = w.shape[0]
     capability = device_capability(x.device)
     if tiles is None:
-        tiles = tiles_for_linear(n_rows, x.dtype, capability=capability)
+        tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, n_out=n_out)
     if tiles.persistent:
         if why_not_persistent(x_rows, w, capability=capability) is None:
             start_linear_persistent(x_rows, w, b, y.view(n_rows, n_out), activation=activation, tiles=tiles)
             return y
-        tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, persistent=False)
+        tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
     launch(
         linear_epilogue_kernel,
         (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),

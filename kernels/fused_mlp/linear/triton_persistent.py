@@ -25,6 +25,7 @@ from fused_mlp.configurations import Configuration, product_instruction
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
 from fused_mlp.triton_tiles import (
+    BUSY_PROGRAMS,
     Tiles,
     halves_of,
     is_interpreting,
@@ -119,9 +120,14 @@ def why_not_persistent(*tensors: Tensor, capability: int) -> str | None:
     return None
 
 
-def tiles_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
-    """The configuration for `n_rows` ≥ 4096: the largest tile of which three steps fit the shared memory."""
-    del n_rows, dtype, capability
+def tiles_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None) -> Tiles:
+    """The configuration for `n_rows` ≥ 4096: the largest tile of which three steps fit the shared memory.
+
+    Half as wide, with a step more, where `n_out` is given and the larger tiles would not keep the device busy.
+    """
+    del dtype, capability
+    if n_out is not None and -(-n_rows // 128) * n_out < 256 * (BUSY_PROGRAMS - 1):
+        return _tiles(128, 128, n_stages=4)
     return _tiles(128, 256, n_stages=3)
 
 
