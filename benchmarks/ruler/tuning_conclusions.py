@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.tuning_cells import Cell, Circumstances, Measured, Question
-from fused_mlp.tuned import Entry, Policy, Series, Way
+from fused_mlp.tuned import Entry, Policy, Section, Way
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def policies_from(answers: Iterable[Answer]) -> dict[tuple[Operation, NumberForm
     return policies
 
 
-def ways_from(answers: Iterable[Answer]) -> dict[Series, tuple[Way, ...]]:
+def ways_from(answers: Iterable[Answer]) -> dict[Section, tuple[Way, ...]]:
     """The ways that answered cells of shapes give: the fastest, and best tiles of other implementations.
 
     Another implementation is listed where tiles that were tried beat its own rule's, for whoever names it.
@@ -79,13 +79,13 @@ def ways_from(answers: Iterable[Answer]) -> dict[Series, tuple[Way, ...]]:
         best = winner(measured) if cell.question is Question.WAY else None
         if best is None:
             continue
-        series = Series(operation=cell.operation, number_format=cell.number_format, weights=cell.weights)
+        section = Section(operation=cell.operation, number_format=cell.number_format, weights=cell.weights)
         rows, dim, hidden = cell.shapes[0]
         for implementation in dict.fromkeys(one.implementation for one in measured):
             own = winner([one for one in measured if one.implementation == implementation])
             chosen = best if implementation == best.implementation else own
             if chosen is not None and (chosen is best or chosen.tiles):
-                ways[series].append(
+                ways[section].append(
                     Way(
                         rows=rows,
                         dim=dim,
@@ -95,17 +95,17 @@ def ways_from(answers: Iterable[Answer]) -> dict[Series, tuple[Way, ...]]:
                         is_fastest=chosen is best,
                     )
                 )
-    return {series: tuple(some) for series, some in ways.items()}
+    return {section: tuple(some) for section, some in ways.items()}
 
 
 def merged(known: Entry | None, circumstances: Circumstances, answers: Sequence[Answer]) -> Entry:
     """The entry of a device with what was answered in place of what was known of the same shapes and policies."""
     policies = {**(known.policies if known else {}), **policies_from(answers)}
     ways = dict(known.ways) if known else {}
-    for series, found in ways_from(answers).items():
+    for section, found in ways_from(answers).items():
         shapes = {(way.rows, way.dim, way.hidden) for way in found}
-        kept = [way for way in ways.get(series, ()) if (way.rows, way.dim, way.hidden) not in shapes]
-        ways[series] = tuple(
+        kept = [way for way in ways.get(section, ()) if (way.rows, way.dim, way.hidden) not in shapes]
+        ways[section] = tuple(
             sorted([*kept, *found], key=lambda way: (way.dim, way.hidden, way.rows, not way.is_fastest))
         )
     return Entry(

@@ -13,7 +13,7 @@ from fused_mlp.errors import Unavailable
 from fused_mlp.implementations import member, why_not_for_shape, why_unavailable
 from fused_mlp.rules import Ceilings, Sizes, nominal_ceilings, ranked_by_rule
 from fused_mlp.triton_single_tiles import padded_width
-from fused_mlp.tuned import Found, Policy, Series, Way, cpu_name, entries, policy_for, way_near
+from fused_mlp.tuned import Found, Policy, Section, Way, cpu_name, entries, policy_for, way_near
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def packing_for(
     """
     if dtype not in _FORMATS:
         return Implementation.CPP, Found.RULE, f"no kernel packs {dtype}"
-    series = Series(operation=operation, number_format=number_format(dtype, "cpu"), weights=Weights.PACKED)
+    section = Section(operation=operation, number_format=number_format(dtype, "cpu"), weights=Weights.PACKED)
     entry = entries().get(cpu_name())
-    ways = entry.ways.get(series, ()) if entry else ()
+    ways = entry.ways.get(section, ()) if entry else ()
     if rows is not None:
         near = way_near(ways, rows=max(1, rows), dim=dim, hidden=hidden)
         if near is None:
@@ -252,8 +252,8 @@ def _candidates(device: CudaDevice, sizes: Sizes, named: Implementation | None) 
 
 def _ways(device: CudaDevice, sizes: Sizes) -> tuple[Way, ...]:
     entry = entries().get(device.name)
-    series = Series(operation=sizes.operation, number_format=sizes.number_format, weights=Weights.PLAIN)
-    return entry.ways.get(series, ()) if entry else ()
+    section = Section(operation=sizes.operation, number_format=sizes.number_format, weights=Weights.PLAIN)
+    return entry.ways.get(section, ()) if entry else ()
 
 
 def _why_not_for(sizes: Sizes, implementation: Implementation, device: CudaDevice) -> str | None:

@@ -60,7 +60,7 @@ class Policy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Series:
+class Section:
     """What ways can be compared: those of one operation, number format and layout of weights."""
 
     operation: Operation
@@ -93,7 +93,7 @@ class Entry:
     torch: str
     triton: str | None
     policies: Mapping[tuple[Operation, NumberFormat], Policy] = field(default_factory=dict)
-    ways: Mapping[Series, tuple[Way, ...]] = field(default_factory=dict)
+    ways: Mapping[Section, tuple[Way, ...]] = field(default_factory=dict)
 
 
 @cache
@@ -165,7 +165,7 @@ def json_from_entries(known: Iterable[Entry]) -> str:
             {"operation": operation, "number_format": number_format, **asdict(policy)}
             for (operation, number_format), policy in entry.policies.items()
         ]
-        ways = [{**asdict(series), **_way_values(way)} for series, some in entry.ways.items() for way in some]
+        ways = [{**asdict(section), **_way_values(way)} for section, some in entry.ways.items() for way in some]
         lines += [f'   "policies": [{_one_per_line(policies)}],', f'   "ways": [{_one_per_line(ways)}]']
         blocks.append("  {\n" + "\n".join(lines) + "\n  }")
     listed = ",\n".join(blocks)
@@ -188,7 +188,7 @@ def _entry(values: dict[str, Any]) -> Entry:
         policies[Operation(row["operation"]), NumberFormat(row["number_format"])] = Policy(**numbers)
     ways = defaultdict(list)
     for row in values["ways"]:
-        series = Series(
+        section = Section(
             operation=Operation(row["operation"]),
             number_format=NumberFormat(row["number_format"]),
             weights=Weights(row["weights"]),
@@ -201,9 +201,9 @@ def _entry(values: dict[str, Any]) -> Entry:
             tiles=row.get("tiles", {}),
             is_fastest=row.get("is_fastest", True),
         )
-        ways[series].append(way)
+        ways[section].append(way)
     head = {name: values[name] for name in ("device", "n_threads", "torch", "triton")}
-    return Entry(**head, policies=policies, ways={series: tuple(some) for series, some in ways.items()})
+    return Entry(**head, policies=policies, ways={section: tuple(some) for section, some in ways.items()})
 
 
 @cache

@@ -11,7 +11,7 @@ from fused_mlp.choices import CudaDevice, chosen_on, packing_for
 from fused_mlp.errors import Unavailable
 from fused_mlp.implementations import why_not_for_shape
 from fused_mlp.rules import Ceilings, Sizes
-from fused_mlp.tuned import Entry, Found, Series, Way, cpu_name
+from fused_mlp.tuned import Entry, Found, Section, Way, cpu_name
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 POINTWISE, EPILOGUE, SINGLE = Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE
@@ -40,8 +40,8 @@ def tuned(monkeypatch):
     """Makes these the ways known of a device, for mlp."""
 
     def known(*ways, device=DEVICE.name, weights=Weights.PLAIN, number_format=NumberFormat.BFLOAT16):
-        series = Series(operation=Operation.MLP, number_format=number_format, weights=weights)
-        entry = Entry(device=device, n_threads=None, torch="2", triton="3", ways={series: ways})
+        section = Section(operation=Operation.MLP, number_format=number_format, weights=weights)
+        entry = Entry(device=device, n_threads=None, torch="2", triton="3", ways={section: ways})
         monkeypatch.setattr(choices, "entries", lambda: {device: entry})
 
     return known

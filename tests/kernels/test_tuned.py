@@ -13,7 +13,7 @@ from fused_mlp.tuned import (
     Entry,
     Found,
     Policy,
-    Series,
+    Section,
     Way,
     cpu_name,
     entries,
@@ -51,9 +51,9 @@ def test_the_committed_table_is_what_its_own_entries_are_written_as():
 
 
 def test_an_entry_survives_writing_and_reading():
-    series = Series(weights=Weights.PLAIN, **MLP_FLOAT32)
+    section = Section(weights=Weights.PLAIN, **MLP_FLOAT32)
     tiles = {"block_rows": 64, "n_warps": 4}
-    ways = {series: (Way(rows=1, dim=2, hidden=3, implementation=Implementation.SINGLE, tiles=tiles), way(4, 5, 6))}
+    ways = {section: (Way(rows=1, dim=2, hidden=3, implementation=Implementation.SINGLE, tiles=tiles), way(4, 5, 6))}
     policies = {(Operation.LINEAR, NumberFormat.BFLOAT16): Policy(serial_flop=1)}
     entry = Entry(device="a", n_threads=None, torch="2", triton="3", policies=policies, ways=ways)
     assert entries_from_json(json_from_entries([entry])) == {"a": entry}
