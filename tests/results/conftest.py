@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ import pytest
 POSTGRESQL = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request, tmp_path):
-    """The URL of a new, empty database: each test that asks runs once on each kind."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "store.db")
+@contextmanager
+def new_database(kind, folder):
+    """The URL of a new, empty database of a kind, gone afterwards; skips the test where there is no server."""
+    if kind == "sqlite":
+        yield str(folder / "store.db")
         return
     sa = pytest.importorskip("sqlalchemy")
     pytest.importorskip("psycopg")
@@ -32,6 +33,20 @@ def database(request, tmp_path):
     with server.connect() as connection:
         connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
     server.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request, tmp_path):
+    """The URL of a new, empty database: each test that asks runs once on each kind."""
+    with new_database(request.param, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_database(request, tmp_path_factory):
+    """As `database`, one for all tests of a module that ask: for those that only read."""
+    with new_database(request.param, tmp_path_factory.mktemp("shared")) as url:
+        yield url
 
 
 @pytest.fixture
