@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -48,17 +49,20 @@ def url_from_text(text: str | None) -> URL:
     return url
 
 
-def connect(url: URL, *, must_exist: bool) -> Engine:
+def connect(url: URL, *, must_exist: bool, namespace: str | None = None) -> Engine:
     """An engine on a database of the current schema, created or migrated as needed.
 
+    `namespace`: PostgreSQL's schema to live in, which must exist; default: the first on the search path.
     Raises: NoStore, NotAStore, NewerSchema, StoreError.
     """
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
         _check_file(url, must_exist=must_exist)
-    engine = _sqlite_engine(url) if is_sqlite else _postgresql_engine(url)
+    engine = _sqlite_engine(url) if is_sqlite else _postgresql_engine(url, namespace)
     try:
         _bring_up_to_date(engine)
+        with engine.connect() as connection:
+            _GENERATIONS[engine] = _generation(connection)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         engine.dispose()
         raise store_error_from(error, url=url) from error
@@ -112,9 +116,10 @@ def _sqlite_engine(url: URL) -> Engine:
     return engine
 
 
-def _postgresql_engine(url: URL) -> Engine:
+def _postgresql_engine(url: URL, namespace: str | None) -> Engine:
+    options = "-c timezone=UTC" + (f" -c search_path={namespace}" if namespace else "")
     try:
-        engine = sa.create_engine(url, connect_args={"options": "-c timezone=UTC"})
+        engine = sa.create_engine(url, connect_args={"options": options})
     except ModuleNotFoundError as error:
         raise StoreError(f"PostgreSQL needs {error.name}: pip install 'fusebench[postgres]'") from error
 
@@ -135,11 +140,35 @@ def _postgresql_engine(url: URL) -> Engine:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction during which nobody else writes; readers go on. It is kept whole or not at all."""
+    """A transaction during which nobody else writes; readers go on. It is kept whole or not at all.
+
+    Raises: StoreError if another process has swapped the database since it was opened: what this one remembers
+    of it then no longer holds.
+    """
     with engine.connect().execution_options(is_writer=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITER_LOCK})
+        if engine in _GENERATIONS and _generation(connection) != _GENERATIONS[engine]:
+            raise StoreError(
+                f"{_shown(engine.url)} was rebuilt by another process meanwhile. It is whole; run this again to bring "
+                "it up to date"
+            )
         yield connection
+
+
+# What an engine's database was when it was opened; another one after somebody's --rebuild.
+_GENERATIONS: WeakKeyDictionary[Engine, object] = WeakKeyDictionary()
+
+
+def _generation(connection: Connection) -> object:
+    """Differs from one database to the next that is swapped into its place."""
+    if connection.dialect.name == "postgresql":
+        return connection.execute(sa.text("SELECT to_regclass(:name)::oid"), {"name": VERSION_TABLE}).scalar()
+    try:
+        stat = Path(connection.engine.url.database or "").stat()
+    except OSError:
+        return None  # removed under our feet
+    return stat.st_dev, stat.st_ino, connection.exec_driver_sql("PRAGMA user_version").scalar()
 
 
 @contextmanager
@@ -149,6 +178,9 @@ def reading(engine: Engine) -> Iterator[Connection]:
         if engine.dialect.name == "postgresql":
             connection = connection.execution_options(isolation_level="REPEATABLE READ")  # noqa: PLW2901
         with connection.begin():
+            if engine in _GENERATIONS and engine.dialect.name == "postgresql":
+                # Before the first look at anything, and held to the end: a --rebuild swaps before this or after it.
+                connection.exec_driver_sql(f"LOCK TABLE {VERSION_TABLE} IN ACCESS SHARE MODE")
             yield connection
 
 
@@ -166,19 +198,34 @@ def _bring_up_to_date(engine: Engine) -> None:
     with reading(engine) as connection:
         version = _schema_version(connection)
     if version == SCHEMA_VERSION:
+        _log_ahead(engine)
         return
     if version is not None and version > SCHEMA_VERSION:
         raise NewerSchema(
             f"{_shown(engine.url)} has schema {version}, this fusebench knows {SCHEMA_VERSION}; "
             "nothing was changed. Upgrade fusebench, or name another --db"
         )
-    if engine.dialect.name == "sqlite":
-        with engine.connect() as connection:
-            raw: Any = connection.connection.driver_connection
-            raw.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(engine)
     with writing(engine) as connection:
         if _schema_version(connection) != SCHEMA_VERSION:  # nobody was faster
             _migrate(connection)
+
+
+def _log_ahead(engine: Engine) -> None:
+    """Have SQLite write ahead, so that readers and a writer do not wait for each other; kept in the file."""
+    if engine.dialect.name != "sqlite":
+        return
+    with engine.connect() as connection:
+        raw: Any = connection.connection.driver_connection
+        if raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            return
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "readonly" not in str(error) and "locked" not in str(error):
+                raise
+            # Read-only, or another process is at it: the next one that opens it sees to this, and whoever needs
+            # to write is told then.
 
 
 def _schema_version(connection: Connection) -> str | None:
