@@ -66,7 +66,7 @@ def connect(url: URL, *, must_exist: bool, namespace: str | None = None) -> Engi
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         engine.dispose()
         raise store_error_from(error, url=url) from error
-    except StoreError:
+    except BaseException:
         engine.dispose()
         raise
     return engine
