@@ -128,6 +128,17 @@ def test_a_cuda_graph_that_inductor_left_out_is_an_error(compiled_anew):
         compiled_providers.require_captured()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor scripts a method of its own
+def test_what_inductor_compiles_without_the_graph_it_was_asked_for_has_no_time(shape, monkeypatch):
+    # On a CPU it leaves the graph out, and says nothing.
+    monkeypatch.setattr(compiled_providers, "why_no_cuda_graphs", lambda _: None)
+    outcome, call = tried(shape, "compiled-cudagraphs")
+    assert call is None
+    assert outcome.state is State.CRASHED
+    assert "CompileFailed: inductor left out 1 CUDA graph(s)" in outcome.reason
+
+
 def test_an_answer_is_checked_after_the_calls_that_settle_and_kept_apart_from_the_next(shape, monkeypatch):
     calls = []
 
