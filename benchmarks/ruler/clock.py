@@ -84,6 +84,10 @@ class Behind:
     device_time_s: float
 
 
+class Synchronises(Exception):
+    """A call waits for the device, so that host and device time cannot be told apart."""
+
+
 def cache_flush(*, n_bytes: int, device: torch.device) -> Callable[[], object]:
     """A function that overwrites `n_bytes`, so that what was cached before no longer is."""
     buffer = torch.empty(n_bytes, dtype=torch.uint8, device=device)
@@ -116,7 +120,7 @@ def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: 
 
     The device then runs all `calls` calls without waiting for the host. If enqueueing outlasts the block, the
     block is lengthened and the pass repeated, up to half a second; beyond that device_time_s would hold host
-    time, so `calls` is halved instead.
+    time, so `calls` is halved instead. Raises: Synchronises.
     """
     cycles_per_s = _spins_per_s(torch.cuda.current_device())
     while True:
@@ -139,4 +143,4 @@ def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: 
         elif calls > 1:
             calls //= 2
         else:
-            raise RuntimeError(f"enqueueing one call took over {_LONGEST_BLOCK_S} s; it synchronises with the device")
+            raise Synchronises(f"enqueueing one call took over {_LONGEST_BLOCK_S} s; it synchronises with the device")

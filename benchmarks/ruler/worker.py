@@ -28,6 +28,7 @@ from benchmarks.ruler.clock import (
     ColdClock,
     CpuClock,
     CudaClock,
+    Synchronises,
     behind_a_blocked_stream,
     cache_flush,
 )
@@ -241,7 +242,10 @@ def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
 
 def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
     calls = max(_LEAST_CALLS, min(_MOST_CALLS, int(_BEHIND_S / (outcome.latency_s or _BEHIND_S))))
-    passes = [behind_a_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    try:
+        passes = [behind_a_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    except Synchronises:
+        return outcome  # it has a wall time; the others are not known
     device_time = median_interval([one.device_time_s for one in passes])
     return replace(
         outcome,
