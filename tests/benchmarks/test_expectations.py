@@ -62,6 +62,11 @@ def test_kernels_of_a_forward_are_those_of_the_ladder_of_fusion(shape, name, lin
     assert launches == [linear, mlp, gated_mlp]
 
 
+def test_a_bare_linear_at_level_one_still_adds_its_bias_in_a_kernel_of_its_own(shape):
+    bare = replace(shape, operation=Operation.LINEAR, activation=None)
+    assert [on_gpu(bare, name).launches for name in ("eager", "fused-pointwise", "fused-epilogue")] == [1, 2, 1]
+
+
 @pytest.mark.parametrize(("detail", "launches"), [("single, plain weights", 1), ("epilogue, plain weights", 2)])
 @pytest.mark.parametrize("name", ["fused", "fused-captured"])
 def test_fused_on_a_gpu_is_held_to_the_level_it_says_it_chose(shape, name, detail, launches):
