@@ -84,6 +84,16 @@ def _ratio_of_device_times(ours: TimingOutcome, rival: TimingOutcome) -> MedianI
     return MedianInterval(median=their_s / own_s, low=their_low_s / own_high_s, high=their_high_s / own_low_s)
 
 
+def ratio_to_best(
+    ours: TimingOutcome, rivals: Mapping[str, TimingOutcome], *, quantity: Quantity
+) -> MedianInterval | None:
+    """The ratio of the fastest of `rivals` to ours, or None where nobody has a time to compare."""
+    found = {name: ratio(ours, rival, rival_name=name, quantity=quantity) for name, rival in rivals.items()}
+    timed = [(_time_s(rivals[name], quantity), each) for name, each in found.items() if each is not None]
+    known = [(their_s, each) for their_s, each in timed if their_s is not None]
+    return min(known, key=lambda pair: pair[0])[1] if known else None
+
+
 def markdown(timings: Timings, comparison: Comparison) -> list[str]:
     """A Markdown table of one comparison: a row for each shape at which ours was measured, counts last; or nothing."""
     ours = contender_from_name(comparison.ours)
@@ -114,30 +124,35 @@ def _cells(
     own_s = _time_s(line.outcome, comparison.quantity)
     yield f"{own_s * 1e6:.1f}" + (" (disturbed)" if line.outcome.disturbed else "") if own_s else "–"
     yield f"{line.floor_s / own_s:.0%}" if own_s and line.floor_s else "–"
-    best: tuple[float, MedianInterval] | None = None
+    rivals = {
+        name: timings[key].outcome
+        for name in comparison.rivals
+        if (key := (shape, contender_from_name(name))) in timings
+    }
     for name in comparison.rivals:
-        rival = timings.get((shape, contender_from_name(name)))
-        found = ratio(line.outcome, rival.outcome, rival_name=name, quantity=comparison.quantity) if rival else None
-        if rival is None or found is None:
-            yield "not measured" if rival is None or rival.outcome.state is State.OK else str(rival.outcome.state)
+        if name not in rivals:
+            yield "not measured"
+            continue
+        found = ratio(line.outcome, rivals[name], rival_name=name, quantity=comparison.quantity)
+        if found is None:
+            yield "not measured" if rivals[name].state is State.OK else str(rivals[name].state)
             continue
         standings[name][standing(found)] += 1
-        their_s = _time_s(rival.outcome, comparison.quantity)
-        if their_s is not None and (best is None or their_s < best[0]):
-            best = their_s, found
-        yield _written(found)
+        yield written(found)
+    best = ratio_to_best(line.outcome, rivals, quantity=comparison.quantity)
     if best is None:
         yield "–"
         return
-    standings["the best of them"][standing(best[1])] += 1
-    yield f"{_written(best[1])} {standing(best[1])}"
+    standings["the best of them"][standing(best)] += 1
+    yield f"{written(best)} {standing(best)}"
 
 
 def _time_s(outcome: TimingOutcome, quantity: Quantity) -> float | None:
     return outcome.latency_s if quantity is Quantity.WALL else outcome.device_time_s
 
 
-def _written(found: MedianInterval) -> str:
+def written(found: MedianInterval) -> str:
+    """A ratio and its interval, for a cell of a table."""
     return f"{found.median:.2f} ({found.low:.2f}–{found.high:.2f})"
 
 

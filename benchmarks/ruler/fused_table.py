@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks.ruler.axes import QUICK, Operation
-from benchmarks.ruler.outcome import State
+from benchmarks.ruler.comparison import Quantity, Standing, ratio_to_best, standing, written
 from benchmarks.ruler.place import place_of_its_own
 from benchmarks.ruler.protocol import Task
 from benchmarks.ruler.sweep import measure
@@ -82,14 +82,12 @@ def _cell(outcome: TimingOutcome) -> str:
 
 
 def _against_the_best(found: dict[str, TimingOutcome]) -> tuple[str, bool]:
-    """Best rival's latency over fused:packed's, and whether fused is slower beyond both intervals."""
-    ours = found["fused:packed"]
-    rivals = [each for name, each in found.items() if not name.startswith("fused:") and name != "fused"]
-    best = min((each for each in rivals if each.state is State.OK), key=lambda each: each.latency_s or math.inf)
-    if ours.latency_s is None or best.latency_s is None:
+    """The best rival's time over fused:packed's, round by round, and whether fused is behind beyond the interval."""
+    rivals = {name: each for name, each in found.items() if not name.startswith("fused:") and name != "fused"}
+    ratio = ratio_to_best(found["fused:packed"], rivals, quantity=Quantity.WALL)
+    if ratio is None:
         return "–", True
-    is_behind = (ours.latency_ci_low_s or 0.0) > (best.latency_ci_high_s or math.inf)
-    return f"{best.latency_s / ours.latency_s:.2f}", is_behind
+    return written(ratio), standing(ratio) is Standing.BEHIND
 
 
 if __name__ == "__main__":

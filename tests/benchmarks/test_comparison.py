@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.ruler import fused_table
 from benchmarks.ruler.axes import contender_from_name
 from benchmarks.ruler.comparison import Comparison, Quantity, Standing, markdown, ratio, standing
 from benchmarks.ruler.outcome import State, TimingOutcome
@@ -119,3 +120,20 @@ def test_a_rival_without_a_line_is_not_measured_and_never_beaten(recorded):
     comparison = Comparison(ours="fused", rivals=("compiled-cudagraphs",), quantity=Quantity.WALL)
     row = next(line for line in markdown(recorded, comparison) if line.startswith("| mlp"))
     assert row.endswith("| not measured | – |")
+
+
+def test_the_fused_table_is_behind_only_where_the_interval_of_the_ratio_to_the_best_does_not_reach_one():
+    noisy = [1e-6, 3e-6] * 6
+    found = {
+        "eager": outcome([9e-6] * 12),
+        "compiled": outcome([2e-6] * 12),
+        "fused": outcome([1e-9] * 12),
+        "fused:packed": outcome(noisy, speedup_vs_eager=4.0, speedup_ci_low=3.0, speedup_ci_high=9.0),
+    }
+    written, is_behind = fused_table._against_the_best(found)
+    assert not is_behind
+    assert written.startswith("1.33 (0.67–2.00)")
+    slow = {**found, "fused:packed": outcome([2.1e-6] * 12)}
+    assert fused_table._against_the_best(slow)[1]
+    nothing = {**found, "fused:packed": TimingOutcome(state=State.CRASHED, reason="it raised")}
+    assert fused_table._against_the_best(nothing) == ("–", True)
