@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -45,18 +46,20 @@ class Tuned:
     n_left: int
 
 
-def tune(
+def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three policies
     asked: Sequence[Cell],
     machine: Machine,
     *,
     path: Path,
     say: Callable[[str], None],
     budget_s: float | None = None,
+    again: Callable[[Line], bool] = lambda _: False,
 ) -> Tuned:
     """Measure every cell that `path` does not hold yet, each kept as soon as it stands, until the budget ends.
 
     A cell is begun only if one like the longest so far would end within the budget, so it is exceeded by little; the
-    first is always begun. On a CPU each cell is asked with the numbers that earlier ones of its operation found.
+    first is always begun. `again` says of a finished cell whether to measure it anew. On a CPU each cell is asked with
+    the numbers that earlier ones of its operation found.
 
     Raises: ProcessSpoilt, after it was recorded; JournalError.
     """
@@ -71,7 +74,7 @@ def tune(
             cell = replace(cell, others=found.get((cell.operation, cell.number_format), Policy()))  # noqa: PLW2901 - what is asked depends on what was found
         contenders = candidates(cell, machine)
         key = key_of(cell, machine.circumstances, candidates=sorted(one.name for one in contenders))
-        if key in known:
+        if key in known and not again(known[key]):
             finished.append(known[key])
             continue
         begun = now()
@@ -164,6 +167,7 @@ def _why_not_here(kind: DeviceKind) -> str | None:
 @click.option("--dtype", default=None, metavar="NAMES", help="Only these; tf32 is float32 that may be rounded so.")
 @click.option("--budget-s", type=float, default=None, help="Begin no cell that would end later than this. [no end]")
 @click.option("--quick", is_flag=True, help="Two small shapes a question: proves the command, writes no table.")
+@click.option("--again", is_flag=True, help="Measure the cells anew that other processes disturbed.")
 @click.option("--results", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Where cells are kept.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), default=TABLE, help="What --write writes to.")
 @click.option("--write", is_flag=True, help="Put what was found into fused_mlp's table.")
@@ -174,6 +178,7 @@ def main(  # noqa: PLR0913 - each is an option
     dtype: str | None,
     budget_s: float | None,
     quick: bool,
+    again: bool,
     results: Path | None,
     table: Path,
     write: bool,
@@ -189,14 +194,16 @@ def main(  # noqa: PLR0913 - each is an option
     machine = this_machine(kind)
     path = results or data_dir() / "tuning" / f"{_file_name(machine.circumstances.device)}.jsonl"
     click.echo(f"{len(asked)} cells for {machine.circumstances.device}, kept in {path}")
-    sys.exit(_tuned(asked, machine, path=path, budget_s=budget_s, table=table if write else None))
+    known = partial(tune, asked, machine, path=path, say=click.echo, budget_s=budget_s)
+    measure = partial(known, again=lambda line: line.disturbed is not None) if again else known
+    sys.exit(_ended(measure, machine, path=path, table=table if write else None))
 
 
-def _tuned(asked: Sequence[Cell], machine: Machine, *, path: Path, budget_s: float | None, table: Path | None) -> int:
+def _ended(measure: Callable[[], Tuned], machine: Machine, *, path: Path, table: Path | None) -> int:
     """Tune, say how it ended, write the table if one is given; the exit code."""
     try:
         with machine_lock(say=click.echo):
-            tuned = tune(asked, machine, path=path, say=click.echo, budget_s=budget_s)
+            tuned = measure()
     except KeyboardInterrupt:
         click.echo(f"interrupted; every finished cell is kept in {path}", err=True)
         return INTERRUPTED

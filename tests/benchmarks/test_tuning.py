@@ -181,6 +181,26 @@ def test_a_second_call_measures_nothing_and_says_so(machine, candidate, compete,
     assert summary(second, path) == f"everything is measured already: 2 cells in {path}; nothing was measured"
 
 
+def test_a_disturbed_cell_is_measured_anew_if_that_is_asked_and_the_latest_counts(
+    machine, candidate, compete, tmp_path
+):
+    class DisturbedOnce(CalmWatch):
+        def __init__(self):
+            self.said = iter(["a backup"] * 20)
+
+        def disturbance(self):
+            return next(self.said, None)
+
+    compete(candidate("one", 1e-3))
+    path = tmp_path / "tuning.jsonl"
+    tune(CELLS[:1], replace(machine, watch=DisturbedOnce()), path=path, say=lambda _: None)
+    again = {"path": path, "say": lambda _: None, "again": lambda line: line.disturbed is not None}
+    assert read_lines(path)[0].disturbed == "a backup"
+    assert tune(CELLS[:1], machine, **again).n_measured == 1
+    calm = tune(CELLS[:1], machine, **again)
+    assert (calm.n_measured, calm.lines[0].disturbed) == (0, None)
+
+
 def test_an_interruption_loses_the_cell_it_meets_and_no_other(machine, candidate, compete, tmp_path):
     calls = itertools.count()
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import fused_mlp
 from fused_mlp import choices
@@ -170,3 +171,36 @@ def test_weights_for_any_number_of_rows_go_to_onednn_only_where_it_is_always_fas
     assert packing(None) == (Implementation.CPP, Found.RULE)
     tuned(way(8, 64, 64, Implementation.ONEDNN), **there)
     assert packing(None) == (Implementation.CPP, Found.RULE)
+
+
+@pytest.mark.parametrize("implementation", [None, "pointwise", Implementation.EPILOGUE, "single", "cuda"])
+def test_a_level_named_on_cuda_is_traced_as_the_op_without_a_gpu(implementation):
+    with FakeTensorMode():
+        x, w1, w2 = (torch.empty(*shape, device="cuda") for shape in ((4, 64), (256, 64), (64, 256)))
+        out = fused_mlp.mlp(x, w1, None, w2, None, activation="gelu", implementation=implementation)
+        assert (out.shape, out.device.type) == ((4, 64), "cuda")
+
+
+def test_a_level_that_an_operation_does_not_have_is_refused_by_name():
+    with FakeTensorMode():
+        x, w, down = (torch.empty(*shape, device="cuda") for shape in ((4, 64), (256, 64), (64, 256)))
+        with pytest.raises(fused_mlp.InvalidArgument, match="the CUDA C\\+\\+ op computes mlp, not gated_mlp"):
+            fused_mlp.gated_mlp(x, w, w, down, activation="gelu", implementation="cuda")
+
+
+@pytest.mark.usefixtures("cpu_kernels")
+@pytest.mark.parametrize("implementation", ["cpp", Implementation.CPP])
+def test_a_named_implementation_compiles_to_one_graph(operation, implementation):
+    torch._dynamo.reset()
+    arguments = operation.case(rows=6, dim=12, hidden=20, dtype=torch.float32, activation="gelu").arguments
+    options = {"activation": "gelu", "implementation": implementation}
+    compiled = torch.compile(lambda *a: operation.function(*a, **options), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*arguments), operation.function(*arguments, **options))
+
+
+@pytest.mark.usefixtures("cpu_kernels")
+def test_the_op_itself_refuses_a_level_of_cuda_on_the_cpu(operation):
+    arguments = operation.case(rows=6, dim=12, hidden=20, dtype=torch.float32, activation="gelu").arguments
+    op = getattr(torch.ops.fused_mlp, operation.name)
+    with pytest.raises(ValueError, match="implementation is 'single'; expected cpp on the CPU"):
+        op(*arguments, "gelu", implementation="single")
