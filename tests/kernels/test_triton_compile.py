@@ -6,7 +6,7 @@ That every committed configuration fits is the command's own work, `make kernels
 import os
 import subprocess
 import sys
-from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +15,16 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from fused_mlp.configurations import Configuration, product_instruction
 from fused_mlp.static_checks import KERNEL_FILES, configurations_of
+from fused_mlp.static_checks import report as report_module
 from fused_mlp.static_checks.footprints import Footprint
 from fused_mlp.static_checks.page import Section, compare, page_from_sections
-from fused_mlp.static_checks.report import CAPABILITIES, Row, check_triton_kernels
+from fused_mlp.static_checks.report import (
+    CAPABILITIES,
+    Row,
+    check_triton_kernels,
+    rows_from_table,
+    table_from_rows,
+)
 
 pytestmark = pytest.mark.compile_kernels
 
@@ -72,6 +79,7 @@ def only_on_sm_90(configuration):
 
 
 fits = only_on_sm_90(add(label="planted-fits"))
+fits_otherwise = only_on_sm_90(add(label="planted-fits", constants={"BLOCK": 256}))
 spills = only_on_sm_90(product("planted-spills", options={"maxnreg": 40}))
 overflows = only_on_sm_90(product("planted-overflows", n_stages=4, BLOCK_ROWS=64, BLOCK_OUT=128, BLOCK_IN=128))
 lacks = only_on_sm_90(add(label="planted-lacks", instructions=frozenset({"HGMMA", "UTMALDG"})))
@@ -139,13 +147,35 @@ def test_a_configuration_that_fits_passes_and_a_page_of_it_is_current_until_a_nu
     page.write_text(page.read_text().replace(line, line.replace(" 0 |", " 1 |")))
     stale = report(planted, "fits", "--compare", str(page))
     assert stale.returncode == 1
-    assert f"not there: {line}" in stale.stdout
+    numbers = line.removesuffix(" |").rpartition(" | ")[0]
+    assert f"not there: {numbers}" in stale.stdout
+
+
+def test_what_stands_on_the_page_under_its_key_is_not_compiled_again_until_it_changes(planted, monkeypatch):
+    monkeypatch.setattr(report_module, "RECOMPILED_ANYWAY", 0)
+    (row,) = check_triton_kernels(["planted_kernels:fits"])
+    recorded = rows_from_table(table_from_rows([row]))
+    assert list(check_triton_kernels(["planted_kernels:fits"], recorded=recorded)) == [replace(row, is_recorded=True)]
+    (changed,) = check_triton_kernels(["planted_kernels:fits_otherwise"], recorded=recorded)
+    assert not changed.is_recorded
+
+
+def test_some_of_what_stands_on_the_page_is_compiled_again_so_that_a_wrong_number_is_found(planted):
+    (row,) = check_triton_kernels(["planted_kernels:fits"])
+    wrong = replace(row, footprint=replace(row.footprint, registers=row.footprint.registers + 1))
+    recorded = rows_from_table(table_from_rows([wrong]))
+    assert list(check_triton_kernels(["planted_kernels:fits"], recorded=recorded)) == [row]
+
+
+def test_a_row_that_does_not_fit_is_not_recorded():
+    row = Row(target="sm_90", kernel="some", key="0123456789", faults=("spills 8 bytes a thread",))
+    assert rows_from_table(table_from_rows([row])) == {}
 
 
 def test_kernels_with_tensor_descriptors_of_the_host_and_of_the_device_are_compiled(planted):
     (row,) = check_triton_kernels(["planted_kernels:descriptors"])
     assert row.faults == ()
-    assert {"UTMALDG", "UTMASTG"} <= row.footprint.instructions.keys()
+    assert {"UTMALDG", "UTMASTG"} <= row.footprint.instructions
 
 
 def test_two_configurations_of_one_name_are_refused(planted):
@@ -172,7 +202,7 @@ def test_a_target_without_an_assembler_is_a_row_with_the_reason(monkeypatch):
 
 def test_a_page_made_with_other_versions_is_not_compared_and_says_so():
     footprint = Footprint(
-        registers=1, stack_bytes=0, shared_memory_bytes=0, tensor_memory_columns=0, instructions=Counter()
+        registers=1, stack_bytes=0, shared_memory_bytes=0, tensor_memory_columns=0, instructions=frozenset()
     )
     rows = [Row(target="sm_90", kernel="some", footprint=footprint)]
     page = page_from_sections([Section(title="Kernels", versions={"triton": "1"}, rows=rows)])

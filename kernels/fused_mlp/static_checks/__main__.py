@@ -1,5 +1,8 @@
 """Compiles every kernel in every committed configuration for sm_80, sm_90 and sm_100, and says what it takes.
 
+What stands on the page that it writes or compares with, under a key of the same source, constants, target and versions,
+is not compiled again, but for a few drawn at random; --again compiles everything.
+
 Exits with 1 if one spills, overflows its device or lacks an instruction that it declares, or if the page it is
 compared with says something else; with 0 otherwise.
 """
@@ -9,38 +12,55 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fused_mlp.static_checks import KERNEL_FILES
+from fused_mlp.static_checks.cuda_op import check_cuda_op, cuda_versions
 from fused_mlp.static_checks.page import Comparison, Section, compare, page_from_sections
-from fused_mlp.static_checks.report import check_triton_kernels, line_from_row, triton_versions
+from fused_mlp.static_checks.report import check_triton_kernels, line_from_row, rows_from_table, triton_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fused_mlp.static_checks.report import Row
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Check, then print, write or compare the tables, and name what does not fit; the exit code."""
     chosen = _parser().parse_args(arguments)
-    offers = (*KERNEL_FILES, *chosen.also)
-    triton_rows = list(check_triton_kernels(offers, only=chosen.only))
-    sections = [Section(title="Triton kernels", versions=triton_versions(), rows=triton_rows)]
+    page: Path | None = chosen.write or chosen.compare
+    written = page.read_text(encoding="utf-8") if page and page.exists() else ""
+    sections = _sections(chosen, recorded={} if chosen.again else rows_from_table(written))
     rows = [row for section in sections for row in section.rows]
-    comparison = Comparison(differences=[], not_compared=[])
+    comparison = compare(written, sections) if chosen.compare else Comparison(differences=[], not_compared=[])
     if chosen.write:
         chosen.write.write_text(page_from_sections(sections), encoding="utf-8")
-    elif chosen.compare:
-        comparison = compare(chosen.compare.read_text(encoding="utf-8"), sections)
-    else:
+    elif not chosen.compare:
         _say("\n".join(map(str, sections)))
+    for words in comparison.not_compared:
+        _say(f"{page}: not compared: {words}")
+    for words in comparison.differences:
+        _say(f"{page}: {words}")
+    if comparison.differences:
+        _say(f"{page} is out of date: python -m fused_mlp.static_checks --write {page}")
     faulty = [row for row in rows if row.faults]
     unchecked = [row for row in rows if row.unchecked is not None]
+    n_recorded = sum(row.is_recorded for row in rows)
+    _say(f"{len(rows) - n_recorded - len(unchecked)} compiled, {n_recorded} on the page unchanged")
     _say(f"{len(rows) - len(faulty) - len(unchecked)} fit, {len(faulty)} do not, {len(unchecked)} not checked")
     for row in (*unchecked, *faulty):
         _say(line_from_row(row))
-    for words in comparison.not_compared:
-        _say(f"{chosen.compare}: not compared: {words}")
-    for words in comparison.differences:
-        _say(f"{chosen.compare}: {words}")
-    if comparison.differences:
-        _say(f"{chosen.compare} is out of date: python -m fused_mlp.static_checks --write {chosen.compare}")
     return int(bool(faulty or comparison.differences))
+
+
+def _sections(chosen: argparse.Namespace, *, recorded: Mapping[str, Row]) -> list[Section]:
+    offers = (*KERNEL_FILES, *chosen.also)
+    triton_rows = list(check_triton_kernels(offers, only=chosen.only, recorded=recorded))
+    cuda_rows = list(check_cuda_op(only=chosen.only))
+    return [
+        Section(title="Triton kernels", versions=triton_versions(), rows=triton_rows),
+        Section(title="The CUDA C++ op", versions=cuda_versions(), rows=cuda_rows),
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--also", metavar="MODULE[:FUNCTION]", action="append", default=[], help="further configurations to check"
     )
+    parser.add_argument("--again", action="store_true", help="compile also what stands on the page unchanged")
     outcome = parser.add_mutually_exclusive_group()
     outcome.add_argument("--write", metavar="PAGE", type=Path, help="write the table to PAGE instead of printing it")
     outcome.add_argument("--compare", metavar="PAGE", type=Path, help="fail if PAGE says something else")

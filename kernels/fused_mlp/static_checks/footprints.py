@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import tempfile
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from triton.compiler import ASTSource
 from fused_mlp.configurations import POINTER_TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fused_mlp.configurations import Configuration
 
 SHARED_MEMORY_LIMIT_BYTES = {80: 166_912, 90: 232_448, 100: 232_448}
@@ -40,14 +42,14 @@ class Footprint:
     """What a compiled kernel takes and uses.
 
     registers and stack_bytes (spills, local arrays) are per thread, shared_memory_bytes per block,
-    tensor_memory_columns per block of a Blackwell; instructions: how often each watched one stands in the code.
+    tensor_memory_columns per block of a Blackwell; instructions: which of the watched ones stand in the code.
     """
 
     registers: int
     stack_bytes: int
     shared_memory_bytes: int
     tensor_memory_columns: int
-    instructions: Counter[str]
+    instructions: frozenset[str]
 
 
 def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
@@ -70,6 +72,25 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
     )
 
 
+def key_of(configuration: Configuration, *, capability: int, versions: Mapping[str, str]) -> str:
+    """What the machine code of `configuration` follows from, as ten hexadecimal digits.
+
+    The kernel's source and that of everything it calls, its arguments and constants, the options, the declared
+    instructions, the target, and the versions of the tools. The same key, the same footprint: compiling is
+    deterministic.
+    """
+    parts = (
+        _source_of(configuration).hash(),
+        configuration.n_warps,
+        configuration.n_stages,
+        sorted(configuration.options.items()),
+        sorted(configuration.instructions),
+        capability,
+        sorted(versions.items()),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
+
+
 def faults_in(footprint: Footprint, *, capability: int, instructions: frozenset[str]) -> list[str]:
     """What is wrong with a footprint that should use `instructions`, in words; empty if it fits."""
     limit = SHARED_MEMORY_LIMIT_BYTES[capability]
@@ -81,7 +102,7 @@ def faults_in(footprint: Footprint, *, capability: int, instructions: frozenset[
     if footprint.tensor_memory_columns > TENSOR_MEMORY_LIMIT_COLUMNS:
         columns = f"{footprint.tensor_memory_columns} columns of tensor memory"
         faults.append(f"needs {columns}, the device has {TENSOR_MEMORY_LIMIT_COLUMNS}")
-    missing = sorted(name for name in instructions if not footprint.instructions[name])
+    missing = sorted(instructions - footprint.instructions)
     faults.extend(f"has no {name}, which it declares" for name in missing)
     return faults
 
@@ -95,10 +116,9 @@ def disassembled(cubin: bytes) -> tuple[str, str]:
         return usage, _output_of(knobs.nvidia.nvdisasm.path, "-c", file.name)
 
 
-def watched_instructions(code: str) -> Counter[str]:
-    """How often each tensor-core instruction and asynchronous copy stands in nvdisasm's listing."""
-    counted = Counter(_INSTRUCTION.findall(code))
-    return Counter({name: counted[name] for name in (*TENSOR_CORE_INSTRUCTIONS, *ASYNCHRONOUS_COPIES) if counted[name]})
+def watched_instructions(code: str) -> frozenset[str]:
+    """Which tensor-core instructions and asynchronous copies stand in nvdisasm's listing."""
+    return frozenset(_INSTRUCTION.findall(code)).intersection((*TENSOR_CORE_INSTRUCTIONS, *ASYNCHRONOUS_COPIES))
 
 
 def number_after(label: str, text: str) -> int:

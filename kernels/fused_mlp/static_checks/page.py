@@ -23,6 +23,8 @@ that need not be there, and the machine code read.
 - *registers*: per thread, of 255. None of the kernels spills.
 - *shared memory*: per block; a block may have 166912 bytes on sm_80, 232448 on sm_90 and on sm_100.
 - *tensor memory*: per block, of the 512 columns that a multiprocessor of sm_100 has.
+- *key*: what the numbers follow from (source, constants, options, target, tools). What has the same key is not compiled
+  again by `make kernels-report`, but for a few drawn at random; `python -m fused_mlp.static_checks --again` does.
 - *instructions*: the tensor-core instructions HMMA (one warp's, every generation), HGMMA (four warps', sm_90), UTCHMMA
   (a block's, sm_100), and the asynchronous copies LDGSTS (cp.async), UBLKCP, UTMALDG and UTMASTG (the TMA's).
 """
@@ -70,7 +72,7 @@ def compare(committed: str, sections: Sequence[Section]) -> Comparison:
         if made_with != now_with:
             not_compared.append(f"{section.title}: compiled with {made_with} there, with {now_with} here")
             continue
-        was, is_now = _lines(before), _lines(str(section))
+        was, is_now = _numbers(before), _numbers(str(section))
         differences += [f"no longer so: {line}" for line in was if line not in is_now]
         differences += [f"not there: {line}" for line in is_now if line not in was]
     return Comparison(differences=differences, not_compared=not_compared)
@@ -81,5 +83,7 @@ def _made_with(section: str) -> str:
     return found.group(1) if found else "unnamed tools"
 
 
-def _lines(section: str) -> list[str]:
-    return [line for line in section.splitlines() if line.startswith("| sm_")]
+def _numbers(section: str) -> list[str]:
+    # Without the key, which may change where the numbers do not.
+    lines = (line for line in section.splitlines() if line.startswith("| sm_"))
+    return [line.removesuffix(" |").rpartition(" | ")[0] for line in lines]
