@@ -9,9 +9,28 @@ import sqlalchemy as sa
 
 from results.joined_series import first_of, joined_series
 from results.parameters import value_from_typed
-from results.rows import HistoryValue, ParameterValue, SeriesFilter, SeriesHistory, SeriesRow, SeriesValueRow
+from results.rows import (
+    ExecutionRow,
+    HistoryValue,
+    ParameterValue,
+    SeriesFilter,
+    SeriesHistory,
+    SeriesRow,
+    SeriesValueRow,
+)
 from results.run_order import OLDEST_FIRST
-from results.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
+from results.schema import (
+    Benchmark,
+    Commit,
+    Environment,
+    Execution,
+    Machine,
+    Parameter,
+    Project,
+    Run,
+    Series,
+    Value,
+)
 from results.series_filters import conditions_from
 
 if TYPE_CHECKING:
@@ -65,6 +84,31 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
     # Ordered, so that the newest run is last.
     newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
     return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+
+
+def executions(store: Store, *, commit: str) -> list[ExecutionRow]:
+    """When and how long asv's benchmarks ran at the commit with the full hash `commit`; by project and benchmark."""
+    with store.reading() as connection:
+        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
+        rows = connection.execute(
+            sa.select(
+                Project.name.label("project"),
+                Machine.name.label("machine"),
+                Environment.name.label("environment"),
+                Benchmark.name.label("benchmark"),
+                Benchmark.version,
+                Execution.started_at,
+                Execution.duration_s,
+            )
+            .join(Run, Run.id == Execution.run_id)
+            .join(Benchmark, Benchmark.id == Execution.benchmark_id)
+            .join(Project, Project.id == Run.project_id)
+            .join(Machine, Machine.id == Run.machine_id)
+            .join(Environment, Environment.id == Run.environment_id)
+            .where(Execution.run_id.in_(list(connection.execute(runs).scalars())))
+            .order_by(Project.name, Machine.name, Environment.name, Benchmark.name, Benchmark.version)
+        )
+        return [ExecutionRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
 
 def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory]:
@@ -212,6 +256,7 @@ def _values(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
             Value.q75,
             Value.sample_count,
             Value.samples,
+            Value.calls_per_sample,
             Run.uid,
             Run.started_at,
             Series.point_id,
@@ -269,4 +314,5 @@ def _series_value(
         samples=None if row.samples is None else tuple(array("d", row.samples)),
         run_id=row.uid,
         measured_at=row.started_at,
+        calls_per_sample=row.calls_per_sample,
     )

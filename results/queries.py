@@ -7,7 +7,7 @@ what is stored (inventory), series of any suite (histories), sweep points (sweep
 
 from __future__ import annotations
 
-from results.histories import history_of, series_where, values_at
+from results.histories import executions, history_of, series_where, values_at
 from results.inventory import benchmarks, commits, environments, machines, parameter_names, projects
 from results.profiles import neighbours_of, profile_of, stacks_of
 from results.rows import (
@@ -15,6 +15,7 @@ from results.rows import (
     Between,
     CommitRow,
     EnvironmentRow,
+    ExecutionRow,
     FailureRow,
     FreshnessRow,
     HistoryValue,
@@ -53,6 +54,7 @@ __all__ = [
     "Between",
     "CommitRow",
     "EnvironmentRow",
+    "ExecutionRow",
     "FailureRow",
     "FoldedStack",
     "FreshnessRow",
@@ -78,6 +80,7 @@ __all__ = [
     "benchmarks",
     "commits",
     "environments",
+    "executions",
     "failures",
     "freshness",
     "history_of",

@@ -151,8 +151,7 @@ def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Dat
         figures.add(
             "again, nothing changed (≤ 1 s)", column, f"{n_more} values, {again.wall_s - idle_s:.2f} s beyond start-up"
         )
-        if "://" not in db:
-            add_rate(figures, "--rebuild", column, n_all, ingest(corpus, db, "--project", "corpus", "--rebuild"))
+        add_rate(figures, "--rebuild", column, n_all, ingest(corpus, db, "--project", "corpus", "--rebuild"))
 
     with new_database() as db:
         parts = scratch / f"parts-{column}"

@@ -12,6 +12,7 @@ from results.queries import (
     benchmarks,
     commits,
     environments,
+    executions,
     failures,
     freshness,
     history_of,
@@ -118,6 +119,7 @@ QUESTIONS = {
     "neighbours": lambda store: neighbours_of(store, point=latest_points(store, operation="mlp", batch=64)[0]),
     "freshness": freshness,
     "failures": failures,
+    "executions": lambda store: executions(store, commit=f"{3:040x}"),
     "triage": lambda store: triage(store, series_ids=[1, 2]),
 }
 # What counts everything reads everything: there the plan must at least keep to an index of the largest tables.
