@@ -62,6 +62,11 @@ def padded_width(size: int) -> int:
     return max(16, 1 << (size - 1).bit_length())
 
 
+def is_aligned(*sizes: int) -> bool:
+    """Whether rows of these sizes can be copied 16 bytes at a time, as Triton tells: all are multiples of 16."""
+    return all(size % 16 == 0 for size in sizes)
+
+
 def multiprocessors(capability: int) -> int:
     """How many multiprocessors a device of `capability` has, as far as a rule needs to know."""
     return MULTIPROCESSORS[max((known for known in MULTIPROCESSORS if known <= capability), default=80)]
@@ -104,11 +109,16 @@ def split_tile_for(
 
     Slices as `split_block_hidden` says; steps of about 8 KB of weights, so that three stages keep the 20 to 30 KB under
     way per multiprocessor that 4.3 TB/s need at 0.9 µs of latency. "ieee" products hold their operands in registers,
-    and those of a wide slice do not fit.
+    and those of a wide slice do not fit; nor do the loads of rows that are no multiple of 16 elements.
     """
     block_rows = 16 if n_rows <= 16 else 64
-    block_hidden = 32 if precision == "ieee" else split_block_hidden(hidden, capability=capability)
+    aligned = is_aligned(dim, hidden, n_out)
+    narrow = precision == "ieee" or not aligned
+    block_hidden = 32 if narrow else split_block_hidden(hidden, capability=capability)
     tile = _split_tile(block_rows=block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
+    if not aligned:
+        step_in, step_out = max(16, tile.block_in // 2), max(16, tile.block_out // 2)
+        return replace(tile, block_in=step_in, block_out=step_out, n_warps=8)
     crowded = n_accumulators * block_rows * block_hidden > 64 * 128 or (precision == "ieee" and n_accumulators > 1)
     return replace(tile, n_warps=8) if crowded else tile
 

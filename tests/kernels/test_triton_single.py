@@ -244,34 +244,6 @@ def test_deterministic_algorithms_add_in_order_however_much_that_is(adding_with_
     assert (ordered, parts.numel()) == (True, 500 * 16 * 1000)
 
 
-@pytest.fixture
-def op_by_one_launch(single):
-    """The op itself, the launcher in place of the CPU's kernel; autograd, and what backward keeps, are the op's own."""
-    name = single["operation"].name
-
-    def by_one_launch(*arguments):
-        *tensors, activation, _implementation = arguments
-        return single["launch"](*tensors, activation=activation)
-
-    library = torch.library.Library("fused_mlp", "IMPL")
-    library.impl(name, by_one_launch, "CPU")
-    yield getattr(torch.ops.fused_mlp, name).default
-    library._destroy()
-
-
-def test_gradients_of_the_op_by_one_launch_are_the_reference_s(single, op_by_one_launch):
-    operation = single["operation"]
-    case = operation.case(rows=9, dim=18, hidden=21, dtype=torch.float32, activation="gelu")
-    narrow = [a.clone().requires_grad_() for a in case.arguments]
-    wide = [a.double().requires_grad_() for a in case.arguments]
-    y = op_by_one_launch(*narrow, "gelu", "single")
-    grad = torch.randn(9, 18)
-    actual = torch.autograd.grad(y, narrow, grad)
-    expected = torch.autograd.grad(operation.oracle(*wide, activation="gelu"), wide, grad.double())
-    for a, e in zip(actual, expected, strict=True):
-        torch.testing.assert_close(a.double(), e, rtol=1e-4, atol=1e-4)
-
-
 def test_a_shape_for_more_than_one_launch_is_refused_in_words(single):
     import fused_mlp
 

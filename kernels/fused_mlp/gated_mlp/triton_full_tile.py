@@ -19,13 +19,17 @@ import triton.language as tl
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
-from fused_mlp.triton_single_tiles import WIDEST_FULL_TILE, FullTile, multiprocessors, padded_width
+from fused_mlp.triton_single_tiles import WIDEST_FULL_TILE, FullTile, is_aligned, multiprocessors, padded_width
 from fused_mlp.triton_tiles import float32_precision, is_interpreting, multiply_add
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+_SIZES = frozenset(
+    {"n_rows", "dim", "hidden", "n_out", "x_row_stride", "gate_row_stride", "up_row_stride", "down_row_stride"}
+)
 
 
 @triton.jit
@@ -95,7 +99,7 @@ def tiles_for_gated_mlp_full_tile(
     busy = 2 * n_rows >= 128 * multiprocessors(capability)
     if dtype == torch.float32:
         return _float32_tile(width, busy=busy, capability=capability, precision=precision)
-    aligned = (dim | hidden | n_out) % 16 == 0
+    aligned = is_aligned(dim, hidden, n_out)
     if width <= 128:
         if not busy:
             return FullTile(block_rows=32, block_hidden=32, n_warps=4, n_stages=2)
@@ -141,10 +145,13 @@ def launch_gated_mlp_full_tile(
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices at widths 64, 128 and 256 for few and for many rows; float32 in both precisions."""
+    """The rule's choices at widths 64, 128 and 256 for few and for many rows; float32 in both precisions.
+
+    bfloat16 also for ragged sizes, 127 and 255 wide, which other tiles take.
+    """
     for dtype in POINTER_TYPES:
         for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
-            for width in (64, 128, 256):
+            for width in (64, 128, 256, *((127, 255) if dtype == torch.bfloat16 else ())):
                 for n_rows in (256, 65536):
                     tile = tiles_for_gated_mlp_full_tile(
                         n_rows=n_rows,
@@ -163,7 +170,8 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def configuration_of(
     tile: FullTile, *, width: int, dtype: torch.dtype, capability: int, precision: str, activation: str
 ) -> Configuration:
-    """`tile` at dim = out = width as Triton compiles it; narrower and ragged widths take no more."""
+    """`tile` at dim = out = width as Triton compiles it; narrower widths take no more."""
+    aligned = is_aligned(width)
     product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
     return Configuration(
         kernel=gated_mlp_full_tile_kernel,
@@ -172,13 +180,14 @@ def configuration_of(
         constants={
             "ACTIVATION": activation,
             "BLOCK_ROWS": tile.block_rows,
-            "BLOCK_DIM": width,
+            "BLOCK_DIM": padded_width(width),
             "BLOCK_HIDDEN": tile.block_hidden,
-            "BLOCK_OUT": width,
+            "BLOCK_OUT": padded_width(width),
             "UPCAST": False,
             "PRECISION": precision,
         },
         n_warps=tile.n_warps,
         n_stages=tile.n_stages,
-        instructions=frozenset({*product, "LDGSTS"}),
+        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
+        unaligned=frozenset() if aligned else _SIZES,
     )

@@ -19,13 +19,15 @@ import triton.language as tl
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
-from fused_mlp.triton_single_tiles import FullTile, multiprocessors, padded_width
+from fused_mlp.triton_single_tiles import FullTile, is_aligned, multiprocessors, padded_width
 from fused_mlp.triton_tiles import float32_precision, is_interpreting, multiply_add
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+_SIZES = frozenset({"n_rows", "dim", "hidden", "n_out", "x_row_stride", "w1_row_stride", "w2_row_stride"})
 
 
 @triton.jit
@@ -72,7 +74,10 @@ def mlp_full_tile_kernel(
         w1 = tl.load(w1_ptrs, mask=(dims[:, None] < dim) & (hids[None, :] < left), other=0.0)
         z = multiply_add(x, w1, tl.zeros((BLOCK_ROWS, BLOCK_HIDDEN), dtype=tl.float32), UPCAST, PRECISION)
         if HAS_B1:
-            z += tl.load(b1_ptr + start + hids, mask=hids < left, other=0.0).to(tl.float32)[None, :]
+            b1 = tl.load(b1_ptr + start + hids, mask=hids < left, other=0.0).to(tl.float32)[None, :]
+            # Not z + b1: Triton would start the product's sum from b1, and Hopper's products from registers that other
+            # instructions wrote run one after another.
+            z = tl.fma(z, tl.full(z.shape, 1.0, tl.float32), tl.broadcast_to(b1, z.shape))
         # Beyond hidden z is zero, every activation of which is zero, and so are the weights it meets.
         h = activate(z, ACTIVATION).to(x_ptr.dtype.element_ty)
         w2 = tl.load(w2_ptrs, mask=out_ok & (hids[:, None] < left), other=0.0)
@@ -99,7 +104,7 @@ def tiles_for_mlp_full_tile(
     busy = 2 * n_rows >= 128 * multiprocessors(capability)
     if dtype == torch.float32:
         return _float32_tile(width, busy=busy, capability=capability, precision=precision)
-    aligned = (dim | hidden | n_out) % 16 == 0
+    aligned = is_aligned(dim, hidden, n_out)
     if width <= 128:
         if not busy:
             return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
@@ -158,10 +163,13 @@ def launch_mlp_full_tile(
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices at widths 64, 128 and 256 for few and for many rows; float32 in both precisions."""
+    """The rule's choices at widths 64, 128 and 256 for few and for many rows; float32 in both precisions.
+
+    bfloat16 also for ragged sizes, 127 and 255 wide, which other tiles take.
+    """
     for dtype in POINTER_TYPES:
         for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
-            for width in (64, 128, 256):
+            for width in (64, 128, 256, *((127, 255) if dtype == torch.bfloat16 else ())):
                 for n_rows in (256, 65536):
                     tile = tiles_for_mlp_full_tile(
                         n_rows=n_rows,
@@ -180,7 +188,8 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def configuration_of(
     tile: FullTile, *, width: int, dtype: torch.dtype, capability: int, precision: str, activation: str
 ) -> Configuration:
-    """`tile` at dim = out = width as Triton compiles it; narrower and ragged widths take no more."""
+    """`tile` at dim = out = width as Triton compiles it; narrower widths take no more."""
+    aligned = is_aligned(width)
     product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
     return Configuration(
         kernel=mlp_full_tile_kernel,
@@ -191,13 +200,14 @@ def configuration_of(
             "HAS_B1": True,
             "HAS_B2": True,
             "BLOCK_ROWS": tile.block_rows,
-            "BLOCK_DIM": width,
+            "BLOCK_DIM": padded_width(width),
             "BLOCK_HIDDEN": tile.block_hidden,
-            "BLOCK_OUT": width,
+            "BLOCK_OUT": padded_width(width),
             "UPCAST": False,
             "PRECISION": precision,
         },
         n_warps=tile.n_warps,
         n_stages=tile.n_stages,
-        instructions=frozenset({*product, "LDGSTS"}),
+        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
+        unaligned=frozenset() if aligned else _SIZES,
     )

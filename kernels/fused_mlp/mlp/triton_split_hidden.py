@@ -24,13 +24,15 @@ from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instr
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
 from fused_mlp.triton_partials import add_part, finish, is_last_to_arrive, parts_and_counters
-from fused_mlp.triton_single_tiles import SplitTile, split_tile_for
+from fused_mlp.triton_single_tiles import SplitTile, is_aligned, split_tile_for
 from fused_mlp.triton_tiles import float32_precision, is_interpreting, multiply_add
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+_SIZES = frozenset({"n_rows", "dim", "hidden", "n_out", "x_row_stride", "w1_row_stride", "w2_row_stride"})
 
 
 @triton.jit
@@ -140,11 +142,14 @@ def launch_mlp_split_hidden(
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices for few and for 64 rows, narrow and wide hidden, in both ways of adding up."""
+    """The rule's choices for few and for 64 rows, narrow and wide hidden, in both ways of adding up.
+
+    bfloat16 also for ragged sizes, which other tiles take.
+    """
     for dtype in POINTER_TYPES:
         for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
             for n_rows in (16, 64):
-                for hidden in (4096, 16384):
+                for hidden in (4096, 16384, *((4095,) if dtype == torch.bfloat16 else ())):
                     tile = split_tile_for(
                         n_rows=n_rows,
                         dim=1024,
@@ -163,19 +168,27 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
                             precision=precision,
                             activation="gelu",
                             ordered=ordered,
+                            aligned=is_aligned(hidden),
                         )
 
 
 def configuration_of(
-    tile: SplitTile, *, dtype: torch.dtype, capability: int, precision: str, activation: str, ordered: bool
+    tile: SplitTile,
+    *,
+    dtype: torch.dtype,
+    capability: int,
+    precision: str,
+    activation: str,
+    ordered: bool,
+    aligned: bool,
 ) -> Configuration:
-    """`tile` as Triton compiles it for aligned sizes."""
+    """`tile` as Triton compiles it for sizes that are multiples of 16, or for others."""
     product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
     blocks = f"{tile.block_rows}x{tile.block_hidden}-in{tile.block_in}-out{tile.block_out}"
     return Configuration(
         kernel=mlp_split_hidden_kernel,
         dtype=dtype,
-        label=f"{blocks}-{'ordered' if ordered else 'atomic'}-{precision}-{activation}",
+        label=f"{blocks}-{'ordered' if ordered else 'atomic'}{'' if aligned else '-ragged'}-{precision}-{activation}",
         constants={
             "ACTIVATION": activation,
             "HAS_B1": True,
@@ -190,6 +203,7 @@ def configuration_of(
         },
         n_warps=tile.n_warps,
         n_stages=tile.n_stages,
-        instructions=frozenset({*product, "LDGSTS"}),
+        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
+        unaligned=frozenset() if aligned else _SIZES,
         types={"parts_ptr": "*fp32", "counters_ptr": "*i32"},
     )
