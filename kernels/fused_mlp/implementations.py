@@ -86,7 +86,7 @@ def why_not_for_shape(
             return asked(n_rows=rows, dim=dim, hidden=hidden, n_out=n_out, dtype=dtype, capability=capability)
         case Implementation.CUDA:
             asked = import_module("fused_mlp.mlp.cuda_op").why_not_cuda_shape
-            return asked(dim=dim, hidden=hidden, out=n_out, dtype=dtype)
+            return asked(dim=dim, hidden=hidden, out=n_out, dtype=dtype, capability=capability)
         case _:
             return None
 

@@ -13,6 +13,13 @@ from fused_mlp import Unavailable, nvcc
 from fused_mlp.mlp import cuda_op
 from fused_mlp.mlp.cuda_op import build_library, host_flags, launch_mlp_cuda, why_not_cuda, why_not_cuda_shape
 
+
+@pytest.fixture(autouse=True)
+def asks_the_device_anew():
+    yield
+    cuda_op._capability_of.cache_clear()
+
+
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU, so nothing is missing")
 
 
@@ -88,11 +95,15 @@ def test_a_device_before_sm_80_is_refused(monkeypatch):
     ],
 )
 def test_a_shape_beyond_the_op_is_a_reason(sizes, fault):
-    assert fault in why_not_cuda_shape(**sizes, dtype=torch.float32)
+    assert fault in why_not_cuda_shape(**sizes, dtype=torch.float32, capability=90)
 
 
-def test_the_widest_shape_is_within_the_op():
-    assert why_not_cuda_shape(dim=256, hidden=100_000, out=256, dtype=torch.bfloat16) is None
+def test_the_widest_shape_is_within_the_op_but_in_float32_not_on_devices_with_little_shared_memory():
+    sizes = {"dim": 256, "hidden": 100_000, "out": 256}
+    assert why_not_cuda_shape(**sizes, dtype=torch.float32, capability=80) is None
+    assert why_not_cuda_shape(**sizes, dtype=torch.bfloat16, capability=89) is None
+    reason = why_not_cuda_shape(**sizes, dtype=torch.float32, capability=89)
+    assert reason == "the CUDA C++ op needs 155136 bytes of shared memory for this shape, sm_89 has 101376"
 
 
 @pytest.mark.slow

@@ -35,6 +35,9 @@ DEVICE_FLAGS = ("-std=c++20", "-O3")
 KERNEL_SOURCE = PACKAGE / "mlp" / "cuda.cu"
 
 _OLDEST_CAPABILITY = 80
+_SHARED_MEMORY_LIMIT_BYTES = {86: 101_376, 89: 101_376, 120: 101_376, 121: 101_376}
+# Of one block, where that is less than the widest shape needs; the others from sm_80 on have 166912 or more. Source:
+# CUDA C++ Programming Guide, table of technical specifications per compute capability.
 _ROWS, _HIDDEN = 64, 32
 _ELEMENT_BYTES = {torch.float32: 4, torch.bfloat16: 2, torch.float16: 2}
 
@@ -56,7 +59,8 @@ def launch_mlp_cuda(
     del tiles
     ensure_built()
     hidden, dim = w1.shape
-    if reason := why_not_cuda_shape(dim=dim, hidden=hidden, out=w2.shape[0], dtype=x.dtype, device=x.device):
+    capability = _capability_of(x.device)
+    if reason := why_not_cuda_shape(dim=dim, hidden=hidden, out=w2.shape[0], dtype=x.dtype, capability=capability):
         raise Unavailable(reason)
     y: Tensor = torch.ops.fused_mlp.mlp_cuda(x, w1, b1, w2, b2, activation)
     return y
@@ -78,19 +82,16 @@ def why_not_cuda(*, device: torch.device | str | None = None) -> str | None:
 
 
 @cache
-def why_not_cuda_shape(
-    *, dim: int, hidden: int, out: int, dtype: torch.dtype, device: torch.device | str | None = None
-) -> str | None:
-    """Why a shape is beyond the op, in words; None if it is not. Without CUDA, as on a device like an A100."""
+def why_not_cuda_shape(*, dim: int, hidden: int, out: int, dtype: torch.dtype, capability: int) -> str | None:
+    """Why a shape is beyond the op on a device of `capability` (90: sm_90), in words; None if it is not."""
     if max(dim, out) > WIDEST:
         return f"the CUDA C++ op takes at most {WIDEST} input and output features, these are {dim} and {out}"
     if min(dim, hidden) < 1:
         return f"the CUDA C++ op takes no empty product, this has {dim} inputs and {hidden} hidden features"
     needed = shared_memory_bytes(dim=dim, out=out, dtype=dtype)
-    if torch.cuda.is_available():
-        limit: int = getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin")  # noqa: B009 - torch's stubs lack it
-        if needed > limit:
-            return f"the CUDA C++ op needs {needed} bytes of shared memory for this shape, this device has {limit}"
+    limit = _SHARED_MEMORY_LIMIT_BYTES.get(capability, needed)
+    if needed > limit:
+        return f"the CUDA C++ op needs {needed} bytes of shared memory for this shape, sm_{capability} has {limit}"
     return None
 
 
@@ -164,6 +165,7 @@ def host_flags() -> list[str]:
     ]
 
 
+@cache
 def _capability_of(device: torch.device | str | int | None) -> int:
     major, minor = torch.cuda.get_device_capability(device)
     return 10 * major + minor
