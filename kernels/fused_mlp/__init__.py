@@ -3,7 +3,9 @@
 Functions:
     linear, mlp, gated_mlp: the operations; weights are laid out as nn.Linear.weight, [out, in].
     why_unavailable: asked before, why an operation cannot run on a device here.
+    why_not_for_shape: asked before, why an implementation has no kernel for a shape.
     choice_for: what a call gets for its shape, and how.
+    Recompute: what their backward passes compute again.
     build.ensure_built: compiles the CPU kernels now instead of at the first call.
 Modules:
     FusedLinear, FusedMLP, FusedGatedMLP: the same with parameters; `prepare()` packs them for inference on the CPU.
@@ -17,11 +19,12 @@ from fused_mlp.choices import Choice, choice_for
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 from fused_mlp.fusion import FusionReport, fuse
 from fused_mlp.gated_mlp import gated_mlp
-from fused_mlp.implementations import why_unavailable
+from fused_mlp.implementations import why_not_for_shape, why_unavailable
 from fused_mlp.linear import linear
 from fused_mlp.mlp import mlp
 from fused_mlp.modules import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.packing import PackReport
+from fused_mlp.recomputation import Recompute
 from fused_mlp.vocabulary import Implementation, Operation
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
     "InvalidArgument",
     "Operation",
     "PackReport",
+    "Recompute",
     "Unavailable",
     "build",
     "choice_for",
@@ -44,5 +48,6 @@ __all__ = [
     "linear",
     "mlp",
     "reference",
+    "why_not_for_shape",
     "why_unavailable",
 ]

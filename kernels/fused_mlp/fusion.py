@@ -24,6 +24,8 @@ from fused_mlp.validation import SUPPORTED_DTYPES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fused_mlp.recomputation import Recompute
+
 
 @dataclass(frozen=True, kw_only=True)
 class Replaced:
@@ -55,13 +57,15 @@ class FusionReport:
         return "\n".join(lines) or "no block with linear layers"
 
 
-def fuse(model: nn.Module) -> FusionReport:
+def fuse(model: nn.Module, *, recompute: Recompute | str | None = None) -> FusionReport:
     """Replace the MLPs in `model` by fused modules, in place; parameters, their names and state dicts stay.
 
     A block is replaced when its forward, traced, is exactly act(Linear), Linear → act → Linear or
     down(act(gate) · up), whatever it and its layers are called; in an nn.Sequential of more layers each Linear with
     an activation behind it becomes a FusedLinear. A dropout with p > 0 between or behind, hooks, parametrized or
     quantised layers and dtypes the kernels do not take leave a block as it is, and the report says so.
+
+    `recompute` is what the new modules' backward passes compute again, as in `mlp`; it is no part of a state dict.
 
     Code that calls the layers one by one finds them where they were; code that tests a replaced block's class does
     not recognise it.
@@ -70,7 +74,7 @@ def fuse(model: nn.Module) -> FusionReport:
     kept: list[Kept] = []
     for path, block in list(_blocks(model)):
         try:
-            new = _replacement(block)
+            new = _replacement(block, recompute)
         except NoPattern as mismatch:
             kept.append(Kept(path=path, reason=str(mismatch)))
             continue
@@ -89,23 +93,23 @@ def _blocks(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             yield path, module
 
 
-def _replacement(block: nn.Module) -> nn.Module:
+def _replacement(block: nn.Module, recompute: Recompute | str | None) -> nn.Module:
     _expect_plain(block)
     if isinstance(block, nn.Sequential) and len(block) != 3:
-        return _fused_pairs(block)
+        return _fused_pairs(block, recompute)
     pattern = pattern_of(block)
     layers = [cast("nn.Linear", block.get_submodule(name)) for name in _names_in(pattern)]
     match pattern:
         case LinearBlock(name=name, activation=activation):
-            fused = FusedLinear.from_linear(layers[0], activation=activation)
+            fused = FusedLinear.from_linear(layers[0], activation=activation, recompute=recompute)
             return nn.Sequential(OrderedDict([(name, fused)]))
         case MlpBlock(names=names, activation=activation):
-            return FusedMLP.from_linears(layers[0], layers[1], activation=activation, names=names)
+            return FusedMLP.from_linears(layers[0], layers[1], activation=activation, recompute=recompute, names=names)
         case GatedBlock(names=gated_names, activation=activation):
-            return FusedGatedMLP.from_linears(*layers, activation=activation, names=gated_names)
+            return FusedGatedMLP.from_linears(*layers, activation=activation, recompute=recompute, names=gated_names)
 
 
-def _fused_pairs(sequence: nn.Sequential) -> nn.Sequential:
+def _fused_pairs(sequence: nn.Sequential, recompute: Recompute | str | None) -> nn.Sequential:
     """The sequence itself, each Linear → activation in it now a FusedLinear and an Identity."""
     found = False
     children = list(sequence.named_children())
@@ -114,7 +118,7 @@ def _fused_pairs(sequence: nn.Sequential) -> nn.Sequential:
             continue
         computed = activation_computed_by(activation)
         if computed is not None:
-            setattr(sequence, name, FusedLinear.from_linear(layer, activation=computed))
+            setattr(sequence, name, FusedLinear.from_linear(layer, activation=computed, recompute=recompute))
             setattr(sequence, after, nn.Identity())
             found = True
     if not found:

@@ -28,12 +28,7 @@ _LIBRARY.define("cpu_choice(str operation, ScalarType dtype, int rows, int flop,
 
 
 def register(
-    schema: str,
-    *,
-    fake: Callable[..., Tensor],
-    cuda: Callable[..., Tensor],
-    setup_context: Callable[..., None],
-    backward: Callable[..., tuple[Tensor | None, ...]],
+    schema: str, *, fake: Callable[..., Tensor], cuda: Callable[..., Tensor], keeping: Callable[..., tuple[Tensor, ...]]
 ) -> Callable[..., Tensor]:
     """Defines the op of `schema` and returns it, callable with the schema's arguments.
 
@@ -41,19 +36,47 @@ def register(
         schema: name and signature as torch writes them; the first argument is a tensor.
         fake: the same arguments → an empty tensor of the right shape, dtype and device.
         cuda: the same arguments → the result, on CUDA tensors.
-        setup_context: what to keep for backward, as in torch.library.register_autograd.
-        backward: the gradients by formula, in differentiable operations, so that they have gradients too.
+        keeping: the op that is called instead where a gradient is recorded (see register_keeping); its first result
+            is this op's.
     """
-    name = schema[: schema.index("(")]
-    _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    qualified = f"fused_mlp::{name}"
+    name = _define(schema)
     op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
-    torch.library.register_fake(qualified, fake, lib=_LIBRARY)
-    torch.library.register_autograd(qualified, backward, setup_context=setup_context, lib=_LIBRARY)
-    torch.library.register_vmap(qualified, _vmap_rule(op), lib=_LIBRARY)
+    torch.library.register_fake(f"fused_mlp::{name}", fake, lib=_LIBRARY)
+    torch.library.register_vmap(f"fused_mlp::{name}", _vmap_rule(op), lib=_LIBRARY)
     _LIBRARY.impl(name, cuda, "CUDA")
+    # On the CPU the C++ library does the same without Python.
+    _LIBRARY.impl(name, _autograd_rule(op, keeping), "Autograd", with_keyset=True)
     # This alias stands for every backend without a kernel of its own. The C++ library, once loaded, registers one
     # for the CPU, which takes precedence.
+    _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
+    return op
+
+
+def register_keeping(
+    schema: str,
+    *,
+    fake: Callable[..., tuple[Tensor, ...]],
+    cuda: Callable[..., tuple[Tensor, ...]],
+    setup_context: Callable[..., None],
+    backward: Callable[..., tuple[Tensor | None, ...]],
+) -> Callable[..., tuple[Tensor, ...]]:
+    """Defines the op of `schema`: an operation that returns, behind its result, what its backward pass needs of it.
+
+    What is kept are results like any other, with gradients of their own, so that backward formulas that use them can
+    be differentiated again.
+
+    Args:
+        schema: as in `register`; more than one tensor is returned.
+        fake: the same arguments → empty tensors of the right shapes.
+        cuda: the same arguments → the results, on CUDA tensors.
+        setup_context: what to hold for backward, as in torch.library.register_autograd.
+        backward: the gradients by formula, in differentiable operations; takes None for a gradient that is zero.
+    """
+    name = _define(schema)
+    op: Callable[..., tuple[Tensor, ...]] = getattr(torch.ops.fused_mlp, name).default
+    torch.library.register_fake(f"fused_mlp::{name}", fake, lib=_LIBRARY)
+    torch.library.register_autograd(f"fused_mlp::{name}", backward, setup_context=setup_context, lib=_LIBRARY)
+    _LIBRARY.impl(name, cuda, "CUDA")
     _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
     return op
 
@@ -97,6 +120,22 @@ def explained(error: Exception, fault: InvalidArgument | None) -> Exception:
     return error
 
 
+def _define(schema: str) -> str:
+    _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    return schema[: schema.index("(")]
+
+
+def _autograd_rule(op: Any, keeping: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Tensor]:
+    def record_or_compute(keys: torch._C.DispatchKeySet, *arguments: Any) -> Tensor:
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):  # noqa: SLF001 - as torch.library's own rule
+            return keeping(*arguments)[0]
+        with torch._C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as above
+            result: Tensor = op.redispatch(keys & torch._C._after_autograd_keyset, *arguments)  # noqa: SLF001 - as above
+        return result
+
+    return record_or_compute
+
+
 def _vmap_rule(op: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, int]]:
     """The batch is one more leading dimension of x; weights are the same for all of it."""
 
@@ -109,8 +148,8 @@ def _vmap_rule(op: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, int]]:
     return batched
 
 
-def _kernel_for_other_devices(name: str, op: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def load_or_refuse(x: Tensor, *rest: Any) -> Tensor:
+def _kernel_for_other_devices(name: str, op: Callable[..., Any]) -> Callable[..., Any]:
+    def load_or_refuse(x: Tensor, *rest: Any) -> Any:
         if x.device.type != "cpu":
             raise Unavailable(f"fused_mlp.{name} has no kernel for {x.device.type}; it runs on cpu and cuda")
         ensure_built()

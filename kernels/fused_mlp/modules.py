@@ -24,6 +24,7 @@ from fused_mlp.mlp import mlp
 from fused_mlp.mlp.onednn import mlp_onednn
 from fused_mlp.packed import gated_mlp_packed, linear_packed, mlp_packed
 from fused_mlp.packing import PackedWeights, PackReport, pack_weights
+from fused_mlp.recomputation import Recompute, name_from_recompute
 from fused_mlp.scripting import ScriptableGatedMLP, ScriptableLinear, ScriptableMLP
 from fused_mlp.validation import fault_in_gated_mlp, fault_in_linear, fault_in_mlp
 from fused_mlp.vocabulary import Implementation, Operation
@@ -146,11 +147,13 @@ class FusedLinear(PackableModule):
         bias: bool = True,  # noqa: FBT001, FBT002 - nn.Linear's signature
         *,
         activation: Activation | str | None = None,
+        recompute: Recompute | str | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.activation = name_from_optional_activation(activation)
+        self.recompute = name_from_recompute(recompute)
         self.bias: nn.Parameter | None
         self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
         empty = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype)) if bias else None
@@ -158,9 +161,15 @@ class FusedLinear(PackableModule):
         self.reset_parameters()
 
     @classmethod
-    def from_linear(cls, layer: nn.Linear, *, activation: Activation | str | None = None) -> FusedLinear:
+    def from_linear(
+        cls,
+        layer: nn.Linear,
+        *,
+        activation: Activation | str | None = None,
+        recompute: Recompute | str | None = None,
+    ) -> FusedLinear:
         """The parameters of `layer`, shared with it, and an activation behind them."""
-        fused = cls(1, 1, bias=False, activation=activation, device="meta")
+        fused = cls(1, 1, bias=False, activation=activation, recompute=recompute, device="meta")
         fused.weight, fused.bias = _weight_and_bias(layer)
         fused.train(layer.training)
         return fused
@@ -185,7 +194,7 @@ class FusedLinear(PackableModule):
 
     def _compute(self, x: Tensor, parameters: Parameters) -> Tensor:
         activation = None if self.activation == NO_ACTIVATION else self.activation
-        return linear(x, *parameters, activation=activation)
+        return linear(x, *parameters, activation=activation, recompute=self.recompute)
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
         (w,), (weight, b) = packed.tensors, parameters
@@ -197,7 +206,7 @@ class FusedLinear(PackableModule):
         return fault_in_linear(x, *parameters)
 
     def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableLinear(self.activation, *self._parameters_in_order())
+        return ScriptableLinear(self.activation, self.recompute, *self._parameters_in_order())
 
 
 class FusedMLP(PackableModule):
@@ -216,22 +225,30 @@ class FusedMLP(PackableModule):
         bias: bool = True,  # noqa: FBT001, FBT002 - nn.Linear's signature
         *,
         activation: Activation | str = Activation.GELU,
+        recompute: Recompute | str | None = None,
         names: tuple[str, str] = ("0", "2"),
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.activation = name_from_activation(activation)
+        self.recompute = name_from_recompute(recompute)
         self.names = names
         self.add_module(names[0], nn.Linear(dim, hidden, bias=bias, device=device, dtype=dtype))
         self.add_module(names[1], nn.Linear(hidden, dim, bias=bias, device=device, dtype=dtype))
 
     @classmethod
     def from_linears(
-        cls, first: nn.Linear, second: nn.Linear, *, activation: Activation | str, names: tuple[str, str] = ("0", "2")
+        cls,
+        first: nn.Linear,
+        second: nn.Linear,
+        *,
+        activation: Activation | str,
+        recompute: Recompute | str | None = None,
+        names: tuple[str, str] = ("0", "2"),
     ) -> FusedMLP:
         """The two layers themselves, under `names`, with an activation between them."""
-        fused = cls(1, 1, bias=False, activation=activation, names=names, device="meta")
+        fused = cls(1, 1, bias=False, activation=activation, recompute=recompute, names=names, device="meta")
         fused.add_module(names[0], first)
         fused.add_module(names[1], second)
         fused.train(first.training)
@@ -245,7 +262,7 @@ class FusedMLP(PackableModule):
         return parameters[::2]
 
     def _compute(self, x: Tensor, parameters: Parameters) -> Tensor:
-        return mlp(x, *parameters, activation=self.activation)
+        return mlp(x, *parameters, activation=self.activation, recompute=self.recompute)
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
         (w1, w2), (weight1, b1, weight2, b2) = packed.tensors, parameters
@@ -262,7 +279,7 @@ class FusedMLP(PackableModule):
         return f"activation={self.activation}"
 
     def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableMLP(self.activation, *self._parameters_in_order())
+        return ScriptableMLP(self.activation, self.recompute, *self._parameters_in_order())
 
 
 class FusedGatedMLP(PackableModule):
@@ -280,12 +297,14 @@ class FusedGatedMLP(PackableModule):
         hidden: int,
         *,
         activation: Activation | str = Activation.SILU,
+        recompute: Recompute | str | None = None,
         names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.activation = name_from_activation(activation)
+        self.recompute = name_from_recompute(recompute)
         self.names = names
         for name in names[:2]:
             self.add_module(name, nn.Linear(dim, hidden, bias=False, device=device, dtype=dtype))
@@ -299,10 +318,11 @@ class FusedGatedMLP(PackableModule):
         down: nn.Linear,
         *,
         activation: Activation | str,
+        recompute: Recompute | str | None = None,
         names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
     ) -> FusedGatedMLP:
         """The three layers themselves, under `names`; none has a bias."""
-        fused = cls(1, 1, activation=activation, names=names, device="meta")
+        fused = cls(1, 1, activation=activation, recompute=recompute, names=names, device="meta")
         for name, layer in zip(names, (gate, up, down), strict=True):
             fused.add_module(name, layer)
         fused.train(gate.training)
@@ -316,7 +336,7 @@ class FusedGatedMLP(PackableModule):
         return parameters
 
     def _compute(self, x: Tensor, parameters: Parameters) -> Tensor:
-        return gated_mlp(x, *parameters, activation=self.activation)
+        return gated_mlp(x, *parameters, activation=self.activation, recompute=self.recompute)
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
         if packed.implementation is Implementation.ONEDNN:
@@ -332,4 +352,4 @@ class FusedGatedMLP(PackableModule):
         return f"activation={self.activation}"
 
     def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableGatedMLP(self.activation, *self._parameters_in_order())
+        return ScriptableGatedMLP(self.activation, self.recompute, *self._parameters_in_order())

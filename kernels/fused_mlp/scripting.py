@@ -13,15 +13,16 @@ from torch import nn
 class ScriptableLinear(nn.Module):
     """FusedLinear, for torch.jit.script."""
 
-    def __init__(self, activation: str, weight: nn.Parameter, bias: nn.Parameter | None) -> None:
+    def __init__(self, activation: str, recompute: str, weight: nn.Parameter, bias: nn.Parameter | None) -> None:
         super().__init__()
         self.weight = weight
         self.register_parameter("bias", bias)
         self.activation = activation
+        self.recompute = recompute
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """As FusedLinear."""
-        out: torch.Tensor = torch.ops.fused_mlp.linear(x, self.weight, self.bias, self.activation)
+        out: torch.Tensor = torch.ops.fused_mlp.linear(x, self.weight, self.bias, self.activation, None, self.recompute)
         return out
 
 
@@ -31,6 +32,7 @@ class ScriptableMLP(nn.Module):
     def __init__(
         self,
         activation: str,
+        recompute: str,
         w1: nn.Parameter,
         b1: nn.Parameter | None,
         w2: nn.Parameter,
@@ -40,11 +42,12 @@ class ScriptableMLP(nn.Module):
         for name, parameter in (("weight1", w1), ("bias1", b1), ("weight2", w2), ("bias2", b2)):
             self.register_parameter(name, parameter)
         self.activation = activation
+        self.recompute = recompute
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """As FusedMLP."""
         out: torch.Tensor = torch.ops.fused_mlp.mlp(
-            x, self.weight1, self.bias1, self.weight2, self.bias2, self.activation
+            x, self.weight1, self.bias1, self.weight2, self.bias2, self.activation, None, self.recompute
         )
         return out
 
@@ -52,13 +55,18 @@ class ScriptableMLP(nn.Module):
 class ScriptableGatedMLP(nn.Module):
     """FusedGatedMLP, for torch.jit.script."""
 
-    def __init__(self, activation: str, gate: nn.Parameter, up: nn.Parameter, down: nn.Parameter) -> None:
+    def __init__(
+        self, activation: str, recompute: str, gate: nn.Parameter, up: nn.Parameter, down: nn.Parameter
+    ) -> None:
         super().__init__()
         for name, parameter in (("gate", gate), ("up", up), ("down", down)):
             self.register_parameter(name, parameter)
         self.activation = activation
+        self.recompute = recompute
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """As FusedGatedMLP."""
-        out: torch.Tensor = torch.ops.fused_mlp.gated_mlp(x, self.gate, self.up, self.down, self.activation)
+        out: torch.Tensor = torch.ops.fused_mlp.gated_mlp(
+            x, self.gate, self.up, self.down, self.activation, None, self.recompute
+        )
         return out

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 import torch
 
+import fused_mlp
 from benchmarks.ruler import tuning
 from benchmarks.ruler.axes import DeviceKind
 from benchmarks.ruler.timing import Policy as SamplingPolicy
@@ -15,7 +16,7 @@ from benchmarks.ruler.tuning_cells import Cell, Circumstances, Question
 from benchmarks.ruler.tuning_conclusions import winner
 from fused_mlp import choices
 from fused_mlp.choices import CudaDevice
-from fused_mlp.errors import Unavailable
+from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.rules import nominal_ceilings
 from fused_mlp.vocabulary import CUDA_LEVELS, Implementation, NumberFormat, Operation, Weights
 from tests.kernels.cases import OPERATIONS
@@ -39,6 +40,8 @@ def ops_on_cuda():
     for operation in OPERATIONS:
         front = import_module(f"fused_mlp.{operation.name}")
         library.impl(operation.name, front._cuda, "CPU")
+        keeping = import_module(f"fused_mlp.{operation.name}.keeping")
+        library.impl(f"{operation.name}_keeping", keeping._cuda, "CPU")
     yield
     library._destroy()
 
@@ -91,6 +94,26 @@ def test_without_a_name_the_chosen_one_computes(device, operation):
     case = case_of(operation)
     actual = call(operation, case.arguments)
     assert ((actual.double() - case.expected).abs() <= case.bound).all()
+
+
+@pytest.mark.parametrize("recompute", fused_mlp.Recompute)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_every_policy_has_the_same_result_and_gradients(device, operation, recompute):
+    case = case_of(operation)
+    leaves = [a.clone().requires_grad_() for a in case.arguments]
+    actual = call(operation, leaves, recompute=str(recompute))
+    assert ((actual.double() - case.expected).abs() <= case.bound).all()
+    exact = [a.detach().double().requires_grad_() for a in leaves]
+    expected = torch.autograd.grad(operation.oracle(*exact, activation="gelu").sum(), exact)
+    for grad, reference in zip(torch.autograd.grad(actual.sum(), leaves), expected, strict=True):
+        torch.testing.assert_close(grad.double(), reference, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_a_level_by_name_is_refused_a_policy_that_keeps_what_it_never_writes(device, operation):
+    leaves = [a.clone().requires_grad_() for a in case_of(operation).arguments]
+    with pytest.raises(InvalidArgument, match="recompute is 'activation'; expected 'all' with"):
+        call(operation, leaves, implementation="epilogue", recompute="activation")
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)

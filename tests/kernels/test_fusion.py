@@ -205,6 +205,14 @@ def test_what_would_change_is_kept_with_its_reason(make, reason):
         assert re.search(reason, kept.reason), kept.reason
 
 
+@pytest.mark.parametrize("recompute", fused_mlp.Recompute)
+def test_the_blocks_put_in_recompute_as_asked(recompute):
+    three = [nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 12), nn.SiLU()]
+    model = fuse(Stack(LlamaStyle(), GptStyle(), nn.Sequential(*three)), recompute=recompute).model
+    assert {module.recompute for module in model.modules() if hasattr(module, "recompute")} == {str(recompute)}
+    assert sum(hasattr(module, "recompute") for module in model.modules()) == 4
+
+
 def test_the_report_reads_as_sentences():
     report = fuse(Stack(LlamaStyle(), Biased()))
     assert str(report).splitlines() == [

@@ -212,6 +212,26 @@ def test_a_scripted_module_is_saved_and_loaded(name, tmp_path):
     torch.testing.assert_close(loaded(x), module(x))
 
 
+@pytest.mark.parametrize("recompute", fused_mlp.Recompute)
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_trains_by_its_policy_scripted_or_not(name, recompute):
+    torch.manual_seed(0)
+    kind = {"linear": FusedLinear, "mlp": FusedMLP, "gated_mlp": FusedGatedMLP}[name]
+    module, x = kind(12, 20, activation="silu", recompute=recompute), torch.randn(4, 12, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*torch.jit.*", category=DeprecationWarning)
+        scripted = torch.jit.script(module)
+    hidden = {"linear": (0, 1, 1), "mlp": (0, 1, 2), "gated_mlp": (0, 2, 3)}[name]
+    gradients = []
+    for callee in (module, scripted):
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t, kept=kept: (kept.append(t.shape), t)[1], lambda t: t):
+            y = callee(x)
+        assert kept.count((4, 20)) == hidden[list(fused_mlp.Recompute).index(recompute)]
+        gradients.append(torch.autograd.grad(y.square().sum(), [x, *callee.parameters()]))
+    torch.testing.assert_close(gradients[1], gradients[0])
+
+
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_the_pure_implementation_is_within_its_bound_and_trains(operation, activation):
     case = operation.case(rows=7, dim=17, hidden=9, dtype=torch.float32, activation=activation)

@@ -48,10 +48,13 @@ def test_compile_takes_an_enum_member(operation, small):
     torch.testing.assert_close(compiled(*small), operation.function(*small, activation="silu"))
 
 
-def test_compiled_gradients_are_the_eager_ones(operation, small):
+@pytest.mark.parametrize("recompute", fused_mlp.Recompute)
+def test_compiled_gradients_are_the_eager_ones(operation, small, recompute):
     torch._dynamo.reset()
     compiled = torch.compile(
-        lambda *a: operation.function(*a, activation="gelu").square().sum(), fullgraph=True, backend="aot_eager"
+        lambda *a: operation.function(*a, activation="gelu", recompute=recompute).square().sum(),
+        fullgraph=True,
+        backend="aot_eager",
     )
     inputs = [a.clone().requires_grad_() for a in small]
     actual = torch.autograd.grad(compiled(*inputs), inputs)
@@ -66,10 +69,12 @@ def test_compile_names_the_wrong_argument(operation, small):
         compiled(small[0][:, :-1], *small[1:])
 
 
-def test_the_op_passes_opcheck(operation, small):
-    op = getattr(torch.ops.fused_mlp, operation.name).default
+@pytest.mark.parametrize("recompute", fused_mlp.Recompute)
+@pytest.mark.parametrize("suffix", ["", "_keeping"])
+def test_the_op_passes_opcheck(operation, small, suffix, recompute):
+    op = getattr(torch.ops.fused_mlp, operation.name + suffix).default
     inputs = tuple(a.clone().requires_grad_() for a in small)
-    assert set(torch.library.opcheck(op, (*inputs, "gelu")).values()) == {"SUCCESS"}
+    assert set(torch.library.opcheck(op, (*inputs, "gelu", None, recompute.value)).values()) == {"SUCCESS"}
 
 
 def test_export_keeps_the_op():

@@ -43,6 +43,33 @@ inline void check_implementation(const std::optional<std::string_view>& implemen
       std::string(implementation.value_or("")), "'; expected cpp on the CPU");
 }
 
+inline at::Tensor output_like(const at::Tensor& x, int64_t out_features) {
+  auto sizes = at::DimVector(x.sizes());
+  sizes.back() = out_features;
+  return at::empty(sizes, x.options().memory_format(at::MemoryFormat::Contiguous));
+}
+
+// What a forward pass keeps for the backward pass beside its inputs, by the name of what backward computes again.
+enum class Keep { nothing, z, z_and_hidden };
+
+inline Keep keep_from_recompute(const std::optional<std::string_view>& recompute) {
+  if (!recompute.has_value() || *recompute == "activation") return Keep::z;
+  if (*recompute == "all") return Keep::nothing;
+  TORCH_CHECK_VALUE(
+      *recompute == "nothing", "recompute is '", std::string(*recompute), "'; expected all, activation or nothing");
+  return Keep::z_and_hidden;
+}
+
+// An uninitialised tensor of one row of `columns` for each row of x, or one without elements where it is not kept.
+inline at::Tensor kept_like(const at::Tensor& x, int64_t columns, bool is_kept) {
+  return is_kept ? output_like(x, columns) : at::empty({0}, x.options());
+}
+
+template <typename T>
+inline T* kept_data(const at::Tensor& t, bool is_kept) {
+  return is_kept ? t.mutable_data_ptr<T>() : nullptr;
+}
+
 // Rows of a matrix without a copy where its last dimension is contiguous; `kept` owns the copy otherwise.
 template <typename T>
 inline Rows<T> rows_of(const at::Tensor& matrix, at::Tensor& kept) {
@@ -59,12 +86,6 @@ inline const T* bias_of(const std::optional<at::Tensor>& b, at::Tensor& kept) {
   if (!b.has_value()) return nullptr;
   kept = b->contiguous();
   return kept.const_data_ptr<T>();
-}
-
-inline at::Tensor output_like(const at::Tensor& x, int64_t out_features) {
-  auto sizes = at::DimVector(x.sizes());
-  sizes.back() = out_features;
-  return at::empty(sizes, x.options().memory_format(at::MemoryFormat::Contiguous));
 }
 
 inline int64_t row_count(const at::Tensor& x) {

@@ -17,7 +17,8 @@ struct ChainSizes {
   double flop;
 };
 
-// First: (rows of x, how many, begin and end column, hidden out, its stride) → writes hidden columns.
+// First: (number of the first row, its rows of x, how many, begin and end column, hidden out, its stride) → writes
+// hidden columns.
 template <typename W, typename First>
 void chain(
     const ChainSizes& sizes, const Rows<typename W::Left>& x, const First& first, const W& down,
@@ -35,7 +36,7 @@ void chain(
     for (int64_t r = 0; r < sizes.rows; r += chunk) {
       const int64_t rows = std::min(chunk, sizes.rows - r);
       share(sizes.hidden, panel_columns, [&](int64_t begin, int64_t end) {
-        first(Rows<Hidden>{x.row(r), x.stride}, rows, begin, end, some_hidden.data(), stride);
+        first(r, Rows<Hidden>{x.row(r), x.stride}, rows, begin, end, some_hidden.data(), stride);
       });
       share(sizes.out_features, panel_columns, [&](int64_t begin, int64_t end) {
         second(some_hidden.data(), rows, begin, end, y + r * sizes.out_features);
@@ -50,7 +51,7 @@ void chain(
     tile.clear_padding(group, sizes.hidden, stride);
     for (int64_t r = begin; r < end; r += group) {
       const int64_t n = std::min(group, end - r);
-      first(Rows<Hidden>{x.row(r), x.stride}, n, 0, sizes.hidden, tile.data(), stride);
+      first(r, Rows<Hidden>{x.row(r), x.stride}, n, 0, sizes.hidden, tile.data(), stride);
       second(tile.data(), n, 0, sizes.out_features, y + r * sizes.out_features);
     }
   };

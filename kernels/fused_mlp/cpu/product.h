@@ -47,11 +47,26 @@ inline int64_t even_group(int64_t rows, int64_t most) {
   return groups == 0 ? 1 : (rows + groups - 1) / groups;
 }
 
+// Where a product writes beside its result what the backward pass would have to compute again; null where nothing is
+// kept. Each is a matrix of whole rows, `stride` elements apart.
+template <typename T>
+struct Kept {
+  T* z = nullptr;
+  T* up = nullptr;
+  T* hidden = nullptr;
+  int64_t stride = 0;
+
+  Kept from_row(int64_t r) const {
+    const auto moved = [&](T* p) { return p == nullptr ? p : p + r * stride; };
+    return {moved(z), moved(up), moved(hidden), stride};
+  }
+};
+
 // out[0:rows, begin:end] = act(x·Wᵀ + bias), on the calling thread. `begin` is a multiple of panel_columns.
 template <typename W, typename Stored>
 void product(
     const Rows<typename W::Left>& x, int64_t rows, W weights, const typename W::Element* bias, int64_t begin,
-    int64_t end, Activation activation, Stored* out, int64_t out_stride) {
+    int64_t end, Activation activation, Stored* out, int64_t out_stride, const Kept<typename W::Element>& kept = {}) {
   using T = typename W::Element;
   const int64_t group = even_group(rows, W::tile_rows);
   const int64_t step = W::columns_at_once(group);
@@ -72,7 +87,10 @@ void product(
               const int64_t n = std::min<int64_t>(Vec::size(), columns - j);
               Vec v = Vec::loadu(sums.row(i) + j);
               if (bias != nullptr) v = v + load_as_float(bias + c + j, n);
-              store_rounded<T>(activate<constant.value>(v), row + j, n);
+              const Vec activated = activate<constant.value>(v);
+              store_rounded<T>(activated, row + j, n);
+              if (kept.z != nullptr) store_rounded<T>(v, kept.z + (r + i) * kept.stride + c + j, n);
+              if (kept.hidden != nullptr) store_rounded<T>(activated, kept.hidden + (r + i) * kept.stride + c + j, n);
             }
           }
         }
@@ -85,7 +103,7 @@ void product(
 template <typename W, typename Stored>
 void gated_product(
     const Rows<typename W::Left>& x, int64_t rows, W gate, W up, int64_t begin, int64_t end, Activation activation,
-    Stored* out, int64_t out_stride) {
+    Stored* out, int64_t out_stride, const Kept<typename W::Element>& kept = {}) {
   using T = typename W::Element;
   const int64_t group = even_group(rows, W::tile_rows);
   const int64_t step = W::columns_at_once(group);
@@ -105,9 +123,15 @@ void gated_product(
           for (int64_t i = 0; i < some; ++i) {
             Stored* row = out + (r + i) * out_stride + c;
             for (int64_t j = 0; j < columns; j += Vec::size()) {
-              const Vec g = activate<constant.value>(Vec::loadu(gate_sums.row(i) + j));
-              store_rounded<T>(
-                  g * Vec::loadu(up_sums.row(i) + j), row + j, std::min<int64_t>(Vec::size(), columns - j));
+              const int64_t n = std::min<int64_t>(Vec::size(), columns - j);
+              const Vec g = Vec::loadu(gate_sums.row(i) + j), u = Vec::loadu(up_sums.row(i) + j);
+              const Vec gated = activate<constant.value>(g) * u;
+              store_rounded<T>(gated, row + j, n);
+              if (kept.z != nullptr) {
+                store_rounded<T>(g, kept.z + (r + i) * kept.stride + c + j, n);
+                store_rounded<T>(u, kept.up + (r + i) * kept.stride + c + j, n);
+              }
+              if (kept.hidden != nullptr) store_rounded<T>(gated, kept.hidden + (r + i) * kept.stride + c + j, n);
             }
           }
         }

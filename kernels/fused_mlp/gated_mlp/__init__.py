@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from fused_mlp.activations import Activation, name_from_activation
-from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
+from fused_mlp.gated_mlp.keeping import gated_mlp_keeping
 from fused_mlp.gated_mlp.pure import gated_mlp_pure
 from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register
+from fused_mlp.recomputation import Recompute, name_from_recompute
 from fused_mlp.validation import fault_in_gated_mlp
 
 if TYPE_CHECKING:
-    from fused_mlp.vocabulary import Implementation
     from torch import Tensor
+
+    from fused_mlp.vocabulary import Implementation
 
 
 def gated_mlp(
@@ -26,14 +28,17 @@ def gated_mlp(
     *,
     activation: Activation | str,
     implementation: Implementation | str | None = None,
+    recompute: Recompute | str | None = None,
 ) -> Tensor:
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in the dtype of x, accumulated in float32.
 
     x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden]; returns [..., out]. The gated hidden
     activations are rounded to the dtype of x once, after the multiplication.
 
-    Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
-    and computes gate and up again. Inputs whose rows are not contiguous are copied first.
+    Runs on cpu and cuda in float32, bfloat16 and float16. Inputs whose rows are not contiguous are copied first.
+
+    Differentiable, twice; `recompute` says what backward computes again and what is kept for it instead. None is
+    ACTIVATION, or ALL with a CUDA implementation by name: those keep nothing.
 
     `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
 
@@ -42,6 +47,7 @@ def gated_mlp(
         Unavailable: this machine cannot run it; `why_unavailable` tells before.
     """
     name = name_from_activation(activation)
+    kept = name_from_recompute(recompute, implementation)
     if implementation is not None:
         if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
             raise fault
@@ -49,30 +55,43 @@ def gated_mlp(
             implementation,
             "gated_mlp",
             x.device,
-            op=lambda: _op(x, w_gate, w_up, w_down, name, str(implementation)),
+            op=lambda: _op(x, w_gate, w_up, w_down, name, str(implementation), kept),
             pure=lambda: gated_mlp_pure(x, w_gate, w_up, w_down, activation=name),
         )
     if torch.compiler.is_compiling():
         # The fake kernel words the faults.
-        return _op(x, w_gate, w_up, w_down, name)
+        return _op(x, w_gate, w_up, w_down, name, None, kept)
     try:
-        return _op(x, w_gate, w_up, w_down, name)
+        return _op(x, w_gate, w_up, w_down, name, None, kept)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_gated_mlp(x, w_gate, w_up, w_down)) from None
 
 
 def _fake(
-    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, implementation: str | None = None
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    activation: str,
+    implementation: str | None = None,
+    recompute: str | None = None,
 ) -> Tensor:
-    del activation, implementation
+    del activation, implementation, recompute
     if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
         raise fault
     return x.new_empty((*x.shape[:-1], w_down.shape[0]))
 
 
 def _cuda(
-    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, implementation: str | None = None
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    activation: str,
+    implementation: str | None = None,
+    recompute: str | None = None,
 ) -> Tensor:
+    del recompute  # without a gradient nothing is kept
     from fused_mlp.gated_mlp.cuda import gated_mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
 
     if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
@@ -80,22 +99,11 @@ def _cuda(
     return gated_mlp_on_cuda(x, w_gate, w_up, w_down, activation=activation, implementation=implementation)
 
 
-def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    del output
-    *tensors, ctx.activation, _ = inputs
-    ctx.save_for_backward(*tensors)
-
-
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    needed = ctx.needs_input_grad[:4]
-    return *gated_mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None, None
-
-
 _op = register(
     "gated_mlp(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation,"
-    " str? implementation=None) -> Tensor",
+    " str? implementation=None,"
+    " str? recompute=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
-    setup_context=_keep_inputs,
-    backward=_backward,
+    keeping=gated_mlp_keeping,
 )

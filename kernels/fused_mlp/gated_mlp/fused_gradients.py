@@ -21,20 +21,29 @@ def fused_gated_mlp_gradients(
     w_gate: Tensor,
     w_up: Tensor,
     w_down: Tensor,
+    kept_gate: Tensor | None = None,
+    kept_up: Tensor | None = None,
+    kept_hidden: Tensor | None = None,
     *,
     activation: str,
     needed: tuple[bool, bool, bool, bool],
     kernel: Callable[..., tuple[Tensor, ...]] | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """As gated_mlp_gradients, for calls that need more than dWd.
+    """As gated_mlp_gradients from dy alone, for calls that need more than dWd.
 
+    kept_gate (before its activation), kept_up, kept_hidden: from the forward pass; computed again unless given.
     kernel: (dy, w_down, gate, up, activation, with_hidden) → d_gate, d_up, act(gate) ⊙ up; the op on CUDA unless
     given. dx is summed by cuBLAS as it multiplies, in the dtype of x.
     """
     need_x, need_gate, need_up, need_down = needed
     x_rows, dy = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
-    gate, up = functional.linear(x_rows, w_gate), functional.linear(x_rows, w_up)
-    d_gate, d_up, hidden = (kernel or _op)(dy, w_down, gate, up, activation, need_down)
+    if kept_gate is None or kept_up is None:
+        gate, up = functional.linear(x_rows, w_gate), functional.linear(x_rows, w_up)
+    else:
+        gate, up = kept_gate.reshape(-1, kept_gate.shape[-1]), kept_up.reshape(-1, kept_up.shape[-1])
+    d_gate, d_up, hidden = (kernel or _op)(dy, w_down, gate, up, activation, need_down and kept_hidden is None)
+    if kept_hidden is not None:
+        hidden = kept_hidden.reshape(gate.shape)
     dx = torch.addmm(d_gate @ w_gate, d_up, w_up).view(x.shape) if need_x else None
     dw_gate = d_gate.t() @ x_rows if need_gate else None
     dw_up = d_up.t() @ x_rows if need_up else None

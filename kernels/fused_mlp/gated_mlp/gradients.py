@@ -7,37 +7,48 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import activate, activation_gradient
-from fused_mlp.linear.gradients import parameter_gradients
+from fused_mlp.linear.gradients import parameter_gradients, sum_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 
 def gated_mlp_gradients(
-    grad: Tensor,
+    grads: Sequence[Tensor | None],
     x: Tensor,
     w_gate: Tensor,
     w_up: Tensor,
     w_down: Tensor,
+    z: Tensor | None,
+    up: Tensor | None,
+    hidden: Tensor | None,
     *,
     activation: str,
     needed: tuple[bool, bool, bool, bool],
 ) -> tuple[Tensor | None, ...]:
-    """∂/∂x, ∂/∂w_gate, ∂/∂w_up, ∂/∂w_down of Σ grad·gated_mlp(x), each only where `needed`, differentiable.
+    """∂/∂x, ∂/∂w_gate, ∂/∂w_up, ∂/∂w_down of Σ dy·y + Σ dz·z + Σ du·up + Σ dh·hidden, each only where `needed`.
 
-    Nothing is kept from the forward pass but its inputs: gate and up are computed again, two products more in
-    exchange for 4·rows·hidden elements less.
+    In differentiable operations. grads: dy, dz, du, dh, each None where it is zero; only second derivatives have
+    more than dy. z = x·Wgᵀ, up = x·Wuᵀ and hidden = act(z)·up: kept from the forward pass, or None and computed
+    again. act(z) is computed again in any case: what keeping it would cost, its derivative costs already.
     """
+    dy, dz, du, d_hidden = grads
     need_x, need_gate, need_up, need_down = needed
-    z = functional.linear(x, w_gate)
-    gate = activate(z, activation)
-    up = functional.linear(x, w_up)
     need_hidden = need_x or need_gate or need_up
-    d_hidden, d_down, _ = parameter_gradients(grad, gate * up, w_down, needed=(need_hidden, need_down, False))
-    if d_hidden is None:
-        return None, None, None, d_down
-    dz = activation_gradient(d_hidden * up, z, activation)
+    if z is None or up is None:
+        z, up = functional.linear(x, w_gate), functional.linear(x, w_up)
+    gate = activate(z, activation)
+    d_down = None
+    if dy is not None:
+        if hidden is None:
+            hidden = gate * up
+        from_y, d_down, _ = parameter_gradients(dy, hidden, w_down, needed=(need_hidden, need_down, False))
+        d_hidden = sum_of(from_y, d_hidden)
+    if need_hidden and d_hidden is not None:
+        dz = sum_of(activation_gradient(d_hidden * up, z, activation), dz)
+        du = sum_of(d_hidden * gate, du)
     dx_gate, d_gate, _ = parameter_gradients(dz, x, w_gate, needed=(need_x, need_gate, False))
-    dx_up, d_up, _ = parameter_gradients(d_hidden * gate, x, w_up, needed=(need_x, need_up, False))
-    dx = None if dx_gate is None or dx_up is None else dx_gate + dx_up
-    return dx, d_gate, d_up, d_down
+    dx_up, d_up, _ = parameter_gradients(du, x, w_up, needed=(need_x, need_up, False))
+    return sum_of(dx_gate, dx_up), d_gate, d_up, d_down

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from fused_mlp.activations import Activation, name_from_optional_activation
 from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register
-from fused_mlp.linear.gradients import linear_gradients
+from fused_mlp.linear.keeping import linear_keeping
 from fused_mlp.linear.pure import linear_pure
+from fused_mlp.recomputation import Recompute, name_from_recompute
 from fused_mlp.validation import fault_in_linear
 
 if TYPE_CHECKING:
-    from fused_mlp.vocabulary import Implementation
     from torch import Tensor
+
+    from fused_mlp.vocabulary import Implementation
 
 
 def linear(
@@ -25,11 +27,14 @@ def linear(
     *,
     activation: Activation | str | None = None,
     implementation: Implementation | str | None = None,
+    recompute: Recompute | str | None = None,
 ) -> Tensor:
     """act(x·Wᵀ + b) in the dtype of x, accumulated in float32. x: [..., in], w: [out, in], b: [out].
 
-    Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
-    and computes x·Wᵀ + b again. Inputs whose rows are not contiguous are copied first.
+    Runs on cpu and cuda in float32, bfloat16 and float16. Inputs whose rows are not contiguous are copied first.
+
+    Differentiable, twice; `recompute` says what backward computes again and what is kept for it instead. None is
+    ACTIVATION, or ALL with a CUDA implementation by name: those keep nothing.
 
     `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
 
@@ -38,6 +43,7 @@ def linear(
         Unavailable: this machine cannot run it; `why_unavailable` tells before.
     """
     name = name_from_optional_activation(activation)
+    kept = name_from_recompute(recompute, implementation)
     if implementation is not None:
         if (fault := fault_in_linear(x, w, b)) is not None:
             raise fault
@@ -45,26 +51,41 @@ def linear(
             implementation,
             "linear",
             x.device,
-            op=lambda: _op(x, w, b, name, str(implementation)),
+            op=lambda: _op(x, w, b, name, str(implementation), kept),
             pure=lambda: linear_pure(x, w, b, activation=name),
         )
     if torch.compiler.is_compiling():
         # The fake kernel words the faults.
-        return _op(x, w, b, name)
+        return _op(x, w, b, name, None, kept)
     try:
-        return _op(x, w, b, name)
+        return _op(x, w, b, name, None, kept)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_linear(x, w, b)) from None
 
 
-def _fake(x: Tensor, w: Tensor, b: Tensor | None, activation: str, implementation: str | None = None) -> Tensor:
-    del activation, implementation
+def _fake(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None,
+    activation: str,
+    implementation: str | None = None,
+    recompute: str | None = None,
+) -> Tensor:
+    del activation, implementation, recompute
     if (fault := fault_in_linear(x, w, b)) is not None:
         raise fault
     return x.new_empty((*x.shape[:-1], w.shape[0]))
 
 
-def _cuda(x: Tensor, w: Tensor, b: Tensor | None, activation: str, implementation: str | None = None) -> Tensor:
+def _cuda(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None,
+    activation: str,
+    implementation: str | None = None,
+    recompute: str | None = None,
+) -> Tensor:
+    del recompute  # without a gradient nothing is kept
     from fused_mlp.linear.cuda import linear_on_cuda  # noqa: PLC0415 - triton only where it is used
 
     if (fault := fault_in_linear(x, w, b)) is not None:
@@ -72,21 +93,9 @@ def _cuda(x: Tensor, w: Tensor, b: Tensor | None, activation: str, implementatio
     return linear_on_cuda(x, w, b, activation=activation, implementation=implementation)
 
 
-def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    del output
-    *tensors, ctx.activation, _ = inputs
-    ctx.save_for_backward(*tensors)
-
-
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    needed = ctx.needs_input_grad[:3]
-    return *linear_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None, None
-
-
 _op = register(
-    "linear(Tensor x, Tensor w, Tensor? b, str activation, str? implementation=None) -> Tensor",
+    "linear(Tensor x, Tensor w, Tensor? b, str activation, str? implementation=None, str? recompute=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
-    setup_context=_keep_inputs,
-    backward=_backward,
+    keeping=linear_keeping,
 )

@@ -9,12 +9,14 @@ namespace {
 template <typename W>
 void run_linear(
     const Rows<typename W::Element>& x, int64_t rows, int64_t in_features, int64_t out_features, const W& weights,
-    const typename W::Element* bias, Activation activation, typename W::Element* y, Split split) {
+    const typename W::Element* bias, Activation activation, typename W::Element* y, Split split,
+    const Kept<typename W::Element>& kept = {}) {
   Scratch<typename W::Left> copied;
   const auto left = left_operand<W>(x, rows, in_features, copied);
   const auto part = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     product<W>(
-        {left.row(r0), left.stride}, r1 - r0, weights, bias, c0, c1, activation, y + r0 * out_features, out_features);
+        {left.row(r0), left.stride}, r1 - r0, weights, bias, c0, c1, activation, y + r0 * out_features, out_features,
+        kept.from_row(r0));
   };
   switch (split) {
     case Split::serial: return part(0, rows, 0, out_features);
@@ -23,9 +25,10 @@ void run_linear(
   }
 }
 
-at::Tensor linear_cpu(
+// (y, z): z = x·Wᵀ + b where it is kept and is not y itself.
+std::tuple<at::Tensor, at::Tensor> linear_with_kept(
     const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation_name,
-    std::optional<std::string_view> implementation) {
+    std::optional<std::string_view> implementation, Keep keep) {
   const Activation activation = activation_from_name(activation_name);
   check_implementation(implementation);
   check_input(x);
@@ -33,8 +36,9 @@ at::Tensor linear_cpu(
   check_weight(w, "w", x, in_features);
   const int64_t out_features = w.size(0);
   check_bias(b, "b", x, out_features);
-  at::Tensor out = output_like(x, out_features);
-  if (out.numel() == 0) return out;
+  const bool keep_z = keep != Keep::nothing && activation != Activation::none;
+  at::Tensor out = output_like(x, out_features), z = kept_like(x, out_features, keep_z);
+  if (out.numel() == 0) return {out, z};
 
   const Policy& policy = policy_of(Operation::linear, x.scalar_type());
   const Split split = split_for(policy, rows, 2.0 * rows * in_features * out_features);
@@ -43,17 +47,30 @@ at::Tensor linear_cpu(
     const auto x_rows = rows_of<scalar_t>(x, x_kept), w_rows = rows_of<scalar_t>(w, w_kept);
     const scalar_t* bias = bias_of<scalar_t>(b, b_kept);
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
+    const Kept<scalar_t> kept{.z = kept_data<scalar_t>(z, keep_z), .stride = out_features};
     if (repacks(policy, rows)) {
       run_linear(
           x_rows, rows, in_features, out_features, RepackedWeights<scalar_t>(w_rows, in_features), bias, activation, y,
-          Split::columns);
+          Split::columns, kept);
     } else {
       run_linear(
           x_rows, rows, in_features, out_features, PlainWeights<scalar_t>{w_rows, in_features}, bias, activation, y,
-          split);
+          split, kept);
     }
   })
-  return out;
+  return {out, z};
+}
+
+at::Tensor linear_cpu(
+    const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation,
+    std::optional<std::string_view> implementation, std::optional<std::string_view>) {
+  return std::get<0>(linear_with_kept(x, w, b, activation, implementation, Keep::nothing));
+}
+
+std::tuple<at::Tensor, at::Tensor> linear_keeping_cpu(
+    const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b, std::string_view activation,
+    std::optional<std::string_view> implementation, std::optional<std::string_view> recompute) {
+  return linear_with_kept(x, w, b, activation, implementation, keep_from_recompute(recompute));
 }
 
 at::Tensor linear_packed_cpu(
@@ -78,21 +95,25 @@ at::Tensor linear_packed_cpu(
   return out;
 }
 
-using Linear = at::Tensor(
+template <typename Result>
+using Linear = Result(
     const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
-    std::optional<std::string_view>);
+    std::optional<std::string_view>, std::optional<std::string_view>);
 
 at::Tensor linear_autograd(
     c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b,
-    std::string_view activation, std::optional<std::string_view> implementation) {
-  static const auto op = typed_operator<Linear>("fused_mlp::linear");
-  return op.redispatch(keys_below(keys, x, w, b), x, w, b, activation, implementation);
+    std::string_view activation, std::optional<std::string_view> implementation, std::optional<std::string_view> recompute) {
+  static const auto op = typed_operator<Linear<at::Tensor>>("fused_mlp::linear");
+  static const auto keeping = typed_operator<Linear<std::tuple<at::Tensor, at::Tensor>>>("fused_mlp::linear_keeping");
+  if (records_gradient(x, w, b)) return std::get<0>(keeping.call(x, w, b, activation, implementation, recompute));
+  return op.redispatch(keys & c10::after_autograd_keyset, x, w, b, activation, implementation, recompute);
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
   m.impl("linear", linear_cpu);
+  m.impl("linear_keeping", linear_keeping_cpu);
   m.impl("linear_packed", linear_packed_cpu);
 }
 TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("linear", linear_autograd); }

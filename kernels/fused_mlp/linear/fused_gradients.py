@@ -20,15 +20,19 @@ def fused_linear_gradients(
     x: Tensor,
     w: Tensor,
     b: Tensor | None,
+    kept_z: Tensor | None = None,
     *,
     activation: str,
     needed: tuple[bool, bool, bool],
     kernel: Callable[..., tuple[Tensor, ...]] | None = None,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """As linear_gradients. kernel: (dy, z, activation, with_bias) → dz, db; the op on CUDA unless given."""
+    """As linear_gradients from dy alone. kernel: (dy, z, activation, with_bias) → dz, db; the op on CUDA unless given.
+
+    kept_z: z from the forward pass; computed again unless given.
+    """
     need_x, need_w, need_b = needed
     x_rows = x.reshape(-1, x.shape[-1])
-    z = functional.linear(x_rows, w, b)
+    z = functional.linear(x_rows, w, b) if kept_z is None else kept_z.reshape(-1, kept_z.shape[-1])
     dz, db = (kernel or _op)(grad.reshape(-1, grad.shape[-1]), z, activation, need_b)
     dx = (dz @ w).view(x.shape) if need_x else None
     return dx, dz.t() @ x_rows if need_w else None, db if need_b else None

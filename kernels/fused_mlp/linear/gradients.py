@@ -9,29 +9,54 @@ from torch.nn import functional
 from fused_mlp.activations import NO_ACTIVATION, activation_gradient
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 
 def linear_gradients(
-    grad: Tensor, x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, needed: tuple[bool, bool, bool]
+    grads: Sequence[Tensor | None],
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None,
+    z: Tensor | None,
+    *,
+    activation: str,
+    needed: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """∂/∂x, ∂/∂w, ∂/∂b of Σ grad·act(x·Wᵀ + b), each only where `needed`, in differentiable operations.
+    """∂/∂x, ∂/∂w, ∂/∂b of Σ dy·act(z) + Σ dz·z, z = x·Wᵀ + b, each only where `needed`, differentiable.
 
-    Nothing is kept from the forward pass but its inputs: z = x·Wᵀ + b is computed again, unless there is no
-    activation and so no need of it.
+    grads: dy and dz, either None where it is zero. z: kept from the forward pass, or None: then it is computed again
+    from x, w and b, unless there is no activation and so no need of it.
     """
-    dz = grad
-    if activation != NO_ACTIVATION:
-        dz = activation_gradient(grad, functional.linear(x, w, b), activation)
+    dy, dz = grads
+    if dy is not None:
+        if activation != NO_ACTIVATION:
+            dy = activation_gradient(dy, functional.linear(x, w, b) if z is None else z, activation)
+        dz = sum_of(dy, dz)
     return parameter_gradients(dz, x, w, needed=needed)
 
 
 def parameter_gradients(
-    dz: Tensor, x: Tensor, w: Tensor, *, needed: tuple[bool, bool, bool]
+    dz: Tensor | None, x: Tensor, w: Tensor, *, needed: tuple[bool, bool, bool]
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """The gradients of z = x·Wᵀ + b with respect to x, w and b, from dz, each only where `needed`."""
-    dz_rows = dz.reshape(-1, dz.shape[-1])
+    if dz is None:
+        return None, None, None
+    dz_rows = _as_rows(dz)
     dx = dz @ w if needed[0] else None
-    dw = dz_rows.t() @ x.reshape(-1, x.shape[-1]) if needed[1] else None
+    dw = dz_rows.t() @ _as_rows(x) if needed[1] else None
     db = dz_rows.sum(dim=0) if needed[2] else None
     return dx, dw, db
+
+
+def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """The sum of two gradients, either None where it is zero."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+def _as_rows(t: Tensor) -> Tensor:
+    """[..., n] as [rows, n]; unlike reshape(-1, n), where n is 0 too."""
+    return t.unsqueeze(0).flatten(0, -2)

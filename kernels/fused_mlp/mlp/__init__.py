@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register
-from fused_mlp.mlp.gradients import mlp_gradients
+from fused_mlp.mlp.keeping import mlp_keeping
 from fused_mlp.mlp.pure import mlp_pure
+from fused_mlp.recomputation import Recompute, name_from_recompute
 from fused_mlp.validation import fault_in_mlp
 
 if TYPE_CHECKING:
-    from fused_mlp.vocabulary import Implementation
     from torch import Tensor
+
+    from fused_mlp.vocabulary import Implementation
 
 
 def mlp(
@@ -27,14 +29,17 @@ def mlp(
     *,
     activation: Activation | str,
     implementation: Implementation | str | None = None,
+    recompute: Recompute | str | None = None,
 ) -> Tensor:
     """act(x·W1ᵀ + b1)·W2ᵀ + b2 in the dtype of x, accumulated in float32.
 
     x: [..., dim], w1: [hidden, dim], b1: [hidden], w2: [out, hidden], b2: [out]; returns [..., out]. The hidden
     activations are rounded to the dtype of x, as between two layers.
 
-    Runs on cpu and cuda in float32, bfloat16 and float16; differentiable, twice; backward keeps only the inputs
-    and computes the hidden activations again. Inputs whose rows are not contiguous are copied first.
+    Runs on cpu and cuda in float32, bfloat16 and float16. Inputs whose rows are not contiguous are copied first.
+
+    Differentiable, twice; `recompute` says what backward computes again and what is kept for it instead. None is
+    ACTIVATION, or ALL with a CUDA implementation by name: those keep nothing.
 
     `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
 
@@ -43,6 +48,7 @@ def mlp(
         Unavailable: this machine cannot run it; `why_unavailable` tells before.
     """
     name = name_from_activation(activation)
+    kept = name_from_recompute(recompute, implementation)
     if implementation is not None:
         if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
             raise fault
@@ -50,14 +56,14 @@ def mlp(
             implementation,
             "mlp",
             x.device,
-            op=lambda: _op(x, w1, b1, w2, b2, name, str(implementation)),
+            op=lambda: _op(x, w1, b1, w2, b2, name, str(implementation), kept),
             pure=lambda: mlp_pure(x, w1, b1, w2, b2, activation=name),
         )
     if torch.compiler.is_compiling():
         # The fake kernel words the faults.
-        return _op(x, w1, b1, w2, b2, name)
+        return _op(x, w1, b1, w2, b2, name, None, kept)
     try:
-        return _op(x, w1, b1, w2, b2, name)
+        return _op(x, w1, b1, w2, b2, name, None, kept)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_mlp(x, w1, b1, w2, b2)) from None
 
@@ -70,8 +76,9 @@ def _fake(
     b2: Tensor | None,
     activation: str,
     implementation: str | None = None,
+    recompute: str | None = None,
 ) -> Tensor:
-    del activation, implementation
+    del activation, implementation, recompute
     if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
         raise fault
     return x.new_empty((*x.shape[:-1], w2.shape[0]))
@@ -85,7 +92,9 @@ def _cuda(
     b2: Tensor | None,
     activation: str,
     implementation: str | None = None,
+    recompute: str | None = None,
 ) -> Tensor:
+    del recompute  # without a gradient nothing is kept
     from fused_mlp.mlp.cuda import mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
 
     if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
@@ -93,21 +102,10 @@ def _cuda(
     return mlp_on_cuda(x, w1, b1, w2, b2, activation=activation, implementation=implementation)
 
 
-def _keep_inputs(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    del output
-    x, w1, b1, w2, _, ctx.activation, _ = inputs
-    ctx.save_for_backward(x, w1, b1, w2)
-
-
-def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    needed = ctx.needs_input_grad[:5]
-    return *mlp_gradients(grad, *ctx.saved_tensors, activation=ctx.activation, needed=needed), None, None
-
-
 _op = register(
-    "mlp(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation, str? implementation=None) -> Tensor",
+    "mlp(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation, str? implementation=None,"
+    " str? recompute=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
-    setup_context=_keep_inputs,
-    backward=_backward,
+    keeping=mlp_keeping,
 )

@@ -10,19 +10,23 @@ template <typename W>
 void run_mlp(
     const Rows<typename W::Element>& x, int64_t dim, const ChainSizes& sizes, const W& w1,
     const typename W::Element* b1, const W& w2, const typename W::Element* b2, Activation activation,
-    typename W::Element* y, Split split) {
+    typename W::Element* y, Split split, const Kept<typename W::Element>& kept = {}) {
   Scratch<typename W::Left> copied;
   const auto left = left_operand<W>(x, sizes.rows, dim, copied);
-  const auto first = [&](const auto& some, int64_t rows, int64_t begin, int64_t end, auto* hidden, int64_t stride) {
-    product<W>(some, rows, w1, b1, begin, end, activation, hidden, stride);
+  const auto first = [&](int64_t r, const auto& some, int64_t rows, int64_t begin, int64_t end, auto* hidden,
+                         int64_t stride) {
+    product<W>(some, rows, w1, b1, begin, end, activation, hidden, stride, kept.from_row(r));
   };
   chain<W>(sizes, left, first, w2, b2, y, split);
 }
 
-at::Tensor mlp_cpu(
+// (y, z, hidden): z = x·W1ᵀ + b1 and hidden = act(z) where they are kept.
+using MlpKept = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+MlpKept mlp_with_kept(
     const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1, const at::Tensor& w2,
     const std::optional<at::Tensor>& b2, std::string_view activation_name,
-    std::optional<std::string_view> implementation) {
+    std::optional<std::string_view> implementation, Keep keep) {
   const Activation activation = activation_from_name(activation_name);
   check_implementation(implementation);
   check_input(x);
@@ -33,12 +37,16 @@ at::Tensor mlp_cpu(
   const int64_t out_features = w2.size(0);
   check_bias(b1, "b1", x, hidden);
   check_bias(b2, "b2", x, out_features);
+  const bool keep_z = keep != Keep::nothing, keep_hidden = keep == Keep::z_and_hidden;
   at::Tensor out = output_like(x, out_features);
-  if (out.numel() == 0) return out;
+  at::Tensor z = kept_like(x, hidden, keep_z), h = kept_like(x, hidden, keep_hidden);
+  if (out.numel() == 0) return {out, z.zero_(), h.zero_()};
 
   const Policy& policy = policy_of(Operation::mlp, x.scalar_type());
   const ChainSizes sizes{rows, hidden, out_features, 2.0 * rows * hidden * (dim + out_features)};
   FUSED_MLP_DISPATCH(x.scalar_type(), {
+    const Kept<scalar_t> kept{
+        .z = kept_data<scalar_t>(z, keep_z), .hidden = kept_data<scalar_t>(h, keep_hidden), .stride = hidden};
     at::Tensor x_kept, w1_kept, w2_kept, b1_kept, b2_kept;
     const auto x_rows = rows_of<scalar_t>(x, x_kept);
     const auto w1_rows = rows_of<scalar_t>(w1, w1_kept), w2_rows = rows_of<scalar_t>(w2, w2_kept);
@@ -47,15 +55,30 @@ at::Tensor mlp_cpu(
     scalar_t* y = out.mutable_data_ptr<scalar_t>();
     if (repacks(policy, rows)) {
       using W = RepackedWeights<scalar_t>;
-      run_mlp<W>(x_rows, dim, sizes, W(w1_rows, dim), bias1, W(w2_rows, hidden), bias2, activation, y, Split::columns);
+      run_mlp<W>(
+          x_rows, dim, sizes, W(w1_rows, dim), bias1, W(w2_rows, hidden), bias2, activation, y, Split::columns, kept);
     } else {
       using W = PlainWeights<scalar_t>;
       run_mlp<W>(
           x_rows, dim, sizes, W{w1_rows, dim}, bias1, W{w2_rows, hidden}, bias2, activation, y,
-          split_for(policy, rows, sizes.flop));
+          split_for(policy, rows, sizes.flop), kept);
     }
   })
-  return out;
+  return {out, z, h};
+}
+
+at::Tensor mlp_cpu(
+    const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1, const at::Tensor& w2,
+    const std::optional<at::Tensor>& b2, std::string_view activation, std::optional<std::string_view> implementation,
+    std::optional<std::string_view>) {
+  return std::get<0>(mlp_with_kept(x, w1, b1, w2, b2, activation, implementation, Keep::nothing));
+}
+
+MlpKept mlp_keeping_cpu(
+    const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1, const at::Tensor& w2,
+    const std::optional<at::Tensor>& b2, std::string_view activation, std::optional<std::string_view> implementation,
+    std::optional<std::string_view> recompute) {
+  return mlp_with_kept(x, w1, b1, w2, b2, activation, implementation, keep_from_recompute(recompute));
 }
 
 at::Tensor mlp_packed_cpu(
@@ -83,22 +106,28 @@ at::Tensor mlp_packed_cpu(
   return out;
 }
 
-using Mlp = at::Tensor(
+template <typename Result>
+using Mlp = Result(
     const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, const at::Tensor&,
-    const std::optional<at::Tensor>&, std::string_view, std::optional<std::string_view>);
+    const std::optional<at::Tensor>&, std::string_view, std::optional<std::string_view>, std::optional<std::string_view>);
 
 at::Tensor mlp_autograd(
     c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1,
     const at::Tensor& w2, const std::optional<at::Tensor>& b2, std::string_view activation,
-    std::optional<std::string_view> implementation) {
-  static const auto op = typed_operator<Mlp>("fused_mlp::mlp");
-  return op.redispatch(keys_below(keys, x, w1, b1, w2, b2), x, w1, b1, w2, b2, activation, implementation);
+    std::optional<std::string_view> implementation, std::optional<std::string_view> recompute) {
+  static const auto op = typed_operator<Mlp<at::Tensor>>("fused_mlp::mlp");
+  static const auto keeping = typed_operator<Mlp<MlpKept>>("fused_mlp::mlp_keeping");
+  if (records_gradient(x, w1, b1, w2, b2)) {
+    return std::get<0>(keeping.call(x, w1, b1, w2, b2, activation, implementation, recompute));
+  }
+  return op.redispatch(keys & c10::after_autograd_keyset, x, w1, b1, w2, b2, activation, implementation, recompute);
 }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
   m.impl("mlp", mlp_cpu);
+  m.impl("mlp_keeping", mlp_keeping_cpu);
   m.impl("mlp_packed", mlp_packed_cpu);
 }
 TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("mlp", mlp_autograd); }

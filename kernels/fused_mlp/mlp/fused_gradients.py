@@ -21,19 +21,24 @@ def fused_mlp_gradients(
     w1: Tensor,
     b1: Tensor | None,
     w2: Tensor,
+    kept_z: Tensor | None = None,
+    kept_hidden: Tensor | None = None,
     *,
     activation: str,
     needed: tuple[bool, bool, bool, bool, bool],
     kernel: Callable[..., tuple[Tensor, ...]] | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """As mlp_gradients, for calls that need more than dW2 and db2.
+    """As mlp_gradients from dy alone, for calls that need more than dW2 and db2.
 
+    kept_z, kept_hidden: z and act(z) from the forward pass; computed again unless given.
     kernel: (dy, w2, z, activation, with_hidden, with_bias) → dz, act(z), db1; the op on CUDA unless given.
     """
     need_x, need_w1, need_b1, need_w2, need_b2 = needed
     x_rows, dy = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
-    z = functional.linear(x_rows, w1, b1)
-    dz, hidden, db1 = (kernel or _op)(dy, w2, z, activation, need_w2, need_b1)
+    z = functional.linear(x_rows, w1, b1) if kept_z is None else kept_z.reshape(-1, kept_z.shape[-1])
+    dz, hidden, db1 = (kernel or _op)(dy, w2, z, activation, need_w2 and kept_hidden is None, need_b1)
+    if kept_hidden is not None:
+        hidden = kept_hidden.reshape(z.shape)
     dw2 = dy.t() @ hidden if need_w2 else None
     dx = (dz @ w1).view(x.shape) if need_x else None
     dw1 = dz.t() @ x_rows if need_w1 else None

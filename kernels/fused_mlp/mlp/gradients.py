@@ -7,33 +7,42 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import activate, activation_gradient
-from fused_mlp.linear.gradients import parameter_gradients
+from fused_mlp.linear.gradients import parameter_gradients, sum_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 
 def mlp_gradients(
-    grad: Tensor,
+    grads: Sequence[Tensor | None],
     x: Tensor,
     w1: Tensor,
     b1: Tensor | None,
     w2: Tensor,
+    z: Tensor | None,
+    hidden: Tensor | None,
     *,
     activation: str,
     needed: tuple[bool, bool, bool, bool, bool],
 ) -> tuple[Tensor | None, ...]:
-    """∂/∂x, ∂/∂w1, ∂/∂b1, ∂/∂w2, ∂/∂b2 of Σ grad·mlp(x), each only where `needed`, in differentiable operations.
+    """∂/∂x, ∂/∂w1, ∂/∂b1, ∂/∂w2, ∂/∂b2 of Σ dy·y + Σ dz·z + Σ dh·hidden, each only where `needed`, differentiable.
 
-    Nothing is kept from the forward pass but its inputs: x·W1ᵀ + b1 and its activation are computed again, one
-    product more in exchange for 4·rows·hidden elements less.
+    grads: dy, dz, dh, each None where it is zero; only second derivatives have more than dy. z = x·W1ᵀ + b1 and
+    hidden = act(z): kept from the forward pass, or None and computed again.
     """
+    dy, dz, d_hidden = grads
     need_x, need_w1, need_b1, need_w2, need_b2 = needed
-    z = functional.linear(x, w1, b1)
-    hidden = activate(z, activation)
-    need_hidden = need_x or need_w1 or need_b1
-    d_hidden, dw2, db2 = parameter_gradients(grad, hidden, w2, needed=(need_hidden, need_w2, need_b2))
-    if d_hidden is None:
-        return None, None, None, dw2, db2
-    dz = activation_gradient(d_hidden, z, activation)
+    need_dz = need_x or need_w1 or need_b1
+    if z is None:
+        z = functional.linear(x, w1, b1)
+    dw2, db2 = None, None
+    if dy is not None:
+        if hidden is None:
+            hidden = activate(z, activation)
+        from_y, dw2, db2 = parameter_gradients(dy, hidden, w2, needed=(need_dz, need_w2, need_b2))
+        d_hidden = sum_of(from_y, d_hidden)
+    if need_dz and d_hidden is not None:
+        dz = sum_of(activation_gradient(d_hidden, z, activation), dz)
     return *parameter_gradients(dz, x, w1, needed=(need_x, need_w1, need_b1)), dw2, db2
