@@ -13,13 +13,6 @@ from fused_mlp import Unavailable, nvcc
 from fused_mlp.mlp import cuda_op
 from fused_mlp.mlp.cuda_op import build_library, host_flags, launch_mlp_cuda, why_not_cuda, why_not_cuda_shape
 
-
-@pytest.fixture(autouse=True)
-def asks_the_device_anew():
-    yield
-    cuda_op._capability_of.cache_clear()
-
-
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU, so nothing is missing")
 
 

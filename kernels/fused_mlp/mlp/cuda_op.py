@@ -59,7 +59,7 @@ def launch_mlp_cuda(
     del tiles
     ensure_built()
     hidden, dim = w1.shape
-    capability = _capability_of(x.device)
+    capability = _capability_at_launch(x.device)
     if reason := why_not_cuda_shape(dim=dim, hidden=hidden, out=w2.shape[0], dtype=x.dtype, capability=capability):
         raise Unavailable(reason)
     y: Tensor = torch.ops.fused_mlp.mlp_cuda(x, w1, b1, w2, b2, activation)
@@ -165,10 +165,13 @@ def host_flags() -> list[str]:
     ]
 
 
-@cache
 def _capability_of(device: torch.device | str | int | None) -> int:
     major, minor = torch.cuda.get_device_capability(device)
     return 10 * major + minor
+
+
+# A tensor's device has an index, so what it means does not change with the current device.
+_capability_at_launch = cache(_capability_of)
 
 
 def _capabilities_here() -> tuple[int, ...]:
