@@ -7,11 +7,12 @@ import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InternalError, OperationalError, SQLAlchemyError
 
 from results.errors import NewerSchema, NoStore, NotAStore, StoreError
 
@@ -58,7 +59,8 @@ def connect(url: URL, *, must_exist: bool, namespace: str | None = None) -> Engi
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
         _check_file(url, must_exist=must_exist)
-    engine = _sqlite_engine(url) if is_sqlite else _postgresql_engine(url, namespace)
+    may_only_read = is_sqlite and must_exist and not _is_writable(Path(url.database or ""))
+    engine = _sqlite_engine(url, may_only_read=may_only_read) if is_sqlite else _postgresql_engine(url, namespace)
     try:
         _bring_up_to_date(engine)
         with engine.connect() as connection:
@@ -89,8 +91,16 @@ def _check_file(url: URL, *, must_exist: bool) -> None:
         raise StoreError(f"cannot create the folder of {path} ({error.strerror}); name another --db") from error
 
 
-def _sqlite_engine(url: URL) -> Engine:
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+def _is_writable(path: Path) -> bool:
+    """Whether SQLite may write the file, and beside it its log, without which it reads nothing that may change."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _sqlite_engine(url: URL, *, may_only_read: bool) -> Engine:
+    if may_only_read:
+        engine = _immutable_sqlite_engine(url)
+    else:
+        engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
@@ -114,6 +124,24 @@ def _sqlite_engine(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
     return engine
+
+
+def _immutable_sqlite_engine(url: URL) -> Engine:
+    """For a file that we may not write: it is taken as it lies, without a lock.
+
+    Raises: StoreError if its newest transactions are in a log beside it, which cannot be read that way.
+    """
+    path = Path(url.database or "").absolute()
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"{path} may not be written, and its newest content is in {log.name} beside it; nothing was changed. "
+            "Copy both to a folder of yours and name that --db"
+        )
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{path} may not be read by this user; nothing was changed. Mend its permissions")
+    name = f"file:{quote(str(path))}?mode=ro&immutable=1"
+    return sa.create_engine(url, creator=lambda: sqlite3.connect(name, uri=True, check_same_thread=False))
 
 
 def _postgresql_engine(url: URL, namespace: str | None) -> Engine:
@@ -257,10 +285,21 @@ def _migrate(connection: Connection) -> None:
 
 def is_fault_of_the_data(error: Exception) -> bool:
     """Whether a database refused what it was given to store, and not to work at all."""
+    if type(error) is DatabaseError or isinstance(error, InternalError):
+        return False  # a damaged file
     if not isinstance(error, OperationalError):
         return True
     # PostgreSQL calls a text that is too long for an index an operational error too: class 54, program limit.
     return str(getattr(error.orig, "sqlstate", None)).startswith("54")
+
+
+@contextmanager
+def told_clearly(url: URL) -> Iterator[None]:
+    """Whatever the database fails with inside leaves as a StoreError."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise store_error_from(error, url=url) from error
 
 
 def store_error_from(error: Exception, *, url: URL) -> StoreError:
@@ -275,9 +314,15 @@ def store_error_from(error: Exception, *, url: URL) -> StoreError:
         )
     if "readonly" in said or "read-only" in said:
         return StoreError(f"{name} is read-only ({said}); nothing was changed. Name another --db to write")
-    if "full" in said:
+    if "unable to open" in said:
         return StoreError(
-            f"no space left for {name} ({said}). What was stored before is safe; free space and run it again"
+            f"{name} cannot be opened or made ({said}); nothing was changed. May this user read and write it and its "
+            "folder? If not, name another --db"
+        )
+    if "full" in said or "No space left" in said or "disk I/O error" in said:
+        return StoreError(
+            f"{name} could not be written ({said}): is the disk full, or a limit reached? What was stored before is "
+            "safe; free space and run it again"
         )
     if "locked" in said:
         return StoreError(

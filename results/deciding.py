@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.bulk import next_id
-from results.database import reading, writing
+from results.database import reading, told_clearly, writing
 from results.decisions_toml import (
     ACKNOWLEDGEMENT,
     CONTINUATION,
@@ -59,7 +59,7 @@ def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *,
     """Write the decision to its file and let it apply. Raises: OSError, UnreadableFile, StoreError."""
     append_decision(file, decision_as_toml(record))
     store.ingest([file])
-    with writing(store.engine) as connection:
+    with told_clearly(store.engine.url), writing(store.engine) as connection:
         return settle(connection)
 
 

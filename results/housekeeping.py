@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.database import writing
+from results.database import told_clearly, writing
 from results.deciding import forget_decisions, settle
 from results.schema import (
     Base,
@@ -70,9 +70,9 @@ def faults_in(store: Store) -> list[str]:
 
 
 def compact(store: Store) -> int:
-    """Give back the space of what was deleted; the bytes won."""
+    """Give back the space of what was deleted; the bytes won. Raises: StoreError if the database fails."""
     before = size_of(store).n_bytes
-    with store.engine.connect() as connection:
+    with told_clearly(store.engine.url), store.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM ANALYZE")
         else:
@@ -87,7 +87,7 @@ def forget_vanished(store: Store, paths: Iterable[Path]) -> int:
     """Delete the runs that came from files below `paths` that no longer exist; how many runs."""
     roots = [path.resolve() for path in paths]
     n_runs = 0
-    with writing(store.engine) as connection:
+    with told_clearly(store.engine.url), writing(store.engine) as connection:
         for source_id, text in connection.execute(sa.select(Source.id, Source.path)).all():
             path = Path(text)
             is_below = any(root == path or root in path.parents for root in roots)

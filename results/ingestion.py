@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, StatementError
+from sqlalchemy.exc import StatementError
 
 from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes, asv_run_from_bytes
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
@@ -162,13 +162,10 @@ def ingest(
 
 def _ordered(engine: Engine, paths: Iterable[Path], repository: Path | None) -> list[str]:
     """Give commits their order; notes about what stood in the way."""
-    try:
-        if repository is not None:
-            return order_commits(engine, repository, is_named=True)
-        around = dict.fromkeys(found for path in paths if (found := repository_around(path)) is not None)
-        return [note for found in around for note in _ordered_if_possible(engine, found)]
-    except DBAPIError as error:
-        raise store_error_from(error, url=engine.url) from error
+    if repository is not None:
+        return order_commits(engine, repository, is_named=True)
+    around = dict.fromkeys(found for path in paths if (found := repository_around(path)) is not None)
+    return [note for found in around for note in _ordered_if_possible(engine, found)]
 
 
 def _ordered_if_possible(engine: Engine, repository: Path) -> list[str]:
@@ -324,12 +321,9 @@ class _Ingestion:
             "signature": signature,
             "found_at": datetime.now(tz=UTC),
         }
-        try:
-            with writing(self._engine) as connection:
-                connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
-                connection.execute(sa.insert(Quarantine).values(**columns))
-        except DBAPIError as error:
-            raise store_error_from(error, url=self._engine.url) from error
+        with writing(self._engine) as connection:
+            connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
+            connection.execute(sa.insert(Quarantine).values(**columns))
 
 
 def _stored_sources(connection: Connection) -> dict[str, _Stored]:

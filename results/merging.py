@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 
 from results.bulk import insert_rows, next_id
 from results.counterparts import Counterparts, Ids, counterparts
-from results.database import refresh_statistics, store_error_from, writing
+from results.database import refresh_statistics, told_clearly, writing
 from results.deciding import add_decisions, settle
 from results.errors import StoreError
 from results.loading import BEGINNING, count_values
@@ -82,11 +81,8 @@ def merge(store: Store, other: Store) -> MergeReport:
     """
     if _identity(store) == _identity(other):
         raise StoreError(f"{other.name} is the very database it was to be merged into; nothing was changed")
-    try:
-        with other.reading() as theirs:
-            report = _Merge(store, theirs, name=other.name).run()
-    except DBAPIError as error:
-        raise store_error_from(error, url=store.engine.url) from error
+    with told_clearly(store.engine.url), other.reading() as theirs:
+        report = _Merge(store, theirs, name=other.name).run()
     refresh_statistics(store.engine)
     return report
 

@@ -22,7 +22,7 @@ from results.database import (
     VERSION_TABLE,
     connect,
     refresh_statistics,
-    store_error_from,
+    told_clearly,
     url_from_text,
     writing,
 )
@@ -63,12 +63,10 @@ def rebuilt(  # noqa: PLR0913 - the options of `ingest`
     def fill(new: Store) -> IngestReport:
         return new.ingest(paths, project=project, repository=repository, on_progress=on_progress)
 
-    if url.get_backend_name() == "sqlite":
-        return _rebuilt_file(Path(url.database or ""), fill, may_lose=may_lose)
-    try:
+    with told_clearly(url):
+        if url.get_backend_name() == "sqlite":
+            return _rebuilt_file(Path(url.database or ""), fill, may_lose=may_lose)
         return _rebuilt_namespace(url, fill, may_lose=may_lose)
-    except DBAPIError as error:
-        raise store_error_from(error, url=url) from error
 
 
 def _rebuilt_file(path: Path, fill: Fill, *, may_lose: bool) -> tuple[str, IngestReport]:
@@ -79,8 +77,6 @@ def _rebuilt_file(path: Path, fill: Fill, *, may_lose: bool) -> tuple[str, Inges
             report = fill(new)
             _wait_for_no_change(path, lambda: _check_losses(old, new, may_lose=may_lose))
         _copy_over(beside, path)
-    except sqlite3.Error as error:
-        raise store_error_from(error, url=url_from_text(str(path))) from error
     finally:
         _remove(beside)
     return str(path), report

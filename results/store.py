@@ -6,9 +6,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from sqlalchemy.exc import DBAPIError
-
-from results.database import connect, reading, store_error_from, url_from_text
+from results.database import connect, reading, told_clearly, url_from_text
 from results.ingestion import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
@@ -62,16 +60,14 @@ class Store:
         gives commits their order; default: the checkout that the paths lie in, if they do.
         Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails, NoRepository.
         """
-        return ingest(self._engine, paths, project=project, repository=repository, on_progress=on_progress)
+        with told_clearly(self._engine.url):
+            return ingest(self._engine, paths, project=project, repository=repository, on_progress=on_progress)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One state of the database, for results.queries. Raises: StoreError if the database fails."""
-        try:
-            with reading(self._engine) as connection:
-                yield connection
-        except DBAPIError as error:
-            raise store_error_from(error, url=self._engine.url) from error
+        with told_clearly(self._engine.url), reading(self._engine) as connection:
+            yield connection
 
     def close(self) -> None:
         """Release the database."""
