@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SCREENED_ABOVE = 6
 """More candidates than this are looked at briefly first, and only the best go into the long comparison."""
 BRIEF = Policy(budget_s=0.02, min_rounds=5, half_width=0.05, warm_up_s=0.03, least_warm_up_s=0.002)
+_FAULTS = re.compile(r"CUDA error|Triton Error \[CUDA\]: .*(illegal|misaligned|launch failure)")
 TF32_UNIT = 2.0**-11
 """Half a unit in the last place of tf32's ten bits of fraction."""
 
@@ -140,7 +142,12 @@ def _sampled(
     if not calls:
         return {}
     turns = {one.name: one.take_turn for one in contenders}
-    default = next(iter(calls))
+    default = running = next(iter(calls))
+
+    def announce(name: str) -> None:
+        nonlocal running
+        running = name
+        turns[name]()
 
     def compare(some: Mapping[str, Callable[[], object]], policy: Policy) -> dict[str, Sampling]:
         return sample_group(
@@ -149,7 +156,7 @@ def _sampled(
             clock=machine.clock,
             policy=policy,
             watch=machine.watch,
-            announce=lambda name: turns[name](),
+            announce=announce,
         )
 
     gc.disable()
@@ -161,6 +168,9 @@ def _sampled(
                 best = sorted(brief, key=lambda name: brief[name].latency.median)[: SCREENED_ABOVE - 1]
                 calls = {name: call for name, call in calls.items() if name in best or name == default}
             return compare(calls, machine.sampling)
+    except Exception as raised:
+        # It gave a right result once; whatever it does now, it is no winner, and the device is not to be trusted.
+        raise ProcessSpoilt(running, _in_a_line(raised)) from raised
     finally:
         gc.enable()
 
@@ -193,4 +203,4 @@ def _in_a_line(error: Exception) -> str:
 
 def _spoils(error: Exception) -> bool:
     # After a fault in a kernel the CUDA context answers every later call with an error.
-    return "CUDA error" in str(error) or isinstance(error, getattr(torch, "AcceleratorError", ()))
+    return bool(_FAULTS.search(str(error))) or isinstance(error, getattr(torch, "AcceleratorError", ()))

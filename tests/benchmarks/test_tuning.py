@@ -254,8 +254,11 @@ def test_other_circumstances_are_another_measurement(changed):
     assert key_of(CELLS[0], CIRCUMSTANCES, candidates=["a", "b"]) != key_of(CELLS[0], CIRCUMSTANCES, candidates=["a"])
 
 
-def test_a_candidate_that_spoils_the_device_is_named_and_left_out_from_then_on(machine, candidate, compete, tmp_path):
-    fault = RuntimeError("CUDA error: an illegal memory access was encountered")
+@pytest.mark.parametrize("source", ["CUDA error", "Triton Error [CUDA]"])
+def test_a_candidate_that_spoils_the_device_is_named_and_left_out_from_then_on(
+    machine, candidate, compete, tmp_path, source
+):
+    fault = RuntimeError(f"{source}: an illegal memory access was encountered")
     compete(candidate("one", 1e-3), candidate("bad", 1e-4, spoil=raise_(fault)))
     path = tmp_path / "tuning.jsonl"
     with pytest.raises(ProcessSpoilt, match="illegal memory access"):
@@ -264,6 +267,24 @@ def test_a_candidate_that_spoils_the_device_is_named_and_left_out_from_then_on(m
     assert tuned.n_measured == 1
     assert winner(tuned.lines[0].measured).name == "one"
     assert "illegal memory access" in tuned.lines[0].measured[1].reason
+
+
+def test_a_candidate_that_fails_while_it_is_timed_is_named_and_left_out_from_then_on(
+    machine, candidate, compete, tmp_path
+):
+    calls = itertools.count()
+
+    def fails_later(out):
+        if next(calls) == 3:
+            raise RuntimeError("out of memory")
+        return out
+
+    compete(candidate("one", 1e-3), candidate("two", 1e-4, spoil=fails_later))
+    path = tmp_path / "tuning.jsonl"
+    with pytest.raises(ProcessSpoilt) as spoilt:
+        tune(CELLS[:1], machine, path=path, say=lambda _: None)
+    assert spoilt.value.candidate == "two"
+    assert winner(tune(CELLS[:1], machine, path=path, say=lambda _: None).lines[0].measured).name == "one"
 
 
 def test_where_callers_wait_as_long_the_least_device_time_wins(machine, candidate):

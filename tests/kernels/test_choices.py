@@ -1,6 +1,7 @@
 """What a call gets on CUDA, and which packing a module: by the table, a neighbour or the rule; and which is said."""
 
 import time
+from dataclasses import fields
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from fused_mlp.choices import CudaDevice, chosen_on, packing_for
 from fused_mlp.errors import Unavailable
 from fused_mlp.implementations import why_not_for_shape
 from fused_mlp.rules import Ceilings, Sizes
-from fused_mlp.tuned import Entry, Found, Section, Way, cpu_name
+from fused_mlp.tuned import Entry, Found, Section, Way, cpu_name, entries
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 POINTWISE, EPILOGUE, SINGLE = Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE
@@ -204,3 +205,24 @@ def test_the_op_itself_refuses_a_level_of_cuda_on_the_cpu(operation):
     op = getattr(torch.ops.fused_mlp, operation.name)
     with pytest.raises(ValueError, match="implementation is 'single'; expected cpp on the CPU"):
         op(*arguments, "gelu", implementation="single")
+
+
+def test_tiles_survive_the_table_whatever_kernel_they_are_of():
+    cuda_levels = pytest.importorskip("fused_mlp.cuda_levels", reason="triton is not installed")
+    for kind in cuda_levels.TILE_KINDS:
+        tiles = kind(**{each.name: 16 for each in fields(kind)})
+        assert cuda_levels.tiles_from_values(cuda_levels.values_from_tiles(tiles)) == tiles
+    assert cuda_levels.tiles_from_values({}) is None
+
+
+def test_tiles_of_no_kernel_are_refused_with_what_to_do():
+    cuda_levels = pytest.importorskip("fused_mlp.cuda_levels", reason="triton is not installed")
+    with pytest.raises(ValueError, match="no kernel has tiles of block_rows, depth; tune this device again"):
+        cuda_levels.tiles_from_values({"block_rows": 16, "depth": 2})
+
+
+def test_every_committed_way_has_tiles_that_a_kernel_knows():
+    cuda_levels = pytest.importorskip("fused_mlp.cuda_levels", reason="triton is not installed")
+    for entry in entries().values():
+        for ways in entry.ways.values():
+            assert all(cuda_levels.tiles_from_values(one.tiles) is not None for one in ways if one.tiles)
