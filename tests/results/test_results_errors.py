@@ -64,7 +64,7 @@ def test_a_database_that_is_full_keeps_what_it_has_and_the_next_ingest_completes
 
         @event.listens_for(store.engine, "connect")
         def _limit(connection, _record):
-            connection.execute("PRAGMA max_page_count = 150")
+            connection.execute("PRAGMA max_page_count = 190")
 
         with pytest.raises(StoreError, match=r"is the disk full.*stored before is safe; free space and run it again"):
             store.ingest([tree])
