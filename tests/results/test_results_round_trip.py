@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from results.asv_json import asv_run_from_bytes
 from results.errors import UnreadableFile
 from results.parameters import typed_from_repr, typed_from_value, value_from_typed
-from results.queries import values_at
+from results.queries import executions, history_of, series_where, values_at
 
 numbers = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 ends = st.one_of(numbers, st.just(math.inf), st.just(-math.inf))
@@ -75,8 +75,14 @@ def expected_rows(name, columns):
             "q25": at("stats_q_25"),
             "q75": at("stats_q_75"),
             "sample_count": at("stats_repeat"),
+            "calls_per_sample": at("stats_number"),
             "samples": tuple(at("samples")) if at("samples") else None,
         }
+
+
+def moment_from(milliseconds):
+    """A moment to the millisecond, as asv writes it."""
+    return None if milliseconds is None else datetime.fromtimestamp(0, tz=UTC) + timedelta(milliseconds=milliseconds)
 
 
 def value_of(text):
@@ -96,6 +102,7 @@ def found_rows(rows):
             "q25": row.q25,
             "q75": row.q75,
             "sample_count": row.sample_count,
+            "calls_per_sample": row.calls_per_sample,
             "samples": row.samples,
         }
 
@@ -111,6 +118,19 @@ def test_whatever_asv_writes_comes_back_from_the_queries(opened, tmp_path, write
     found = sorted(found_rows(values_at(opened, commit=commit)), key=repr)
     expected = [row for name, columns in suite.items() for row in expected_rows(name, columns)]
     assert repr(found) == repr(sorted(expected, key=repr))
+    ran = {row.benchmark: (row.version, row.started_at, row.duration_s) for row in executions(opened, commit=commit)}
+    assert ran == {
+        name: (columns["version"], moment_from(columns["started_at"]), columns["duration"])
+        for name, columns in suite.items()
+    }
+    # The same again by the other way of asking: series by series.
+    chosen = [row.series_id for row in series_where(opened, project=commit)]
+    values = {h.series.series_id: h.values for h in history_of(opened, series_ids=chosen)}
+    assert all(len(of_series) == 1 for of_series in values.values())
+    by_series = {row.series_id: row for row in values_at(opened, commit=commit)}
+    assert {i: (v[0].state, v[0].value, v[0].ci_low, v[0].q75, v[0].sample_count) for i, v in values.items()} == {
+        i: (row.state, row.value, row.ci_low, row.q75, row.sample_count) for i, row in by_series.items()
+    }
 
 
 @given(scalars)
