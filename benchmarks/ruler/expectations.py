@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # cuBLAS splits the inner dimension of some products over programs and adds the parts up in a kernel of this name.
 _SPLIT_REDUCTION = "splitkreduce"
 _LONGEST_NAME = 60
+# Beyond it, the gradient of the hidden activations is left to cuBLAS (docs/kernels.md).
+_WIDEST_OUT = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +49,8 @@ def expectation(
     declare = table.get(contender.provider)
     if contender.provider in {"fused", "fused-captured"} and device is DeviceKind.CUDA:
         level = (provider_detail or "").split(",")[0]
-        declare = _PLAIN.get(f"fused-{level}")
+        trains = shape.pass_ is Pass.FORWARD_BACKWARD
+        declare = _keeping_z if trains else _PLAIN.get(f"fused-{level}")
     if declare is None:
         return UNDECLARED
     declared = declare(shape)
@@ -111,24 +114,69 @@ def _forward_steps(shape: Shape) -> tuple[int, int]:
 
 
 def _level(launches: dict[Operation, int], *, library_products: dict[Operation, int]) -> Declaration:
+    """A level of fusion by name: one operator, `launches` forward; backward, it has kept nothing but its inputs."""
+
     def declare(shape: Shape) -> Expectation:
-        if shape.pass_ is not Pass.FORWARD or shape.operation not in launches:
+        if shape.operation not in launches:
             return UNDECLARED
-        return Expectation(
-            operators=1,
-            launches=launches[shape.operation],
-            library_products=library_products.get(shape.operation, 0),
-        )
+        products = library_products.get(shape.operation, 0)
+        forward = Expectation(operators=1, launches=launches[shape.operation], library_products=products)
+        return forward if shape.pass_ is Pass.FORWARD else _with_fused_backward(shape, forward=forward, keeps_z=False)
 
     return declare
 
 
 def _pointwise(shape: Shape) -> Expectation:
     """The products by cuBLAS, and one kernel for the bias, the activation and the gate."""
-    if shape.pass_ is not Pass.FORWARD:
-        return UNDECLARED
     products, _ = _forward_steps(shape)
-    return Expectation(operators=1, launches=products + 1, library_products=products)
+    forward = Expectation(operators=1, launches=products + 1, library_products=products)
+    return forward if shape.pass_ is Pass.FORWARD else _with_fused_backward(shape, forward=forward, keeps_z=False)
+
+
+def _keeping_z(shape: Shape) -> Expectation:
+    """`fused` when it trains on CUDA: z is kept, for which the forward runs as eager's."""
+    products, pointwise = _forward_steps(shape)
+    forward = Expectation(launches=products + pointwise, library_products=products)
+    return _with_fused_backward(shape, forward=forward, keeps_z=True)
+
+
+def _with_fused_backward(shape: Shape, *, forward: Expectation, keeps_z: bool) -> Expectation:
+    """The kernels of a forward and the fused backward on CUDA; operators are not declared.
+
+    Backward: z again unless it was kept; dz with all that is pointwise from one kernel, its product by cuBLAS where
+    the output is wide; two products for each of the forward's but one; each bias's sum. Sums of dz are taken in float32
+    and, for other dtypes, converted in a kernel of their own.
+    """
+    _, pointwise = _forward_steps(shape)
+    converted = int(shape.dtype != "float32")
+    again = 0 if keeps_z else {Operation.LINEAR: 1, Operation.MLP: 1, Operation.GATED_MLP: 2}[shape.operation]
+    match shape.operation:
+        case Operation.LINEAR if not pointwise:
+            products, own = 2, 1  # dx and dW from dy itself, and the bias's sum
+            again = 0
+        case Operation.LINEAR:
+            products, own = 2 + again, 1 + 1 + converted
+        case Operation.MLP:
+            products, own = 3 + again + int(shape.dim > _WIDEST_OUT), 1 + 1 + converted + 1
+        case Operation.GATED_MLP:
+            products, own = 5 + again + int(shape.dim > _WIDEST_OUT), 1
+    launches = (forward.launches or 0) + products + own
+    return Expectation(launches=launches, library_products=forward.library_products + products)
+
+
+def _fused(shape: Shape) -> Expectation:
+    """One operator; when it trains on the CPU, ATen's in the backward, the activation computed again."""
+    if shape.pass_ is Pass.FORWARD:
+        return Expectation(operators=1)
+    products, pointwise = _forward_steps(shape)
+    match shape.operation:
+        case Operation.LINEAR:
+            others = 1 + pointwise  # the bias's sum, the derivative
+        case Operation.MLP:
+            others = 2 + 2  # the biases' sums, the activation again, its derivative
+        case Operation.GATED_MLP:
+            others = 2 + 3 + 1  # the same, what is gated again and both of its gradients, the sum of what reaches x
+    return Expectation(operators=1 + 2 * products + others)
 
 
 def _one_operator(shape: Shape) -> Expectation:
@@ -158,7 +206,7 @@ def _liger(shape: Shape) -> Expectation:
 
 _PLAIN: dict[str, Declaration] = {
     "eager": _eager,
-    "fused": _one_operator,
+    "fused": _fused,
     "fused-pure": _eager,
     "fused-pointwise": _pointwise,
     "fused-epilogue": _level(
