@@ -48,6 +48,17 @@ _SWEPT = 0.8
 _MOST_BEYOND_S = 45.0
 _LINES_SHOWN = 20
 _RIVALS = ("eager", "compiled", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
+_LAUNCHES = "from fused_mlp.triton_host_cost import host_cost_per_launch; print(host_cost_per_launch())"
+# Module that must be there, and Python's arguments: on a CPU the whole table, on CUDA the cost of a launch.
+_HOST_COST = {
+    (DeviceKind.CPU, Budget.QUICK): (
+        "benchmarks.ruler.host_cost",
+        ["-m", "benchmarks.ruler.host_cost", "--rounds", "11", "--calls", "50"],
+    ),
+    (DeviceKind.CPU, Budget.FULL): ("benchmarks.ruler.host_cost", ["-m", "benchmarks.ruler.host_cost"]),
+    (DeviceKind.CUDA, Budget.QUICK): ("fused_mlp.triton_host_cost", ["-c", _LAUNCHES]),
+    (DeviceKind.CUDA, Budget.FULL): ("fused_mlp.triton_host_cost", ["-c", _LAUNCHES]),
+}
 COMPARISONS = {
     DeviceKind.CUDA: (
         Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.WALL),
@@ -87,7 +98,7 @@ def measure_host_cost(settings: Settings) -> Report:
     code = f"{code_measured()} {settings.budget}"
     if (read_json(marker) or {}).get("code") == code:
         return Report(status=Status.DONE, words=f"measured already, see host-cost-{settings.device}.txt")
-    report = _command(settings, "host-cost", "benchmarks.ruler.host_cost", ["--device", settings.device])
+    report = _command(settings, "host-cost", *_HOST_COST[settings.device, settings.budget])
     if report.status is Status.DONE:
         write_json(marker, {"code": code})
     return report
@@ -109,7 +120,7 @@ def tune(settings: Settings) -> Report:
             shutil.copy(ROOT / "kernels" / "fused_mlp" / "tuned.json", table)
         arguments += ["--write", "--table", str(table)]
     before = _lines(results)
-    report = _command(settings, "tune", "benchmarks.tune", arguments)
+    report = _command(settings, "tune", "benchmarks.tune", ["-m", "benchmarks.tune", *arguments])
     return replace(report, measured=_lines(results) - before)
 
 
@@ -118,14 +129,14 @@ def _lines(path: Path) -> int:
 
 
 def _command(settings: Settings, piece: str, module: str, arguments: list[str]) -> Report:
-    """Run a module of this checkout to its end; all it says is kept, its last words are the report's."""
+    """Run Python on a module of this checkout; all it says is kept, its last words are the report's."""
     if importlib.util.find_spec(module) is None:
         return Report(status=Status.ABSENT, words=f"this commit has no {module}")
     log = settings.out / f"{piece}-{settings.device}.txt"
     with log.open("w", encoding="utf-8") as output:
         try:
             ended = subprocess.run(
-                [sys.executable, "-m", module, *arguments],
+                [sys.executable, *arguments],
                 cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": python_path(), "OMP_NUM_THREADS": str(threads())},
                 stdin=subprocess.DEVNULL,
