@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -145,7 +145,6 @@ def _in_words(policy: Policy) -> str:
 # On CUDA
 
 
-@lru_cache(maxsize=4096)
 def choice_on_cuda(
     operation: Operation,
     named: Implementation | None,
@@ -156,7 +155,7 @@ def choice_on_cuda(
     number_format: NumberFormat,
     device_index: int,
 ) -> Choice:
-    """As `chosen_on`, for a device of this process, remembered: a call with a shape met before costs a look-up.
+    """As `chosen_on`, for a device of this process.
 
     Raises: Unavailable if the implementation that is `named` cannot run there or has no kernel for the shape.
     """

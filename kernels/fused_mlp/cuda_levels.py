@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fused_mlp.choices import choice_on_cuda
 from fused_mlp.triton_single_tiles import FullTile, SplitTile
 from fused_mlp.triton_tiles import PointwiseTiles, Tiles
+from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import torch
     from torch import Tensor
+
+    from fused_mlp.vocabulary import NumberFormat, Operation
 
 TILE_KINDS = (Tiles, PointwiseTiles, FullTile, SplitTile)
 """Told apart by the names of their fields, which is how the tuned table keeps them."""
@@ -40,6 +45,28 @@ class Level:
 
     launch: Callable[..., Tensor]
     candidates: Callable[[Shape], Iterable[Any]]
+
+
+@lru_cache(maxsize=4096)
+def level_and_tiles(
+    operation: Operation,
+    implementation: str | None,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    products_in: NumberFormat,
+    device_index: int,
+) -> tuple[Implementation, Any | None]:
+    """The level a call gets, `implementation` if it names one, and its tiles; None for the kernel's own rule.
+
+    Remembered, so that a shape met before costs one look-up.
+
+    Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
+    """
+    named = Implementation(implementation) if implementation else None
+    choice = choice_on_cuda(operation, named, rows, dim, hidden, n_out, products_in, device_index)
+    return choice.implementation, tiles_from_values(choice.tiles)
 
 
 def tiles_from_values(values: Mapping[str, Any]) -> Any | None:

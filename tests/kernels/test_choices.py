@@ -115,18 +115,19 @@ def test_linear_has_no_level_3_and_the_cuda_op_computes_mlp_only():
 
 
 def test_a_shape_met_before_costs_a_look_up_only(monkeypatch):
+    cuda_levels = pytest.importorskip("fused_mlp.cuda_levels", reason="triton is not installed")
     asked = []
     monkeypatch.setattr(choices, "cuda_device", lambda index: asked.append(index) or DEVICE)
     monkeypatch.setattr(choices, "why_unavailable", lambda *_, **__: None)
     key = (Operation.MLP, None, 77, 64, 256, 64, NumberFormat.BFLOAT16, 0)
-    choices.choice_on_cuda.cache_clear()
-    first = choices.choice_on_cuda(*key)
-    least = min(_seconds_of(lambda: choices.choice_on_cuda(*key)) for _ in range(2000))
-    assert choices.choice_on_cuda(*key) is first
+    cuda_levels.level_and_tiles.cache_clear()
+    first = cuda_levels.level_and_tiles(*key)
+    least = min(_seconds_of(lambda: cuda_levels.level_and_tiles(*key)) for _ in range(2000))
+    cuda_levels.level_and_tiles.cache_clear()
+    assert first == (SINGLE, None)
     assert asked == [0]
     # Ten times what it should take: the least of many on a busy machine, and still far from a look-up in the table.
     assert least < 10e-6
-    choices.choice_on_cuda.cache_clear()
 
 
 def _seconds_of(call):

@@ -16,6 +16,7 @@ from benchmarks.ruler.tuning_cells import Cell, Circumstances, Question
 from benchmarks.ruler.tuning_conclusions import winner
 from fused_mlp import choices
 from fused_mlp.choices import CudaDevice
+from fused_mlp.cuda_levels import level_and_tiles
 from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.rules import nominal_ceilings
 from fused_mlp.vocabulary import CUDA_LEVELS, Implementation, NumberFormat, Operation, Weights
@@ -52,9 +53,9 @@ def device(monkeypatch, ops_on_cuda):
     monkeypatch.setattr(choices, "cuda_device", lambda _: DEVICE)
     monkeypatch.setattr(choices, "why_unavailable", lambda *_, **__: None)
     monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
-    choices.choice_on_cuda.cache_clear()
+    level_and_tiles.cache_clear()
     yield
-    choices.choice_on_cuda.cache_clear()
+    level_and_tiles.cache_clear()
 
 
 def call(operation, arguments, **options):
@@ -70,7 +71,6 @@ def test_an_implementation_named_to_the_op_computes_it_and_its_gradient(device, 
     case = case_of(operation)
     launched = []
     front = import_module(f"fused_mlp.{operation.name}.cuda")
-    front._launch_for.cache_clear()
     real = front.LEVELS[level]
 
     def noted(*tensors, **rest):
@@ -86,7 +86,6 @@ def test_an_implementation_named_to_the_op_computes_it_and_its_gradient(device, 
     expected = torch.autograd.grad(operation.oracle(*exact, activation="gelu").sum(), exact)
     for grad, reference in zip(torch.autograd.grad(actual.sum(), leaves), expected, strict=True):
         torch.testing.assert_close(grad.double(), reference, rtol=1e-4, atol=1e-4)
-    front._launch_for.cache_clear()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from fused_mlp.choices import choice_on_cuda, number_format
-from fused_mlp.cuda_levels import Level, tiles_from_values
+from fused_mlp.choices import number_format
+from fused_mlp.cuda_levels import Level, level_and_tiles
 from fused_mlp.gated_mlp.triton_dual_product import candidates_for_dual_product, launch_gated_mlp
 from fused_mlp.gated_mlp.triton_pointwise import candidates_for_gate_product, launch_gated_mlp_pointwise
 from fused_mlp.gated_mlp.triton_single import candidates_for_gated_mlp_single, launch_gated_mlp_single
 from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
-
-    from fused_mlp.vocabulary import NumberFormat
 
 LEVELS = {
     Implementation.POINTWISE: Level(
@@ -46,24 +41,9 @@ def gated_mlp_on_cuda(
     """
     hidden, dim = w_gate.shape
     rows, index = x.numel() // dim if dim else 0, x.get_device()
-    launch, tiles = _launch_for(
-        implementation, rows, dim, hidden, w_down.shape[0], number_format(x.dtype, "cuda"), index
+    level, tiles = level_and_tiles(
+        Operation.GATED_MLP, implementation, rows, dim, hidden, w_down.shape[0], number_format(x.dtype, "cuda"), index
     )
     with torch.cuda.device(index):
-        result: Tensor = launch(x, w_gate, w_up, w_down, activation=activation, tiles=tiles)
+        result: Tensor = LEVELS[level].launch(x, w_gate, w_up, w_down, activation=activation, tiles=tiles)
     return result
-
-
-@lru_cache(maxsize=4096)
-def _launch_for(
-    implementation: str | None,
-    rows: int,
-    dim: int,
-    hidden: int,
-    n_out: int,
-    products_in: NumberFormat,
-    device_index: int,
-) -> tuple[Callable[..., Tensor], Any | None]:
-    named = Implementation(implementation) if implementation else None
-    choice = choice_on_cuda(Operation.GATED_MLP, named, rows, dim, hidden, n_out, products_in, device_index)
-    return LEVELS[choice.implementation].launch, tiles_from_values(choice.tiles)

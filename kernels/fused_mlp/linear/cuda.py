@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from fused_mlp.choices import choice_on_cuda, number_format
-from fused_mlp.cuda_levels import Level, tiles_from_values
+from fused_mlp.choices import number_format
+from fused_mlp.cuda_levels import Level, level_and_tiles
 from fused_mlp.linear.triton_epilogue import candidates_for_linear, launch_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation, launch_linear_pointwise
 from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
-
-    from fused_mlp.vocabulary import NumberFormat
 
 LEVELS = {
     Implementation.POINTWISE: Level(
@@ -41,16 +36,9 @@ def linear_on_cuda(
     """
     hidden, dim = w.shape
     rows, index = x.numel() // dim if dim else 0, x.get_device()
-    launch, tiles = _launch_for(implementation, rows, dim, hidden, number_format(x.dtype, "cuda"), index)
+    level, tiles = level_and_tiles(
+        Operation.LINEAR, implementation, rows, dim, hidden, hidden, number_format(x.dtype, "cuda"), index
+    )
     with torch.cuda.device(index):
-        result: Tensor = launch(x, w, b, activation=activation, tiles=tiles)
+        result: Tensor = LEVELS[level].launch(x, w, b, activation=activation, tiles=tiles)
     return result
-
-
-@lru_cache(maxsize=4096)
-def _launch_for(
-    implementation: str | None, rows: int, dim: int, hidden: int, products_in: NumberFormat, device_index: int
-) -> tuple[Callable[..., Tensor], Any | None]:
-    named = Implementation(implementation) if implementation else None
-    choice = choice_on_cuda(Operation.LINEAR, named, rows, dim, hidden, hidden, products_in, device_index)
-    return LEVELS[choice.implementation].launch, tiles_from_values(choice.tiles)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from fused_mlp.choices import choice_on_cuda, number_format
-from fused_mlp.cuda_levels import Level, tiles_from_values
+from fused_mlp.choices import number_format
+from fused_mlp.cuda_levels import Level, level_and_tiles
 from fused_mlp.linear.triton_epilogue import candidates_for_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
 from fused_mlp.mlp.cuda_op import launch_mlp_cuda
@@ -19,11 +18,7 @@ from fused_mlp.mlp.triton_single import candidates_for_mlp_single, launch_mlp_si
 from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torch import Tensor
-
-    from fused_mlp.vocabulary import NumberFormat
 
 LEVELS = {
     Implementation.POINTWISE: Level(
@@ -55,22 +50,9 @@ def mlp_on_cuda(
     """
     hidden, dim = w1.shape
     rows, index = x.numel() // dim if dim else 0, x.get_device()
-    launch, tiles = _launch_for(implementation, rows, dim, hidden, w2.shape[0], number_format(x.dtype, "cuda"), index)
+    level, tiles = level_and_tiles(
+        Operation.MLP, implementation, rows, dim, hidden, w2.shape[0], number_format(x.dtype, "cuda"), index
+    )
     with torch.cuda.device(index):
-        result: Tensor = launch(x, w1, b1, w2, b2, activation=activation, tiles=tiles)
+        result: Tensor = LEVELS[level].launch(x, w1, b1, w2, b2, activation=activation, tiles=tiles)
     return result
-
-
-@lru_cache(maxsize=4096)
-def _launch_for(
-    implementation: str | None,
-    rows: int,
-    dim: int,
-    hidden: int,
-    n_out: int,
-    products_in: NumberFormat,
-    device_index: int,
-) -> tuple[Callable[..., Tensor], Any | None]:
-    named = Implementation(implementation) if implementation else None
-    choice = choice_on_cuda(Operation.MLP, named, rows, dim, hidden, n_out, products_in, device_index)
-    return LEVELS[choice.implementation].launch, tiles_from_values(choice.tiles)
