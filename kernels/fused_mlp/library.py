@@ -110,6 +110,12 @@ def is_backward_fused(grad: Tensor) -> bool:
     return grad.device.type == "cuda" and not torch.is_grad_enabled()
 
 
+def without_wrapper(op: Any) -> Callable[..., Any]:
+    """What calling `op` calls in turn, for use outside torch.compile: a tenth of a small call's time less."""
+    inner: Callable[..., Any] = op._op  # noqa: SLF001 - torch has no public name for it
+    return inner
+
+
 def explained(error: Exception, fault: InvalidArgument | None) -> Exception:
     """What a public function raises for `error` of its op: the fault in its arguments if there is one."""
     if fault is not None:

@@ -9,18 +9,17 @@ import torch
 from torch import nn
 
 from fused_mlp.activations import (
-    NO_ACTIVATION,
     Activation,
     name_from_activation,
     name_from_optional_activation,
 )
 from fused_mlp.choices import packing_for
-from fused_mlp.gated_mlp import gated_mlp
+from fused_mlp.gated_mlp import gated_mlp_by_names
 from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
 from fused_mlp.library import explained
-from fused_mlp.linear import linear
+from fused_mlp.linear import linear_by_names
 from fused_mlp.linear.onednn import linear_onednn
-from fused_mlp.mlp import mlp
+from fused_mlp.mlp import mlp_by_names
 from fused_mlp.mlp.onednn import mlp_onednn
 from fused_mlp.packed import gated_mlp_packed, linear_packed, mlp_packed
 from fused_mlp.packing import PackedWeights, PackReport, pack_weights
@@ -43,9 +42,15 @@ Parameters = tuple[Any, ...]
 
 def _weight_and_bias(layer: Any) -> tuple[Any, Any]:
     registered = layer._parameters  # noqa: SLF001 - a third of the price of layer.weight
-    if "weight" in registered:
+    try:
         return registered["weight"], registered["bias"]
-    return layer.weight, layer.bias
+    except KeyError:
+        return layer.weight, layer.bias
+
+
+def _may_use_packs() -> bool:
+    """No gradient is recorded, and no graph that would outlive the packed copies."""
+    return not torch.is_grad_enabled() and torch._C._get_tracing_state() is None  # noqa: SLF001 - torch.jit.is_tracing, typed
 
 
 class PackableModule(nn.Module):
@@ -88,22 +93,16 @@ class PackableModule(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The operation on x and the module's parameters; raises as the function of its name."""
         parameters = self._parameters_in_order()
-        if torch.compiler.is_compiling() or self._packed is None:
+        if self._packed is None or torch.compiler.is_compiling() or not _may_use_packs():
             return self._compute(x, parameters)
-        packed = self._usable_pack(parameters)
-        if packed is None:
+        packed = self._packed
+        if not packed.are_current(self._weights_among(parameters)):
+            self._packed = None
             return self._compute(x, parameters)
         try:
             return self._compute_packed(packed, x, parameters)
         except Exception as error:  # noqa: BLE001 - raised again, worded
             raise explained(error, self._fault(x, parameters)) from None
-
-    def _usable_pack(self, parameters: Parameters) -> PackedWeights | None:
-        if torch.is_grad_enabled() or torch._C._get_tracing_state() is not None:  # noqa: SLF001 - torch.jit.is_tracing, typed
-            return None
-        if self._packed is not None and not self._packed.are_current(self._weights_among(parameters)):
-            self._packed = None
-        return self._packed
 
     # What each operation fills in. Parameters are fetched once per call: nn.Module makes that slow.
 
@@ -193,14 +192,14 @@ class FusedLinear(PackableModule):
         return parameters[:1]
 
     def _compute(self, x: Tensor, parameters: Parameters) -> Tensor:
-        activation = None if self.activation == NO_ACTIVATION else self.activation
-        return linear(x, *parameters, activation=activation, recompute=self.recompute)
+        return linear_by_names(x, *parameters, activation=self.activation, recompute=self.recompute)
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
-        (w,), (weight, b) = packed.tensors, parameters
+        (w,), b = packed.tensors, parameters[1]
         if packed.implementation is Implementation.ONEDNN:
             return linear_onednn(x, w, b, activation=self.activation)
-        return linear_packed(x, w, b, self.activation, weight.shape[0])
+        out: Tensor = linear_packed(x, w, b, self.activation, *packed.rows)
+        return out
 
     def _fault(self, x: Tensor, parameters: Parameters) -> InvalidArgument | None:
         return fault_in_linear(x, *parameters)
@@ -255,21 +254,22 @@ class FusedMLP(PackableModule):
         return fused
 
     def _parameters_in_order(self) -> Parameters:
-        first, second = self.names
-        return *_weight_and_bias(self._modules[first]), *_weight_and_bias(self._modules[second])
+        modules, (first, second) = self._modules, self.names
+        return *_weight_and_bias(modules[first]), *_weight_and_bias(modules[second])
 
     def _weights_among(self, parameters: Parameters) -> tuple[Tensor, ...]:
         return parameters[::2]
 
     def _compute(self, x: Tensor, parameters: Parameters) -> Tensor:
-        return mlp(x, *parameters, activation=self.activation, recompute=self.recompute)
+        w1, b1, w2, b2 = parameters
+        return mlp_by_names(x, w1, b1, w2, b2, activation=self.activation, recompute=self.recompute)
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
-        (w1, w2), (weight1, b1, weight2, b2) = packed.tensors, parameters
+        (w1, w2), (_, b1, _, b2) = packed.tensors, parameters
         if packed.implementation is Implementation.ONEDNN:
             return mlp_onednn(x, w1, b1, w2, b2, activation=self.activation)
-        hidden, out_features = weight1.shape[0], weight2.shape[0]
-        return mlp_packed(x, w1, b1, w2, b2, self.activation, hidden, out_features)
+        out: Tensor = mlp_packed(x, w1, b1, w2, b2, self.activation, *packed.rows)
+        return out
 
     def _fault(self, x: Tensor, parameters: Parameters) -> InvalidArgument | None:
         return fault_in_mlp(x, *parameters)
@@ -336,13 +336,15 @@ class FusedGatedMLP(PackableModule):
         return parameters
 
     def _compute(self, x: Tensor, parameters: Parameters) -> Tensor:
-        return gated_mlp(x, *parameters, activation=self.activation, recompute=self.recompute)
+        gate, up, down = parameters
+        return gated_mlp_by_names(x, gate, up, down, activation=self.activation, recompute=self.recompute)
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
+        del parameters
         if packed.implementation is Implementation.ONEDNN:
             return gated_mlp_onednn(x, *packed.tensors, activation=self.activation)
-        hidden, out_features = parameters[1].shape[0], parameters[2].shape[0]
-        return gated_mlp_packed(x, *packed.tensors, self.activation, hidden, out_features)
+        out: Tensor = gated_mlp_packed(x, *packed.tensors, self.activation, *packed.rows[1:])
+        return out
 
     def _fault(self, x: Tensor, parameters: Parameters) -> InvalidArgument | None:
         return fault_in_gated_mlp(x, *parameters)

@@ -6,17 +6,21 @@ the CPU, so a packed tensor is not for saving.
 
 from __future__ import annotations
 
-from fused_mlp.library import register_for_inference
+from fused_mlp.library import register_for_inference, without_wrapper
 
 pack = register_for_inference("pack(Tensor w) -> Tensor")
-linear_packed = register_for_inference(
-    "linear_packed(Tensor x, Tensor w, Tensor? b, str activation, int out_features) -> Tensor"
+linear_packed = without_wrapper(
+    register_for_inference("linear_packed(Tensor x, Tensor w, Tensor? b, str activation, int out_features) -> Tensor")
 )
-mlp_packed = register_for_inference(
-    "mlp_packed(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation,"
-    " int hidden, int out_features) -> Tensor"
+mlp_packed = without_wrapper(
+    register_for_inference(
+        "mlp_packed(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation,"
+        " int hidden, int out_features) -> Tensor"
+    )
 )
-gated_mlp_packed = register_for_inference(
-    "gated_mlp_packed(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation,"
-    " int hidden, int out_features) -> Tensor"
+gated_mlp_packed = without_wrapper(
+    register_for_inference(
+        "gated_mlp_packed(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation,"
+        " int hidden, int out_features) -> Tensor"
+    )
 )

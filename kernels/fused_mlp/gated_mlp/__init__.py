@@ -10,7 +10,7 @@ from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.gated_mlp.keeping import gated_mlp_keeping
 from fused_mlp.gated_mlp.pure import gated_mlp_pure
 from fused_mlp.implementations import compute_with
-from fused_mlp.library import explained, register
+from fused_mlp.library import explained, register, without_wrapper
 from fused_mlp.recomputation import Recompute, name_from_recompute
 from fused_mlp.validation import fault_in_gated_mlp
 
@@ -58,13 +58,21 @@ def gated_mlp(
             op=lambda: _op(x, w_gate, w_up, w_down, name, str(implementation), kept),
             pure=lambda: gated_mlp_pure(x, w_gate, w_up, w_down, activation=name),
         )
+    return gated_mlp_by_names(x, w_gate, w_up, w_down, activation=name, recompute=kept)
+
+
+def gated_mlp_by_names(
+    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, recompute: str | None
+) -> Tensor:
+    """As `gated_mlp`, its choices spelt as the op spells them and known to be right: what the modules call."""
     if torch.compiler.is_compiling():
         # The fake kernel words the faults.
-        return _op(x, w_gate, w_up, w_down, name, None, kept)
+        return _op(x, w_gate, w_up, w_down, activation, None, recompute)
     try:
-        return _op(x, w_gate, w_up, w_down, name, None, kept)
+        result: Tensor = _call(x, w_gate, w_up, w_down, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_gated_mlp(x, w_gate, w_up, w_down)) from None
+    return result
 
 
 def _fake(
@@ -107,3 +115,4 @@ _op = register(
     cuda=_cuda,
     keeping=gated_mlp_keeping,
 )
+_call = without_wrapper(_op)

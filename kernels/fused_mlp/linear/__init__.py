@@ -8,7 +8,7 @@ import torch
 
 from fused_mlp.activations import Activation, name_from_optional_activation
 from fused_mlp.implementations import compute_with
-from fused_mlp.library import explained, register
+from fused_mlp.library import explained, register, without_wrapper
 from fused_mlp.linear.keeping import linear_keeping
 from fused_mlp.linear.pure import linear_pure
 from fused_mlp.recomputation import Recompute, name_from_recompute
@@ -54,13 +54,19 @@ def linear(
             op=lambda: _op(x, w, b, name, str(implementation), kept),
             pure=lambda: linear_pure(x, w, b, activation=name),
         )
+    return linear_by_names(x, w, b, activation=name, recompute=kept)
+
+
+def linear_by_names(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, recompute: str | None) -> Tensor:
+    """As `linear`, its choices spelt as the op spells them and known to be right: what the modules call."""
     if torch.compiler.is_compiling():
         # The fake kernel words the faults.
-        return _op(x, w, b, name, None, kept)
+        return _op(x, w, b, activation, None, recompute)
     try:
-        return _op(x, w, b, name, None, kept)
+        result: Tensor = _call(x, w, b, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_linear(x, w, b)) from None
+    return result
 
 
 def _fake(
@@ -99,3 +105,4 @@ _op = register(
     cuda=_cuda,
     keeping=linear_keeping,
 )
+_call = without_wrapper(_op)

@@ -8,7 +8,7 @@ import torch
 
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.implementations import compute_with
-from fused_mlp.library import explained, register
+from fused_mlp.library import explained, register, without_wrapper
 from fused_mlp.mlp.keeping import mlp_keeping
 from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.recomputation import Recompute, name_from_recompute
@@ -59,13 +59,21 @@ def mlp(
             op=lambda: _op(x, w1, b1, w2, b2, name, str(implementation), kept),
             pure=lambda: mlp_pure(x, w1, b1, w2, b2, activation=name),
         )
+    return mlp_by_names(x, w1, b1, w2, b2, activation=name, recompute=kept)
+
+
+def mlp_by_names(
+    x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str, recompute: str | None
+) -> Tensor:
+    """As `mlp`, its choices spelt as the op spells them and known to be right: what the modules call."""
     if torch.compiler.is_compiling():
         # The fake kernel words the faults.
-        return _op(x, w1, b1, w2, b2, name, None, kept)
+        return _op(x, w1, b1, w2, b2, activation, None, recompute)
     try:
-        return _op(x, w1, b1, w2, b2, name, None, kept)
+        result: Tensor = _call(x, w1, b1, w2, b2, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_mlp(x, w1, b1, w2, b2)) from None
+    return result
 
 
 def _fake(
@@ -109,3 +117,4 @@ _op = register(
     cuda=_cuda,
     keeping=mlp_keeping,
 )
+_call = without_wrapper(_op)
