@@ -98,7 +98,7 @@ def packing_for(
     entry = entries().get(cpu_name())
     ways = entry.ways.get(section, ()) if entry else ()
     if rows is not None:
-        near = way_near(ways, rows=max(1, rows), dim=dim, hidden=hidden)
+        near = way_near(ways, rows=rows, dim=dim, hidden=hidden)
         if near is None:
             return Implementation.CPP, Found.RULE, "nothing near this shape was tuned on this CPU"
         way, found = near
@@ -159,9 +159,8 @@ def choice_on_cuda(
 
     Raises: Unavailable if the implementation that is `named` cannot run there or has no kernel for the shape.
     """
-    sizes = Sizes(
-        operation=operation, rows=max(1, rows), dim=dim, hidden=hidden, n_out=n_out, number_format=number_format
-    )
+    rows, dim, hidden, n_out = (max(1, size) for size in (rows, dim, hidden, n_out))
+    sizes = Sizes(operation=operation, rows=rows, dim=dim, hidden=hidden, n_out=n_out, number_format=number_format)
     return chosen_on(
         cuda_device(device_index),
         sizes,

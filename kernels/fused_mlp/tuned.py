@@ -130,8 +130,10 @@ def way_near(
     """The way tuned for this shape, or the possible one nearest to it; None if none is near enough.
 
     Near: rows within ROWS_WITHIN, dim and hidden within SIZES_WITHIN. Nearest: the least sum of the absolute
-    logarithms of the three ratios, those of the sizes counted twice, because they change what bounds a product.
+    logarithms of the three ratios, those of the sizes counted twice, because they change what bounds a product. An
+    empty size counts as 1.
     """
+    rows, dim, hidden = (max(1, size) for size in (rows, dim, hidden))
     nearest: tuple[float, Way] | None = None
     for way in ways:
         by_rows = abs(math.log2(way.rows / rows))

@@ -121,6 +121,12 @@ def test_no_rows_give_no_rows(device, operation):
     assert call(operation, (x[:0], *rest)).shape[0] == 0
 
 
+def test_an_inner_dimension_of_nothing_gives_the_activated_bias(device):
+    x, w, b = torch.empty(3, 0), torch.empty(4, 0), torch.randn(4)
+    out = torch.ops.fused_mlp.linear(x, w, b, "relu", implementation="epilogue")
+    torch.testing.assert_close(out, b.relu().expand(3, 4))
+
+
 def test_a_level_without_a_kernel_for_the_shape_is_refused_with_the_reason(device):
     x, w1, w2 = torch.randn(65, 300), torch.randn(8, 300), torch.randn(300, 8)
     with pytest.raises(Unavailable, match="at most 64 rows"):

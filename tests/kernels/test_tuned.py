@@ -101,6 +101,12 @@ def test_a_neighbour_that_is_not_possible_is_passed_over():
     assert possible == (ways[1], Found.NEIGHBOUR)
 
 
+@pytest.mark.parametrize("empty", ["rows", "dim", "hidden"])
+def test_an_empty_size_is_looked_up_as_1(empty):
+    own = way(1, 1, 1)
+    assert way_near([own], **{"rows": 1, "dim": 1, "hidden": 1, empty: 0}) == (own, Found.TUNED)
+
+
 @given(rows=SIZES, dim=SIZES, hidden=SIZES)
 def test_every_tuned_shape_finds_itself(rows, dim, hidden):
     own = way(rows, dim, hidden)
