@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,20 @@ def database(request, tmp_path):
     """The URL of a new, empty database: each test that asks runs once on each kind."""
     with new_database(request.param, tmp_path) as url:
         yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def make_database(request, tmp_path):
+    """A function that makes another new, empty database; each test that asks runs once on each kind."""
+
+    def make():
+        folder = tmp_path / f"database{next(numbers)}"
+        folder.mkdir()
+        return opened.enter_context(new_database(request.param, folder))
+
+    numbers = itertools.count()
+    with ExitStack() as opened:
+        yield make
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
