@@ -1,5 +1,7 @@
 """The Triton kernels, run by Triton's interpreter, are within their bounds on ragged, NaN-surrounded shapes."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
@@ -54,6 +56,53 @@ def test_the_dual_product_is_within_its_bound(draw, dtype, activation, rows, n_i
     bound = gate_error * up.abs() + up_error * gate.abs() + gate_error * up_error
     actual = launch_dual_product(x, w_gate, w_up, activation=str(activation))
     assert_within(actual, gate * up, bound, dtype)
+
+
+@pytest.mark.parametrize("tiled", [True, False], ids=["kernel", "cublas"])
+def test_what_is_kept_for_backward_is_what_was_computed(draw, dtype, activation, tiled):
+    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_keeping
+    from fused_mlp.linear.triton_epilogue import launch_linear_keeping
+    from fused_mlp.triton_tiles import Tiles
+
+    tiles = Tiles(block_rows=32, block_out=32, block_in=32, group_rows=2, n_warps=4, n_stages=1) if tiled else None
+    rows, n_in, n_out = (33, 20, 70) if tiled else (65, 513, 7)
+    x, w = draw(rows, n_in), draw(n_out, n_in, scale=n_in**-0.5)
+    w_up, b = draw(n_out, n_in, scale=-(n_in**-0.5)), draw(n_out)
+    wide_x, wide_w, wide_b = x.double(), w.double(), b.double()
+    y, z = launch_linear_keeping(x, w, b, activation=str(activation), tiles=tiles)
+    exact = reference.linear(wide_x, wide_w, wide_b)
+    z_error = linear_bound(wide_x, wide_w, wide_b)
+    assert_within(z, exact, z_error, dtype)
+    z_error = z_error + rounding_bound(exact, dtype, units=2.0)
+    expected = reference.linear(wide_x, wide_w, wide_b, activation=activation)
+    assert_within(y, expected, activated_bound(exact, z_error), dtype)
+    hidden, gate, up = launch_dual_product_keeping(x, w, w_up, activation=str(activation), tiles=tiles)
+    assert_within(gate, wide_x @ wide_w.t(), linear_bound(wide_x, wide_w, None), dtype)
+    assert_within(up, wide_x @ w_up.double().t(), linear_bound(wide_x, w_up.double(), None), dtype)
+    again = reference.linear(gate.double(), torch.eye(n_out).double(), activation=activation) * up.double()
+    torch.testing.assert_close(hidden.double(), again, rtol=0.03, atol=0.03)
+
+
+@pytest.fixture
+def cpu_stands_for_cuda(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
+
+
+@pytest.mark.parametrize("recompute", ["activation", "nothing"])
+def test_a_forward_pass_that_keeps_on_cuda_keeps_what_backward_needs(operation, recompute, cpu_stands_for_cuda):
+    from fused_mlp.gated_mlp import keeping as gated_mlp
+    from fused_mlp.linear import keeping as linear
+    from fused_mlp.mlp import keeping as mlp
+
+    keeping = {"linear": linear, "mlp": mlp, "gated_mlp": gated_mlp}[operation.name]
+    case = operation.case(rows=19, dim=33, hidden=65, dtype=torch.float32, activation="gelu")
+    y, z, *rest = keeping._cuda(*case.arguments, "gelu", None, recompute)
+    assert ((y.double() - case.expected).abs() <= case.bound).all()
+    x, w, b = (*case.arguments, None)[:3]
+    exact = reference.linear(x, w, None if operation.name == "gated_mlp" else b)
+    torch.testing.assert_close(z, exact)
+    if rest:
+        assert rest[-1].numel() == (19 * 65 if recompute == "nothing" else 0)
 
 
 def test_both_products_of_an_mlp_are_chained(operation, activation):

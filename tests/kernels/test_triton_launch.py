@@ -56,7 +56,7 @@ class SpecialisingKernel:
 
 def started(kernel, tensors, sizes):
     """The specialisation that a second call with these arguments runs."""
-    constants = ("relu", tensors[2] is not None, *TILES)
+    constants = ("relu", tensors[2] is not None, False, *TILES)
     for _ in range(2):
         launch(kernel, (1,), tensors, sizes, constants, n_warps=4, n_stages=3)
     return kernel.ran[-1], kernel.specialisation_of(*tensors, *sizes, *constants)
@@ -85,7 +85,7 @@ def test_every_call_runs_what_triton_would_choose_for_it(sizes, calls):
         x, w, b = views(offset, dtype)
         # Mostly the same sizes again, so that handles are found, and sometimes one of them another.
         own = tuple(size + (index == changed) for index, size in enumerate(sizes))
-        ran, chosen = started(kernel, (x, w, b if bias else None, w), own)
+        ran, chosen = started(kernel, (x, w, b if bias else None, w, None), own)
         assert ran == chosen
 
 
@@ -94,7 +94,7 @@ def test_the_same_call_asks_the_jit_once():
     kernel = SpecialisingKernel()
     x, w, b = views(0, torch.float32)
     for _ in range(3):
-        started(kernel, (x, w, b, w), (1, 16, 16, 16, 16, 16))
+        started(kernel, (x, w, b, w, None), (1, 16, 16, 16, 16, 16))
     assert kernel.compiled == 1
 
 
@@ -104,7 +104,7 @@ def test_an_address_of_another_divisibility_has_another_handle():
     aligned, w, b = views(0, torch.float32)
     odd, _, _ = views(1, torch.float32)
     sizes = (16, 16, 16, 16, 16, 16)
-    assert started(kernel, (aligned, w, b, w), sizes)[0] != started(kernel, (odd, w, b, w), sizes)[0]
+    assert started(kernel, (aligned, w, b, w, None), sizes)[0] != started(kernel, (odd, w, b, w, None), sizes)[0]
 
 
 @pytest.mark.parametrize(

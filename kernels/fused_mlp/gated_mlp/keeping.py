@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.nn import functional
 
-from fused_mlp.activations import activate
 from fused_mlp.gated_mlp.fused_gradients import fused_gated_mlp_gradients
 from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
 from fused_mlp.library import is_backward_fused, register_keeping
@@ -56,9 +56,12 @@ def _cuda(
 
         y = gated_mlp_on_cuda(x, w_gate, w_up, w_down, activation=activation, implementation=implementation)
         return y, x.new_empty(0), x.new_empty(0), x.new_empty(0)
-    z, up = functional.linear(x, w_gate), functional.linear(x, w_up)
-    hidden = activate(z, activation).mul_(up)
-    return functional.linear(hidden, w_down), z, up, hidden if keeps_hidden(policy) else x.new_empty(0)
+    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_keeping  # noqa: PLC0415 - as above
+
+    with torch.cuda.device(x.device):
+        hidden, z, up = launch_dual_product_keeping(x, w_gate, w_up, activation=activation)
+        y = functional.linear(hidden, w_down)
+    return y, z, up, hidden if keeps_hidden(policy) else x.new_empty(0)
 
 
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

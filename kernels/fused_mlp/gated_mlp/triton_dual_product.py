@@ -16,12 +16,14 @@ import triton
 import triton.language as tl
 from torch.nn import functional
 
+from fused_mlp.activations import activate as activate_in_pytorch
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.gated_mlp.triton_persistent import (
     candidates_for_dual_product_persistent,
     start_dual_product_persistent,
     tiles_for_dual_product_persistent,
 )
+from fused_mlp.linear.triton_epilogue import keeping_pays
 from fused_mlp.linear.triton_persistent import why_not_persistent
 from fused_mlp.triton_activations import activate
 from fused_mlp.triton_launch import launch
@@ -49,6 +51,8 @@ def dual_product_kernel(
     gate_ptr,
     up_ptr,
     y_ptr,
+    kept_gate_ptr,
+    kept_up_ptr,
     n_rows,
     n_out,
     n_in,
@@ -57,6 +61,7 @@ def dual_product_kernel(
     up_row_stride,
     y_row_stride,
     ACTIVATION: tl.constexpr,
+    KEEPS: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     BLOCK_IN: tl.constexpr,
@@ -64,7 +69,10 @@ def dual_product_kernel(
     UPCAST: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """One tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); the inner dimension of x and both weights is contiguous."""
+    """One tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); the inner dimension of x and both weights is contiguous.
+
+    KEEPS: both products are written too, to kept_gate and kept_up, which have the strides of y.
+    """
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
@@ -89,8 +97,12 @@ def dual_product_kernel(
         up_ptrs += BLOCK_IN
 
     y = activate(gate_total, ACTIVATION) * up_total
-    y_ptrs = y_ptr + rows[:, None].to(tl.int64) * y_row_stride + outs[None, :]
-    tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
+    offsets = rows[:, None].to(tl.int64) * y_row_stride + outs[None, :]
+    inside = row_ok & out_ok
+    tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=inside)
+    if KEEPS:
+        tl.store(kept_gate_ptr + offsets, gate_total.to(kept_gate_ptr.dtype.element_ty), mask=inside)
+        tl.store(kept_up_ptr + offsets, up_total.to(kept_up_ptr.dtype.element_ty), mask=inside)
 
 
 @lru_cache(maxsize=1024)
@@ -106,13 +118,17 @@ def tiles_for_dual_product(
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     block_out = 128 if capability >= 90 else 64
+    # Four warps would spill: a float32 product is steered by more addresses for as many sums.
+    n_warps = 8 if wide else 4
     if n_rows <= 64:
         block_rows = 16 if n_rows <= 16 else 64
         if n_out is not None and n_out < 64 * BUSY_PROGRAMS:
             return Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=4, n_stages=5)
-        return Tiles(block_rows=block_rows, block_out=64, block_in=block_in, group_rows=1, n_warps=4, n_stages=3)
+        if block_rows == 16:
+            return Tiles(block_rows=16, block_out=64, block_in=block_in, group_rows=1, n_warps=8, n_stages=4)
+        return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=1, n_warps=n_warps, n_stages=3)
     if n_rows <= 1024 or wide:
-        return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
+        return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=n_warps, n_stages=3)
     if n_rows >= 4096 and persistent and capability >= 90:
         return tiles_for_dual_product_persistent(n_rows, dtype, capability=capability)
     return Tiles(block_rows=128, block_out=block_out, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
@@ -128,11 +144,15 @@ def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: 
         block_rows = rule.block_rows
         others = (
             Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=4, n_stages=5),
-            Tiles(block_rows=block_rows, block_out=64, block_in=2 * block_in, group_rows=1, n_warps=8, n_stages=3),
+            *(
+                ()
+                if wide
+                else (Tiles(block_rows=block_rows, block_out=64, block_in=128, group_rows=1, n_warps=8, n_stages=3),)
+            ),
         )
     else:
         others = (
-            Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3),
+            Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=8 if wide else 4, n_stages=3),
             Tiles(block_rows=128, block_out=64, block_in=block_in, group_rows=8, n_warps=8, n_stages=3),
         )
     if n_rows > 1024:
@@ -144,33 +164,52 @@ def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: 
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32."""
+    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32.
+
+    What keeps gate and up, with all that the rule chooses for it.
+    """
     for dtype in POINTER_TYPES:
-        tried = [
-            tiles
-            for n_rows in (16, 64, 1024, 8192)
-            for tiles in candidates_for_dual_product(n_rows, dtype, capability=capability)
-            if not tiles.persistent
-        ]
-        for tiles in dict.fromkeys(tried):
-            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-            yield Configuration(
-                kernel=dual_product_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_OUT": tiles.block_out,
-                    "BLOCK_IN": tiles.block_in,
-                    "GROUP_ROWS": tiles.group_rows,
-                    "UPCAST": False,
-                    "PRECISION": "tf32",
-                },
-                n_warps=tiles.n_warps,
-                n_stages=tiles.n_stages,
-                instructions=frozenset({product, "LDGSTS"}),
-            )
+        for keeps in (False, True):
+            tried: list[Tiles] = []
+            for n_rows in (16, 64, 1024, 8192):
+                if keeps:
+                    tried += [
+                        tiles_for_dual_product(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
+                        for n_out in (1024, 65536)
+                    ]
+                else:
+                    tried += [
+                        tiles
+                        for tiles in candidates_for_dual_product(n_rows, dtype, capability=capability)
+                        if not tiles.persistent
+                    ]
+            for tiles in dict.fromkeys(tried):
+                yield _configuration(tiles, dtype, capability=capability, keeps=keeps)
+
+
+def _configuration(tiles: Tiles, dtype: torch.dtype, *, capability: int, keeps: bool) -> Configuration:
+    product = product_instruction(capability=capability, block_rows=tiles.block_rows)
+    not_kept = {} if keeps else {"kept_gate_ptr": None, "kept_up_ptr": None}
+    kept = "-kept" if keeps else ""
+    return Configuration(
+        kernel=dual_product_kernel,
+        dtype=dtype,
+        label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu{kept}",
+        constants={
+            **not_kept,
+            "ACTIVATION": "gelu",
+            "KEEPS": keeps,
+            "BLOCK_ROWS": tiles.block_rows,
+            "BLOCK_OUT": tiles.block_out,
+            "BLOCK_IN": tiles.block_in,
+            "GROUP_ROWS": tiles.group_rows,
+            "UPCAST": False,
+            "PRECISION": "tf32",
+        },
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
+        instructions=frozenset({product, "LDGSTS"}),
+    )
 
 
 def launch_dual_product(
@@ -186,8 +225,7 @@ def launch_dual_product(
         return y
     x_rows = rows_of(x)
     w_gate, w_up = with_contiguous_columns(w_gate), with_contiguous_columns(w_up)
-    n_rows, n_in = x_rows.shape
-    n_out = w_gate.shape[0]
+    n_rows, n_out = x_rows.shape[0], w_gate.shape[0]
     capability = device_capability(x.device)
     if tiles is None:
         tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, n_out=n_out)
@@ -197,13 +235,55 @@ def launch_dual_product(
             start_dual_product_persistent(x_rows, w_gate, w_up, rows_of_y, activation=activation, tiles=tiles)
             return y
         tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
+    _start(x_rows, w_gate, w_up, y, None, None, activation=activation, tiles=tiles)
+    return y
+
+
+def launch_dual_product_keeping(
+    x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str, tiles: Tiles | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """act(gate) ⊙ up, gate = x·Wgᵀ and up = x·Wuᵀ, in the dtype of x, for a backward pass.
+
+    Arguments as in launch_dual_product. In one launch by the ordinary kernel where that pays (keeping_pays), else
+    two products by cuBLAS and PyTorch's activation. tiles: of the kernel, which is then taken in any case.
+    """
+    n_out, n_in = w_gate.shape
+    x_rows = rows_of(x)
+    n_rows = x_rows.shape[0]
+    if tiles is None and not keeping_pays(n_rows, n_in):
+        gate, up = functional.linear(x, w_gate), functional.linear(x, w_up)
+        return activate_in_pytorch(gate, activation).mul_(up), gate, up
+    y = x.new_empty((*x.shape[:-1], n_out))
+    gate, up = torch.empty_like(y), torch.empty_like(y)
+    if y.numel() > 0:
+        if tiles is None:
+            capability = device_capability(x.device)
+            tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
+        w_gate, w_up = with_contiguous_columns(w_gate), with_contiguous_columns(w_up)
+        _start(x_rows, w_gate, w_up, y, gate, up, activation=activation, tiles=tiles)
+    return y, gate, up
+
+
+def _start(
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    y: Tensor,
+    kept_gate: Tensor | None,
+    kept_up: Tensor | None,
+    *,
+    activation: str,
+    tiles: Tiles,
+) -> None:
+    (n_rows, n_in), n_out = x.shape, w_gate.shape[0]
     launch(
         dual_product_kernel,
         (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
-        (x_rows, w_gate, w_up, y),
-        (n_rows, n_out, n_in, x_rows.stride(0), w_gate.stride(0), w_up.stride(0), n_out),
+        (x, w_gate, w_up, y, kept_gate, kept_up),
+        (n_rows, n_out, n_in, x.stride(0), w_gate.stride(0), w_up.stride(0), n_out),
         (
             activation,
+            kept_gate is not None,
             tiles.block_rows,
             tiles.block_out,
             tiles.block_in,
@@ -214,7 +294,6 @@ def launch_dual_product(
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,
     )
-    return y
 
 
 def launch_gated_mlp(

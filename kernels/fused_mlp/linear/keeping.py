@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch.nn import functional
+import torch
 
-from fused_mlp.activations import NO_ACTIVATION, activate
+from fused_mlp.activations import NO_ACTIVATION
 from fused_mlp.library import is_backward_fused, register_keeping
 from fused_mlp.linear.fused_gradients import fused_linear_gradients
 from fused_mlp.linear.gradients import linear_gradients
@@ -47,8 +47,10 @@ def _cuda(
         from fused_mlp.linear.cuda import linear_on_cuda  # noqa: PLC0415 - triton only where it is used
 
         return linear_on_cuda(x, w, b, activation=activation, implementation=implementation), x.new_empty(0)
-    z = functional.linear(x, w, b)
-    return activate(z, activation), z
+    from fused_mlp.linear.triton_epilogue import launch_linear_keeping  # noqa: PLC0415 - triton only where it is used
+
+    with torch.cuda.device(x.device):
+        return launch_linear_keeping(x, w, b, activation=activation)
 
 
 def _is_kept(activation: str, policy: str) -> bool:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import torch
 import triton
 import triton.language as tl
+from torch.nn import functional
 
+from fused_mlp.activations import activate as activate_in_pytorch
 from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.linear.triton_persistent import (
     candidates_for_linear_persistent,
@@ -46,6 +48,7 @@ def linear_epilogue_kernel(
     w_ptr,
     b_ptr,
     y_ptr,
+    z_ptr,
     n_rows,
     n_out,
     n_in,
@@ -54,6 +57,7 @@ def linear_epilogue_kernel(
     y_row_stride,
     ACTIVATION: tl.constexpr,
     HAS_BIAS: tl.constexpr,
+    KEEPS_Z: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     BLOCK_IN: tl.constexpr,
@@ -61,7 +65,10 @@ def linear_epilogue_kernel(
     UPCAST: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """One BLOCK_ROWS × BLOCK_OUT tile of y = act(x·Wᵀ + b); the inner dimension of x and w is contiguous."""
+    """One BLOCK_ROWS × BLOCK_OUT tile of y = act(x·Wᵀ + b); the inner dimension of x and w is contiguous.
+
+    KEEPS_Z: what the activation is applied to is written too, to z, which has the strides of y.
+    """
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
@@ -84,8 +91,10 @@ def linear_epilogue_kernel(
     if HAS_BIAS:
         total += tl.load(b_ptr + outs, mask=outs < n_out, other=0.0).to(tl.float32)[None, :]
     y = activate(total, ACTIVATION)
-    y_ptrs = y_ptr + rows[:, None].to(tl.int64) * y_row_stride + outs[None, :]
-    tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
+    offsets = rows[:, None].to(tl.int64) * y_row_stride + outs[None, :]
+    tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=row_ok & out_ok)
+    if KEEPS_Z:
+        tl.store(z_ptr + offsets, total.to(z_ptr.dtype.element_ty), mask=row_ok & out_ok)
 
 
 @lru_cache(maxsize=1024)
@@ -143,34 +152,52 @@ def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32."""
+    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32.
+
+    What keeps z, with all that the rule chooses for it.
+    """
     for dtype in POINTER_TYPES:
-        tried = [
-            tiles
-            for n_rows in (16, 64, 1024, 8192)
-            for tiles in candidates_for_linear(n_rows, dtype, capability=capability)
-            if not tiles.persistent
-        ]
-        for tiles in dict.fromkeys(tried):
-            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-            yield Configuration(
-                kernel=linear_epilogue_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_BIAS": True,
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_OUT": tiles.block_out,
-                    "BLOCK_IN": tiles.block_in,
-                    "GROUP_ROWS": tiles.group_rows,
-                    "UPCAST": False,
-                    "PRECISION": "tf32",
-                },
-                n_warps=tiles.n_warps,
-                n_stages=tiles.n_stages,
-                instructions=frozenset({product, "LDGSTS"}),
-            )
+        for keeps_z in (False, True):
+            tried: list[Tiles] = []
+            for n_rows in (16, 64, 1024, 8192):
+                if keeps_z:
+                    tried += [
+                        tiles_for_linear(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
+                        for n_out in (1024, 65536)
+                    ]
+                else:
+                    tried += [
+                        tiles
+                        for tiles in candidates_for_linear(n_rows, dtype, capability=capability)
+                        if not tiles.persistent
+                    ]
+            for tiles in dict.fromkeys(tried):
+                yield _configuration(tiles, dtype, capability=capability, keeps_z=keeps_z)
+
+
+def _configuration(tiles: Tiles, dtype: torch.dtype, *, capability: int, keeps_z: bool) -> Configuration:
+    product = product_instruction(capability=capability, block_rows=tiles.block_rows)
+    without_z = {} if keeps_z else {"z_ptr": None}
+    return Configuration(
+        kernel=linear_epilogue_kernel,
+        dtype=dtype,
+        label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu{'-z' if keeps_z else ''}",
+        constants={
+            **without_z,
+            "ACTIVATION": "gelu",
+            "HAS_BIAS": True,
+            "KEEPS_Z": keeps_z,
+            "BLOCK_ROWS": tiles.block_rows,
+            "BLOCK_OUT": tiles.block_out,
+            "BLOCK_IN": tiles.block_in,
+            "GROUP_ROWS": tiles.group_rows,
+            "UPCAST": False,
+            "PRECISION": "tf32",
+        },
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
+        instructions=frozenset({product, "LDGSTS"}),
+    )
 
 
 def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None) -> Tensor:
@@ -185,8 +212,7 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
     x_rows = rows_of(x)
     w = with_contiguous_columns(w)
     b = b if b is None or b.is_contiguous() else b.contiguous()
-    n_rows, n_in = x_rows.shape
-    n_out = w.shape[0]
+    n_rows, n_out = x_rows.shape[0], w.shape[0]
     capability = device_capability(x.device)
     if tiles is None:
         tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, n_out=n_out)
@@ -195,14 +221,57 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
             start_linear_persistent(x_rows, w, b, y.view(n_rows, n_out), activation=activation, tiles=tiles)
             return y
         tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
+    _start(x_rows, w, b, y, None, activation=activation, tiles=tiles)
+    return y
+
+
+def launch_linear_keeping(
+    x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None
+) -> tuple[Tensor, Tensor]:
+    """act(z) and z = x·Wᵀ + b, both in the dtype of x, for a backward pass; arguments as in launch_linear.
+
+    In one launch by the ordinary kernel where that pays (keeping_pays), else cuBLAS and PyTorch's activation. The
+    kernel's act(z) is that of z before it was rounded. tiles: of the kernel, which is then taken in any case.
+    """
+    n_out, n_in = w.shape
+    x_rows = rows_of(x)
+    n_rows = x_rows.shape[0]
+    if tiles is None and not keeping_pays(n_rows, n_in):
+        z = functional.linear(x, w, b)
+        return activate_in_pytorch(z, activation), z
+    y = x.new_empty((*x.shape[:-1], n_out))
+    z = torch.empty_like(y)
+    if y.numel() > 0:
+        if tiles is None:
+            capability = device_capability(x.device)
+            tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
+        b = b if b is None or b.is_contiguous() else b.contiguous()
+        _start(x_rows, with_contiguous_columns(w), b, y, z, activation=activation, tiles=tiles)
+    return y, z
+
+
+def keeping_pays(n_rows: int, n_in: int) -> bool:
+    """Whether one kernel that writes z and act(z) beats a product and an activation.
+
+    It spares the reading of z and a launch: 184/n_in of the product's time on an H200, which a Triton product a
+    quarter slower than cuBLAS has lost from n_in = 736 on; with few rows the launch. Arithmetic, not tuned.
+    """
+    return n_in <= 512 or n_rows <= 64
+
+
+def _start(
+    x: Tensor, w: Tensor, b: Tensor | None, y: Tensor, z: Tensor | None, *, activation: str, tiles: Tiles
+) -> None:
+    (n_rows, n_in), n_out = x.shape, w.shape[0]
     launch(
         linear_epilogue_kernel,
         (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
-        (x_rows, w, b, y),
-        (n_rows, n_out, n_in, x_rows.stride(0), w.stride(0), n_out),
+        (x, w, b, y, z),
+        (n_rows, n_out, n_in, x.stride(0), w.stride(0), n_out),
         (
             activation,
             b is not None,
+            z is not None,
             tiles.block_rows,
             tiles.block_out,
             tiles.block_in,
@@ -213,4 +282,3 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,
     )
-    return y

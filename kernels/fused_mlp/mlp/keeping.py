@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.nn import functional
 
-from fused_mlp.activations import activate
 from fused_mlp.library import is_backward_fused, register_keeping
 from fused_mlp.mlp.fused_gradients import fused_mlp_gradients
 from fused_mlp.mlp.gradients import mlp_gradients
@@ -57,9 +57,12 @@ def _cuda(
 
         y = mlp_on_cuda(x, w1, b1, w2, b2, activation=activation, implementation=implementation)
         return y, x.new_empty(0), x.new_empty(0)
-    z = functional.linear(x, w1, b1)
-    hidden = activate(z, activation)
-    return functional.linear(hidden, w2, b2), z, hidden if keeps_hidden(policy) else x.new_empty(0)
+    from fused_mlp.linear.triton_epilogue import launch_linear_keeping  # noqa: PLC0415 - triton only where it is used
+
+    with torch.cuda.device(x.device):
+        hidden, z = launch_linear_keeping(x, w1, b1, activation=activation)
+        y = functional.linear(hidden, w2, b2)
+    return y, z, hidden if keeps_hidden(policy) else x.new_empty(0)
 
 
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
