@@ -46,6 +46,8 @@ def register(
     _LIBRARY.impl(name, cuda, "CUDA")
     # On the CPU the C++ library does the same without Python.
     _LIBRARY.impl(name, _autograd_rule(op, keeping), "Autograd", with_keyset=True)
+    for device in ("cpu", "cuda"):
+        _LIBRARY.impl(name, _autocast_rule(op, device), f"Autocast{device.upper()}")
     # This alias stands for every backend without a kernel of its own. The C++ library, once loaded, registers one
     # for the CPU, which takes precedence.
     _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
@@ -140,6 +142,23 @@ def _autograd_rule(op: Any, keeping: Callable[..., tuple[Tensor, ...]]) -> Calla
         return result
 
     return record_or_compute
+
+
+def _autocast_rule(op: Callable[..., Tensor], device: str) -> Callable[..., Tensor]:
+    """As functional.linear under autocast: floating-point tensors in its dtype, float64 left as it is."""
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device.upper()}"))  # noqa: SLF001 - no public name
+
+    def cast(argument: Any, dtype: torch.dtype) -> Any:
+        if not isinstance(argument, torch.Tensor) or argument.device.type != device:
+            return argument
+        return argument.to(dtype) if argument.is_floating_point() and argument.dtype != torch.float64 else argument
+
+    def cast_and_compute(*arguments: Any) -> Tensor:
+        dtype = torch.get_autocast_dtype(device)
+        with torch._C._ExcludeDispatchKeyGuard(keys):  # noqa: SLF001 - as torch.library's own rule
+            return op(*(cast(argument, dtype) for argument in arguments))
+
+    return cast_and_compute
 
 
 def _vmap_rule(op: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, int]]:

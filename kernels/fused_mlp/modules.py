@@ -49,15 +49,17 @@ def _weight_and_bias(layer: Any) -> tuple[Any, Any]:
 
 
 def _may_use_packs() -> bool:
-    """No gradient is recorded, and no graph that would outlive the packed copies."""
-    return not torch.is_grad_enabled() and torch._C._get_tracing_state() is None  # noqa: SLF001 - torch.jit.is_tracing, typed
+    """No gradient is recorded, no graph that would outlive the packed copies, and no other dtype is asked for."""
+    is_tracing = torch._C._get_tracing_state() is not None  # noqa: SLF001 - torch.jit.is_tracing, typed
+    return not (torch.is_grad_enabled() or is_tracing or torch.is_autocast_enabled("cpu"))
 
 
 class PackableModule(nn.Module):
     """A module whose weights can be packed, and the rule for when the packed copies are used.
 
     They are used where no gradient is recorded (torch.no_grad, torch.inference_mode) and the weights are unchanged;
-    never in training, and never under torch.compile or torch.jit, whose graphs would keep them past a change.
+    never in training or under autocast, and never under torch.compile or torch.jit, whose graphs would keep them past
+    a change.
     """
 
     _operation: Operation

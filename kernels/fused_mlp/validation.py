@@ -71,8 +71,11 @@ def _fault_in_bias(b: object, name: str, x: Tensor, w: Tensor, weight_name: str)
 
 
 def _fault_in_company(t: Tensor, name: str, x: Tensor) -> InvalidArgument | None:
-    """Parameters share the dtype and the device of x: nothing is converted or moved behind the caller's back."""
-    if t.dtype != x.dtype:
+    """Parameters share the dtype and the device of x: nothing is converted or moved behind the caller's back.
+
+    Autocast is the caller's own wish that dtypes be made equal.
+    """
+    if t.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
         return InvalidArgument(name, got=_name_of(t.dtype), expected=f"{_name_of(x.dtype)}, as x")
     if t.device != x.device:
         return InvalidArgument(name, got=f"on {t.device}", expected=f"{x.device}, as x")
