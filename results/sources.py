@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # asv.conf.json allows comments, so it is searched rather than parsed.
 PROJECT_IN_CONF = re.compile(rb'^\s*"project"\s*:\s*"([^"\\]+)"', re.MULTILINE)
-FOLDERS_OF_OTHERS = {".git", ".venv", "node_modules", "__pycache__", "traces", "graphs"}
+# `tuning` and `campaign` hold what the measuring tower keeps for itself beside the record.
+FOLDERS_OF_OTHERS = {".git", ".venv", "node_modules", "__pycache__", "traces", "graphs", "tuning", "campaign"}
 
 
 class SourceKind(IntEnum):

@@ -50,7 +50,7 @@ def main() -> None:
     if missing := what_is_missing(options.device):
         print(missing, file=sys.stderr)  # noqa: T201 - a command
         sys.exit(WRONG_USAGE)
-    out = (options.out or data_dir() / f"campaign-{options.device}").resolve()
+    out = (options.out or data_dir() / "campaign" / options.device).resolve()
     out.mkdir(parents=True, exist_ok=True)
     os.environ["FUSEBENCH_DEVICE"] = options.device
     if options.uncommitted:
