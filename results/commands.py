@@ -72,6 +72,13 @@ VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The git repository that gives commits their order; default: the checkout PATH lies in.",
 )
+@click.option(
+    "--processes",
+    "n_processes",
+    metavar="N",
+    type=click.IntRange(0, 64),
+    help="So many others parse result files ahead; default: 2 for large trees where cores are to spare, else 0.",
+)
 @click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
 @click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
 def ingest(  # noqa: PLR0913 - its options
@@ -79,6 +86,7 @@ def ingest(  # noqa: PLR0913 - its options
     db: str | None,
     project: str | None,
     repository: Path | None,
+    n_processes: int | None,
     *,
     prune: bool,
     rebuild: bool,
@@ -99,14 +107,23 @@ def ingest(  # noqa: PLR0913 - its options
     missing = [path for path in chosen if not path.exists()]
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist")
+    progress = _progress_line()
     if rebuild:
         name, report = rebuilt(
-            db, chosen, project=project, repository=repository, may_lose=prune, on_progress=_progress_line()
+            db,
+            chosen,
+            project=project,
+            repository=repository,
+            n_processes=n_processes,
+            may_lose=prune,
+            on_progress=progress,
         )
     else:
         with open_store(db, mode=OpenMode.WRITE) as store:
             name = store.name
-            report = store.ingest(chosen, project=project, repository=repository, on_progress=_progress_line())
+            report = store.ingest(
+                chosen, project=project, repository=repository, n_processes=n_processes, on_progress=progress
+            )
             if prune:
                 click.echo(f"{forget_vanished(store, chosen)} runs forgotten whose files are gone")
     _tell(report, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.exc import StatementError
 
-from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes, asv_run_from_bytes
+from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.bulk import next_id
 from results.ceilings_json import ceilings_from_bytes
@@ -23,6 +24,7 @@ from results.errors import NoRepository, UnreadableFile
 from results.journal_json import journal_from_bytes
 from results.journal_loading import load_journal
 from results.loading import Desk, load_ceilings
+from results.reading_ahead import ReadingAhead, Request, parsed_result, usual_processes
 from results.schema import Quarantine
 from results.schema import Source as SourceTable
 from results.sources import (
@@ -37,7 +39,7 @@ from results.sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from sqlalchemy.engine import Connection, Engine
@@ -119,34 +121,37 @@ class _Tree:
         return self.machines[folder]
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - what an ingest may be told
     engine: Engine,
     paths: Iterable[Path],
     *,
     project: str | None,
     repository: Path | None,
+    n_processes: int | None,
     on_progress: Callable[[Progress], None] | None,
 ) -> IngestReport:
     """Bring the database up to date with the files under `paths`.
 
     `project` names the project of asv trees; None finds it out (see sources.project_of). `repository` gives
-    commits their order; None asks the checkouts that `paths` lie in.
+    commits their order; None asks the checkouts that `paths` lie in. `n_processes`: how many others parse result
+    files ahead of this one; None decides by the amount and the cores (results.reading_ahead).
     Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails, NoRepository.
     """
     paths = list(paths)
     sources = sources_under(paths)
     ingestion = _Ingestion(engine, project=project)
-    for n_done, source in enumerate(sources, start=1):
-        ingestion.take(source)
-        if on_progress is not None:
-            on_progress(
-                Progress(
-                    n_files_done=n_done,
-                    n_files=len(sources),
-                    n_values=ingestion.n_values,
-                    path=source.path,
+    with ingestion.reading_ahead(sources, n_processes=n_processes):
+        for n_done, source in enumerate(sources, start=1):
+            ingestion.take(source)
+            if on_progress is not None:
+                on_progress(
+                    Progress(
+                        n_files_done=n_done,
+                        n_files=len(sources),
+                        n_values=ingestion.n_values,
+                        path=source.path,
+                    )
                 )
-            )
     ingestion.notes.extend(_ordered(engine, paths, repository))
     settle_stored_decisions(engine)
     if ingestion.n_values >= MANY_VALUES:
@@ -183,6 +188,7 @@ class _Ingestion:
         self._named_project = project
         self._dimensions = Dimensions()
         self._trees: dict[Path, _Tree] = {}
+        self._parse = parsed_result
         self.n_values = 0
         self.n_unchanged = 0
         self.problems: list[str] = []
@@ -190,6 +196,44 @@ class _Ingestion:
         with reading(engine) as connection:
             self._stored = _stored_sources(connection)
             self._quarantined = {row.path: row for row in connection.execute(sa.select(Quarantine.__table__))}
+
+    @contextmanager
+    def reading_ahead(self, sources: Iterable[Source], *, n_processes: int | None) -> Iterator[None]:
+        """Have the result files that must be read parsed by other processes inside, where that pays."""
+        changed = [source for source in sources if source.kind is SourceKind.ASV_RESULT and self._has_changed(source)]
+        n_bytes = sum(source.path.stat().st_size for source in changed if source.path.exists())
+        n_processes = usual_processes(n_bytes) if n_processes is None else n_processes
+        if not n_processes or not changed:
+            yield
+            return
+        with ReadingAhead(map(self._request, changed), n_processes=n_processes) as ahead:
+            self._parse = ahead.parsed
+            try:
+                yield
+            finally:
+                self._parse = parsed_result
+
+    def _has_changed(self, source: Source) -> bool:
+        """Whether a file's stat is not the one that is stored, or noted of a file set aside."""
+        try:
+            signature = signature_of(source.path)
+        except OSError:
+            return False  # to be told when it is its turn
+        known = self._quarantined.get(str(source.path)) or self._stored.get(str(source.path))
+        return known is None or known.signature != signature
+
+    def _request(self, source: Source) -> Request:
+        tree = self._tree(source)
+        stored = self._stored.get(str(source.path))
+        return Request(
+            path=source.path,
+            machine=tree.machine(source.path.parent),
+            context="\0".join([source.kind.name, tree.project, *sorted(tree.covered)]),
+            known_hash=None if stored is None else stored.content_hash,
+        )
+
+    def _tree(self, source: Source) -> _Tree:
+        return self._trees.setdefault(source.tree, _Tree(source.tree, self._named_project))
 
     def take(self, source: Source) -> None:
         """Read `source` if it is new or has changed; set it aside if it cannot be read."""
@@ -221,19 +265,17 @@ class _Ingestion:
             self._set_aside(source, signature=signature, reason=f"the database refused it ({_short(error)})")
 
     def _read(self, source: Source, *, signature: str, stored: _Stored | None) -> int:
+        if source.kind is SourceKind.ASV_RESULT:
+            return self._read_result(source, signature=signature)
         content = source.path.read_bytes()
         if source.kind is SourceKind.JOURNAL:
             return self._read_journal(source, content, signature=signature, stored=stored)
         if source.kind is SourceKind.DECISIONS:
             return self._read_decisions(source, content, signature=signature, stored=stored)
-        tree = self._trees.setdefault(source.tree, _Tree(source.tree, self._named_project))
-        covered = tree.covered if source.kind is SourceKind.ASV_RESULT else frozenset()
-        context = "\0".join([source.kind.name, tree.project, *sorted(covered)])
-        content_hash = content_hash_of(content, context=context)
+        tree = self._tree(source)
+        content_hash = content_hash_of(content, context=f"{source.kind.name}\0{tree.project}")
         if stored is not None and stored.content_hash == content_hash:
-            self.n_unchanged += 1
-            self._write(source, signature, content_hash, len(content), lambda _: 0)
-            return 0
+            return self._note_unchanged(source, signature, content_hash, len(content))
         load = self._loader(source, content, tree)
         return self._write(source, signature, content_hash, len(content), load)
 
@@ -246,14 +288,31 @@ class _Ingestion:
             case SourceKind.ASV_BENCHMARKS:
                 benchmarks = asv_benchmarks_from_bytes(content, path=path)
                 return lambda desk: load_asv_benchmarks(desk, benchmarks, project=tree.project)
-            case SourceKind.CEILINGS:
+            case _:
                 ceilings = ceilings_from_bytes(content, path=path)
                 return lambda desk: load_ceilings(desk, ceilings)
-            case _:
-                run = asv_run_from_bytes(content, path=path, machine=tree.machine(source.path.parent))
-                return lambda desk: load_asv_run(
-                    desk, run, project=tree.project, described=tree.described, covered=tree.covered
-                )
+
+    def _note_unchanged(self, source: Source, signature: str, content_hash: str, n_bytes: int) -> int:
+        self.n_unchanged += 1
+        return self._write(source, signature, content_hash, n_bytes, lambda _: 0)
+
+    def _read_result(self, source: Source, *, signature: str) -> int:
+        tree = self._tree(source)
+        parsed = self._parse(self._request(source))
+        if parsed.reason is not None:
+            raise UnreadableFile(str(source.path), parsed.reason)
+        record = parsed.record
+        if record is None:
+            return self._note_unchanged(source, signature, parsed.content_hash, parsed.n_bytes)
+        return self._write(
+            source,
+            signature,
+            parsed.content_hash,
+            parsed.n_bytes,
+            lambda desk: load_asv_run(
+                desk, record, project=tree.project, described=tree.described, covered=tree.covered
+            ),
+        )
 
     def _read_decisions(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
         content_hash = content_hash_of(content, context=source.kind.name)

@@ -50,6 +50,7 @@ def rebuilt(  # noqa: PLR0913 - the options of `ingest`
     *,
     project: str | None,
     repository: Path | None = None,
+    n_processes: int | None = None,
     may_lose: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[str, IngestReport]:
@@ -61,7 +62,9 @@ def rebuilt(  # noqa: PLR0913 - the options of `ingest`
     url = url_from_text(db)
 
     def fill(new: Store) -> IngestReport:
-        return new.ingest(paths, project=project, repository=repository, on_progress=on_progress)
+        return new.ingest(
+            paths, project=project, repository=repository, n_processes=n_processes, on_progress=on_progress
+        )
 
     with told_clearly(url):
         if url.get_backend_name() == "sqlite":

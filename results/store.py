@@ -51,17 +51,26 @@ class Store:
         *,
         project: str | None = None,
         repository: Path | None = None,
+        n_processes: int | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> IngestReport:
         """Bring the database up to date with the files under `paths`; running it again adds nothing.
 
         `project`: whose results an asv tree holds, where its asv.conf.json does not say. A file that cannot
         be read is named in the report and set aside; the others go in. `repository`: the git repository that
-        gives commits their order; default: the checkout that the paths lie in, if they do.
+        gives commits their order; default: the checkout that the paths lie in, if they do. `n_processes`: how
+        many others parse result files ahead of this one; default: by their size and the cores.
         Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails, NoRepository.
         """
         with told_clearly(self._engine.url):
-            return ingest(self._engine, paths, project=project, repository=repository, on_progress=on_progress)
+            return ingest(
+                self._engine,
+                paths,
+                project=project,
+                repository=repository,
+                n_processes=n_processes,
+                on_progress=on_progress,
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
