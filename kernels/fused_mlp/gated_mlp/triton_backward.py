@@ -259,7 +259,8 @@ def tiles_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capabili
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     if n_rows <= 1024 or wide:
-        return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
+        n_warps = 4 if wide else 8
+        return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=n_warps, n_stages=3)
     return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
 
 
