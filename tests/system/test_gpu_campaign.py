@@ -65,7 +65,16 @@ def campaign(new_user):
     second = shell.run(*command, **environ)
     after_second = _record(out, data)
     third = shell.run(*command, **environ)
-    return Campaign(out=out, data=data, kept_by_the_kill=kept, second=second, third=third, after_second=after_second)
+    ingest = shell.run(python, "-m", "fusebench", "ingest", **environ)
+    return Campaign(
+        out=out,
+        data=data,
+        kept_by_the_kill=kept,
+        second=second,
+        third=third,
+        ingest=ingest,
+        after_second=after_second,
+    )
 
 
 def _python_without_fusebench(folder: Path) -> Path:
