@@ -203,10 +203,10 @@ def bench_publish(figures: Figures, corpus: Path, repository: Path | None, scrat
     figures.add(line, column, f"{n_known} of {len(runs)} commits: {cost}")
 
 
-def bench_answers(figures: Figures, column: str, new_database: Databases) -> None:
-    """Medians of the questions on 1,200 series × 1,000 commits."""
+def bench_answers(figures: Figures, column: str, new_database: Databases, *, n_commits: int) -> None:
+    """Medians of the questions on 1,200 series × `n_commits` commits."""
     with new_database() as db, open_store(db) as store:
-        fill_with_sweeps(store, n_commits=1000)
+        fill_with_sweeps(store, n_commits=n_commits)
         with store.reading() as connection:
             ids = list(connection.execute(sa.select(Series.id).order_by(Series.id)).scalars())
         points = latest_points(store)
@@ -224,7 +224,7 @@ def bench_answers(figures: Figures, column: str, new_database: Databases) -> Non
         }
         for name, ask in questions.items():
             wall, cpu = medians(lambda i, ask=ask: ask(store, i), n_calls=N_CALLS if "≤" in name else 20)
-            figures.add(f"{len(ids)} × 1000: {name}", column, f"{wall * 1e3:.1f} ms (CPU {cpu * 1e3:.1f} ms)")
+            figures.add(f"{len(ids)} × {n_commits}: {name}", column, f"{wall * 1e3:.1f} ms (CPU {cpu * 1e3:.1f} ms)")
 
 
 def medians(ask: Callable[[int], object], *, n_calls: int) -> tuple[float, float]:
@@ -276,7 +276,10 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, nargs="?", help="an asv results tree; left out: answers only")
     parser.add_argument("--repository", type=Path, help="a git repository of the corpus's commits, for asv publish")
     parser.add_argument("--made", type=int, metavar="N", help="a tree and repository of N commits, made here")
-    parser.add_argument("--postgresql", metavar="URL", default=SERVER, help="a server where databases can be made")
+    parser.add_argument("--commits", type=int, default=1000, help="how many the generated store has for answering")
+    parser.add_argument(
+        "--postgresql", metavar="URL", default=SERVER, help="a server where databases can be made; or none"
+    )
     chosen = parser.parse_args()
     beside = chosen.corpus.resolve().parent if chosen.corpus and os.access(chosen.corpus.parent, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=beside) as folder:
@@ -287,7 +290,8 @@ def main() -> None:
             corpus, repository = made.tree, made.repository
         databases = {"SQLite": sqlite_databases(scratch)}
         try:
-            databases["PostgreSQL"] = postgresql_databases(chosen.postgresql)
+            if chosen.postgresql != "none":
+                databases["PostgreSQL"] = postgresql_databases(chosen.postgresql)
         except (sa.exc.OperationalError, ModuleNotFoundError) as error:
             print(f"PostgreSQL: not measured ({str(error).splitlines()[0]})", file=sys.stderr)
         figures = Figures()
@@ -299,7 +303,7 @@ def main() -> None:
                 bench_filling(figures, column, corpus, new_database, scratch)
             bench_publish(figures, corpus, repository, scratch)
         for column, new_database in databases.items():
-            bench_answers(figures, column, new_database)
+            bench_answers(figures, column, new_database, n_commits=chosen.commits)
     print(figures.table())
 
 
