@@ -118,7 +118,7 @@ def split_tile_for(
     tile = _split_tile(block_rows=block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
     if not aligned:
         step_in, step_out = max(16, tile.block_in // 2), max(16, tile.block_out // 2)
-        return replace(tile, block_in=step_in, block_out=step_out, n_warps=8)
+        return replace(tile, block_rows=min(32, block_rows), block_in=step_in, block_out=step_out, n_warps=8)
     crowded = n_accumulators * block_rows * block_hidden > 64 * 128 or (precision == "ieee" and n_accumulators > 1)
     return replace(tile, n_warps=8) if crowded else tile
 
@@ -161,7 +161,9 @@ def full_tile_candidates(
         *(replace(rule, n_stages=stages) for stages in (2, 3, 4)),
     ]
     if rule.block_hidden >= 32:
-        changed.append(replace(rule, block_rows=2 * rule.block_rows, block_hidden=rule.block_hidden // 2))
+        half = replace(rule, block_hidden=rule.block_hidden // 2)
+        # Twice the rows halve what L2 delivers; two blocks of 4 warps on a multiprocessor compute in turns.
+        changed += [replace(half, block_rows=2 * rule.block_rows), replace(half, n_warps=4, n_stages=2)]
     return _each_once([rule, *filter(fits, changed)])
 
 

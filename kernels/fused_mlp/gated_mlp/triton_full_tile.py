@@ -105,18 +105,20 @@ def tiles_for_gated_mlp_full_tile(
             return FullTile(block_rows=32, block_hidden=32, n_warps=4, n_stages=2)
         block_hidden = 64 if width <= 64 and capability >= 90 and aligned else 32
         return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
-    if not busy or (capability < 90 and not aligned):
+    if not busy or not aligned:
         return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
-    block_rows = 64 if capability < 90 or not aligned else 128
+    block_rows = 64 if capability < 90 else 128
     return FullTile(block_rows=block_rows, block_hidden=32, n_warps=8, n_stages=2)
 
 
 def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
     # "ieee" products hold their operands in registers.
     del capability
-    block_hidden = 32 if width <= 128 and precision != "ieee" else 16
-    few = 16 if width == WIDEST_FULL_TILE else 32
-    return FullTile(block_rows=64 if busy else few, block_hidden=block_hidden, n_warps=8, n_stages=2)
+    ieee = precision == "ieee"
+    block_hidden = 32 if width <= 128 and not ieee else 16
+    if width == WIDEST_FULL_TILE:
+        return FullTile(block_rows=64 if busy and not ieee else 16, block_hidden=16, n_warps=8, n_stages=2)
+    return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=8, n_stages=2)
 
 
 def launch_gated_mlp_full_tile(

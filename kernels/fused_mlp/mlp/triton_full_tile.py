@@ -110,20 +110,20 @@ def tiles_for_mlp_full_tile(
             return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
         block_hidden = 32 if width == 128 and (capability < 90 or not aligned) else 64
         return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
-    if not busy:
+    if not busy or not aligned:
         return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
-    if capability < 90 or not aligned:
+    if capability < 90:
         return FullTile(block_rows=64, block_hidden=32, n_warps=8, n_stages=2)
     return FullTile(block_rows=128, block_hidden=64, n_warps=8, n_stages=2)
 
 
 def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
-    # "ieee" products hold their operands in registers, and ptxas gives them 128 on sm_100.
-    ieee, tight = precision == "ieee", precision == "ieee" and capability >= 100
+    # "ieee" products hold their operands in registers, of which ptxas gives them 128 on sm_80 and sm_100.
+    tight = precision == "ieee" and not 90 <= capability < 100
     if width <= 128:
         block_hidden = 16 if tight and busy and width == 128 else 32
         return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=8, n_stages=2)
-    block_rows = 16 if tight else 64 if busy and not ieee else 32
+    block_rows = 16 if tight else 64 if busy and precision != "ieee" else 32
     return FullTile(block_rows=block_rows, block_hidden=16, n_warps=8, n_stages=2)
 
 
