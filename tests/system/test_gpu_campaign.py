@@ -150,4 +150,4 @@ def test_the_archive_holds_the_record_and_what_asv_keeps(campaign):
 
 def test_the_record_can_be_ingested_and_the_campaigns_own_files_are_left_alone(campaign):
     assert campaign.ingest.code == 0, campaign.ingest.said
-    assert "not read" not in campaign.ingest.said
+    assert "0 not read" in campaign.ingest.out
