@@ -78,12 +78,23 @@ class TestedOperation:
     draw: Callable[..., tuple[Tensor | None, ...]]
     bound: Callable[..., Tensor]
 
-    def case(self, *, rows: int, dim: int, hidden: int, dtype: torch.dtype, activation: str, bias: bool = True) -> Case:
+    def case(
+        self,
+        *,
+        rows: int,
+        dim: int,
+        hidden: int,
+        dtype: torch.dtype,
+        activation: str,
+        bias: bool = True,
+        unfused: bool = False,
+    ) -> Case:
+        """unfused: the bound is that of an implementation which rounds after every operator."""
         torch.manual_seed(rows * 1_000_003 + dim * 1009 + hidden)
         arguments = self.draw(rows=rows, dim=dim, hidden=hidden, dtype=dtype, bias=bias)
         wide = tuple(None if a is None else a.double() for a in arguments)
         expected = self.oracle(*wide, activation=activation)
-        bound = self.bound(*wide, dtype=dtype, activation=activation) + rounding_bound(expected, dtype)
+        bound = self.bound(*wide, dtype=dtype, activation=activation, unfused=unfused) + rounding_bound(expected, dtype)
         return Case(arguments=arguments, expected=expected, bound=bound)
 
 
@@ -109,26 +120,48 @@ def _draw_gated(*, rows: int, dim: int, hidden: int, dtype: torch.dtype, bias: b
     return x, w_gate, w_up, _normal(dim, hidden, dtype=dtype, scale=hidden**-0.5)
 
 
-def linear_activated_bound(x: Tensor, w: Tensor, b: Tensor | None, *, dtype: torch.dtype, activation: str) -> Tensor:
-    del dtype, activation
-    return activated_bound(reference.linear(x, w, b), linear_bound(x, w, b))
+def linear_activated_bound(
+    x: Tensor, w: Tensor, b: Tensor | None, *, dtype: torch.dtype, activation: str, unfused: bool = False
+) -> Tensor:
+    """Before the result is rounded to `dtype`. unfused: z is rounded to it too, as between two kernels it must be."""
+    del activation
+    z = reference.linear(x, w, b)
+    return activated_bound(z, linear_bound(x, w, b) + (rounding_bound(z, dtype) if unfused else 0.0))
 
 
 def _mlp_bound(
-    x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, dtype: torch.dtype, activation: str
+    x: Tensor,
+    w1: Tensor,
+    b1: Tensor | None,
+    w2: Tensor,
+    b2: Tensor | None,
+    *,
+    dtype: torch.dtype,
+    activation: str,
+    unfused: bool = False,
 ) -> Tensor:
     hidden = reference.linear(x, w1, b1, activation=activation)
-    hidden_error = linear_activated_bound(x, w1, b1, dtype=dtype, activation=activation) + rounding_bound(hidden, dtype)
+    hidden_error = linear_activated_bound(x, w1, b1, dtype=dtype, activation=activation, unfused=unfused)
+    hidden_error = hidden_error + rounding_bound(hidden, dtype)
     return linear_bound(hidden, w2, b2, x_error=hidden_error)
 
 
 def _gated_bound(
-    x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, dtype: torch.dtype, activation: str
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    *,
+    dtype: torch.dtype,
+    activation: str,
+    unfused: bool = False,
 ) -> Tensor:
     gate = reference.linear(x, w_gate, activation=activation)
-    gate_error = linear_activated_bound(x, w_gate, None, dtype=dtype, activation=activation)
+    gate_error = linear_activated_bound(x, w_gate, None, dtype=dtype, activation=activation, unfused=unfused)
     up = reference.linear(x, w_up)
     up_error = linear_bound(x, w_up, None)
+    if unfused:
+        gate_error, up_error = gate_error + rounding_bound(gate, dtype), up_error + rounding_bound(up, dtype)
     hidden = gate * up
     hidden_error = gate_error * up.abs() + up_error * gate.abs() + gate_error * up_error + rounding_bound(hidden, dtype)
     return linear_bound(hidden, w_down, None, x_error=hidden_error)

@@ -30,6 +30,14 @@ class GemmaStyle(LlamaStyle):
         return self.down_proj(self.up_proj(x) * functional.gelu(self.gate_proj(x), approximate="tanh"))
 
 
+class MistralStyle(LlamaStyle):
+    """The activation as a function, and the gate by a name of its own."""
+
+    def forward(self, hidden_states):
+        gate = functional.silu(self.gate_proj(hidden_states))
+        return self.down_proj(gate * self.up_proj(hidden_states))
+
+
 class BertIntermediate(nn.Module):
     def __init__(self):
         super().__init__()
@@ -94,10 +102,11 @@ def outputs_and_gradients(model, x):
     [
         (LlamaStyle, FusedGatedMLP),
         (GemmaStyle, FusedGatedMLP),
+        (MistralStyle, FusedGatedMLP),
         (GptStyle, FusedMLP),
         (lambda: nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 12)), FusedMLP),
     ],
-    ids=["llama", "gemma", "gpt", "sequential"],
+    ids=["llama", "gemma", "mistral", "gpt", "sequential"],
 )
 def test_a_block_is_replaced_with_the_same_outputs_gradients_and_names(make, by):
     torch.manual_seed(0)
@@ -132,13 +141,43 @@ def test_a_longer_sequence_fuses_each_layer_with_its_activation():
     torch.testing.assert_close(outputs_and_gradients(model, x), before)
 
 
-def test_state_dicts_load_both_ways():
-    eager, other = LlamaStyle(), LlamaStyle()
+STYLES = {"llama": LlamaStyle, "gemma": GemmaStyle, "mistral": MistralStyle, "bert": BertBlock, "gpt": GptStyle}
+
+
+@pytest.mark.parametrize("make", STYLES.values(), ids=STYLES)
+def test_state_dicts_load_both_ways(make):
+    eager, other, x = make(), make(), torch.randn(3, 12)
     fused = fuse(other).model
     fused.load_state_dict(eager.state_dict())
-    x = torch.randn(3, 12)
     torch.testing.assert_close(fused(x), eager(x))
-    LlamaStyle().load_state_dict(fused.state_dict())
+    back = make()
+    back.load_state_dict(fused.state_dict())
+    torch.testing.assert_close(back(x), eager(x))
+
+
+@pytest.mark.parametrize("make", STYLES.values(), ids=STYLES)
+def test_an_optimiser_step_after_preparing_changes_the_output_as_in_the_eager_twin(make):
+    torch.manual_seed(0)
+    eager, x = make(), torch.randn(3, 12)
+    fused = fuse(make()).model
+    fused.load_state_dict(eager.state_dict())
+    prepared = [module for module in fused.modules() if hasattr(module, "prepare")]
+    for module in prepared:
+        module.prepare(implementation="cpp")
+    outputs = []
+    for model in (fused, eager):
+        with torch.no_grad():
+            before = model(x)
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.2)
+        model(x).square().sum().backward()
+        optimiser.step()
+        with torch.no_grad():
+            outputs.append((before, model(x)))
+    assert prepared
+    (fused_before, fused_after), (before, after) = outputs
+    torch.testing.assert_close(fused_before, before)
+    torch.testing.assert_close(fused_after, after, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(fused_after, fused_before, rtol=0.01, atol=0.01)
 
 
 def test_a_model_that_is_a_block_is_returned_replaced():

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from itertools import product
 
 import pytest
 import torch
@@ -53,6 +54,38 @@ def test_packed_weights_give_the_result_within_its_bound(
     slack = 4 if implementation == "onednn" and dtype != torch.float32 else 1
     assert not torch.isnan(actual).any()
     assert ((actual.double() - case.expected).abs() <= slack * case.bound).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("implementation", PACKED)
+def test_packed_weights_of_every_odd_shape_give_the_result_within_its_bound(
+    operation, dtype, activation, implementation
+):
+    if implementation == "onednn" and dtype == torch.float16 and _onednn_cannot_pack(dtype):
+        pytest.skip("oneDNN cannot pack float16 on this CPU")
+    slack = 4 if implementation == "onednn" and dtype != torch.float32 else 1
+    for rows, dim, hidden in product((1, 17, 130), (3, 127), (1, 17, 130)):
+        case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)
+        module = module_with(case, operation, activation, dtype)
+        module.prepare(implementation=implementation)
+        with torch.inference_mode():
+            actual = module(padded_with_nan(case.arguments[0]))
+        excess = (actual.double() - case.expected).abs() - slack * case.bound
+        assert not torch.isnan(actual).any(), (rows, dim, hidden)
+        assert excess.max() <= 0, (rows, dim, hidden)
+
+
+@pytest.mark.parametrize("implementation", PACKED)
+@pytest.mark.parametrize("leading", [(), (0,), (3, 0), (2, 3), (2, 1, 3, 1)], ids=str)
+@pytest.mark.parametrize("name", MODULES)
+def test_a_prepared_module_takes_any_leading_shape(name, leading, implementation):
+    module, x = MODULES[name](12, 20, "gelu"), torch.randn(*leading, 12)
+    expected = module(x).detach()
+    module.prepare(implementation=implementation)
+    with torch.inference_mode():
+        actual = module(x)
+    assert actual.shape == expected.shape
+    torch.testing.assert_close(actual, expected)
 
 
 def _onednn_cannot_pack(dtype):

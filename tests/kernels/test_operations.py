@@ -28,6 +28,17 @@ def test_every_odd_shape_is_within_the_bound_of_the_reference(operation, dtype, 
         assert_within_bound(actual, case, f"rows {rows}, dim {dim}, hidden {hidden}")
 
 
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
+def test_every_odd_shape_is_within_the_bound_in_pure_pytorch(operation, dtype, activation, bias):
+    for rows, dim, hidden in product((1, 17, 130), (3, 127), (1, 130)):
+        case = operation.case(
+            rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation, bias=bias, unfused=True
+        )
+        padded = [None if a is None else padded_with_nan(a) for a in case.arguments]
+        actual = operation.function(*padded, activation=activation, implementation="pure")
+        assert_within_bound(actual, case, f"rows {rows}, dim {dim}, hidden {hidden}")
+
+
 @pytest.mark.parametrize(("rows", "dim", "hidden"), [(40, 1100, 300), (300, 70, 2100), (2, 2100, 1100)])
 def test_shapes_beyond_one_cache_block_are_within_the_bound(operation, dtype, rows, dim, hidden):
     case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation="gelu")

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import fused_mlp
+from fused_mlp import FusedGatedMLP, FusedLinear, FusedMLP
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -77,13 +78,45 @@ def test_the_op_passes_opcheck(operation, small, suffix, recompute):
     assert set(torch.library.opcheck(op, (*inputs, "gelu", None, recompute.value)).values()) == {"SUCCESS"}
 
 
-def test_export_keeps_the_op():
-    block = Block()
-    x = torch.randn(6, 12)
-    exported = torch.export.export(block, (x,), dynamic_shapes=({0: torch.export.Dim("rows", min=2)},))
-    assert any(node.target is torch.ops.fused_mlp.mlp.default for node in exported.graph.nodes)
+MODULES = {
+    "linear": lambda: FusedLinear(12, 20, activation="gelu"),
+    "mlp": lambda: FusedMLP(12, 20),
+    "gated_mlp": lambda: FusedGatedMLP(12, 20),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_export_keeps_the_op_and_takes_any_number_of_rows(name):
+    module, x = MODULES[name](), torch.randn(6, 12)
+    exported = torch.export.export(module, (x,), dynamic_shapes=({0: torch.export.Dim("rows", min=2)},))
+    op = getattr(torch.ops.fused_mlp, name).default
+    assert [node.target for node in exported.graph.nodes if node.op == "call_function"] == [op]
     more = torch.randn(9, 12)
-    torch.testing.assert_close(exported.module()(more), block(more))
+    torch.testing.assert_close(exported.module()(more), module(more))
+
+
+# Inductor still imports modules that use TorchScript.
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_trains_compiled_as_one_graph(name):
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    module, x = MODULES[name](), torch.randn(6, 12)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    expected = torch.autograd.grad(module(x).square().sum(), list(module.parameters()))
+    actual = torch.autograd.grad(compiled(x).square().sum(), list(module.parameters()))
+    torch.testing.assert_close(actual, expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+def test_the_ops_on_packed_weights_pass_opcheck_and_have_no_gradient():
+    x, w = torch.randn(6, 12), torch.randn(20, 12)
+    pack, linear = torch.ops.fused_mlp.pack.default, torch.ops.fused_mlp.linear_packed.default
+    checks = ("test_schema", "test_autograd_registration")
+    torch.library.opcheck(pack, (w,), test_utils=checks)
+    torch.library.opcheck(linear, (x, pack(w), None, "gelu", 20), test_utils=checks)
+    with pytest.raises(ValueError, match="x requires a gradient"):
+        linear(x.requires_grad_(), pack(w), None, "gelu", 20)
 
 
 def script(block):
@@ -106,19 +139,26 @@ def test_a_traced_block_computes_the_same():
     torch.testing.assert_close(traced(x), block(x))
 
 
-def test_a_scripted_block_saved_here_runs_in_another_process(tmp_path):
-    block, x = Block(), torch.randn(6, 12)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*torch.jit.*", category=DeprecationWarning)
-        script(block).save(tmp_path / "block.pt")
-    torch.save((x, block(x)), tmp_path / "expected.pt")
+def test_scripted_modules_saved_here_run_and_train_in_another_process(tmp_path):
+    x = torch.randn(6, 12)
+    for name, make in MODULES.items():
+        module = make()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*torch.jit.*", category=DeprecationWarning)
+            script(module).save(tmp_path / f"{name}.pt")
+        y = module(x)
+        gradients = torch.autograd.grad(y.square().sum(), list(module.parameters()))
+        torch.save((x, y.detach(), gradients), tmp_path / f"{name}.expected")
     program = (
-        "import torch, fused_mlp\n"
-        f"block = torch.jit.load(r'{tmp_path}/block.pt')\n"
-        f"x, expected = torch.load(r'{tmp_path}/expected.pt')\n"
-        "torch.testing.assert_close(block(x), expected)\n"
+        "import sys, torch, fused_mlp\n"
+        "for name in sys.argv[2:]:\n"
+        "    module = torch.jit.load(f'{sys.argv[1]}/{name}.pt')\n"
+        "    x, y, gradients = torch.load(f'{sys.argv[1]}/{name}.expected')\n"
+        "    torch.testing.assert_close(module(x), y)\n"
+        "    actual = torch.autograd.grad(module(x).square().sum(), list(module.parameters()))\n"
+        "    torch.testing.assert_close(actual, gradients)\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", program, str(tmp_path), *MODULES], check=True, timeout=120)
 
 
 def test_importing_the_package_imports_no_triton_and_builds_nothing(tmp_path):
