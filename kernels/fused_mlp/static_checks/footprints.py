@@ -113,7 +113,8 @@ def disassembled(cubin: bytes) -> tuple[str, str]:
         file.write(cubin)
         file.flush()
         usage = _output_of(knobs.nvidia.cuobjdump.path, "--dump-resource-usage", file.name)
-        return usage, _output_of(knobs.nvidia.nvdisasm.path, "-c", file.name)
+        # Without its analysis of jumps, which only puts labels into the listing and takes a quarter of the time.
+        return usage, _output_of(knobs.nvidia.nvdisasm.path, "-c", "--no-dataflow", file.name)
 
 
 def watched_instructions(code: str) -> frozenset[str]:
