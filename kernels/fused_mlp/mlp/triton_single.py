@@ -12,6 +12,7 @@ from fused_mlp.errors import Unavailable
 from fused_mlp.mlp.triton_full_tile import launch_mlp_full_tile, tiles_for_mlp_full_tile
 from fused_mlp.mlp.triton_split_hidden import launch_mlp_split_hidden
 from fused_mlp.triton_single_tiles import (
+    MOST_SPLIT_ROWS,
     WIDEST_FULL_TILE,
     FullTile,
     SingleTiles,
@@ -19,6 +20,7 @@ from fused_mlp.triton_single_tiles import (
     as_rows,
     full_tile_candidates,
     is_full_tile_better,
+    multiprocessors,
     split_candidates,
     split_tile_for,
     why_no_tile,
@@ -52,13 +54,16 @@ def tiles_for_mlp_single(
 def candidates_for_mlp_single(
     *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
 ) -> list[SingleTiles]:
-    """What tuning tries for a shape, the rule's choice among it: both kinds where both can run."""
+    """What tuning tries for a shape, the rule's choice among it.
+
+    Both kinds where both can run, but split hidden only while its blocks of rows do not fill the device by themselves.
+    """
     full, split = _tiles_by_rule(n_rows, dim, hidden, n_out, dtype, capability)
     of_split = split_candidates(split, dim=dim, n_out=n_out, dtype=dtype)
     if max(dim, n_out) > WIDEST_FULL_TILE:
         return [*of_split]
     of_full = full_tile_candidates(full, dim=dim, n_out=n_out, dtype=dtype, capability=capability, n_accumulators=1)
-    return [*of_full, *of_split]
+    return [*of_full] if n_rows >= MOST_SPLIT_ROWS * multiprocessors(capability) else [*of_full, *of_split]
 
 
 def _tiles_by_rule(
