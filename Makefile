@@ -24,8 +24,8 @@ gate: setup  ## did HEAD get slower than BASE?
 check: setup  ## style, types, and who may import whom
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-kernels-report: setup  ## compile every Triton kernel for GPUs that need not be here; registers, memory, instructions
-	$(BIN)/python -m fused_mlp.static_checks
+kernels-report: setup  ## compile every kernel for GPUs that need not be here; compare with docs/kernels-report.md
+	$(BIN)/python -m fused_mlp.static_checks --compare docs/kernels-report.md
 
 self-check: setup  ## the ruler measured with itself: A/A, replaying, overhead; for a quiet machine
 	$(BIN)/python -m benchmarks.ruler.self_check aa && $(BIN)/python -m benchmarks.ruler.self_check speed
