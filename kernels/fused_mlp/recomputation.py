@@ -34,7 +34,7 @@ class Recompute(StrEnum):
 
 # Plain strings as values: graphs and TorchScript carry them as constants, enum members they would not.
 _NAMES: dict[str, str] = {recompute: recompute.value for recompute in Recompute}
-# The forward kernels on CUDA write no z, so with one of them by name it is computed again.
+# A level on CUDA by name computes as it does without a gradient and writes no z, so z is computed again.
 _WITHOUT_Z = tuple(level.value for level in CUDA_LEVELS)
 
 
