@@ -106,7 +106,7 @@ def tiles_for_gated_mlp_full_tile(
         block_hidden = 64 if width <= 64 and capability >= 90 and aligned else 32
         return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
     if not busy or not aligned:
-        return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
+        return FullTile(block_rows=32, block_hidden=32, n_warps=4 if aligned else 8, n_stages=2)
     block_rows = 64 if capability < 90 else 128
     return FullTile(block_rows=block_rows, block_hidden=32, n_warps=8, n_stages=2)
 
