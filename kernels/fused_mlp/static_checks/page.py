@@ -20,7 +20,7 @@ Written by `python -m fused_mlp.static_checks --write docs/kernels-report.md` an
 by hand. Nothing here was run: each kernel was compiled, in every configuration that its launcher chooses, for a GPU
 that need not be there, and the machine code read.
 
-- *registers*: per thread, of 255. None of the kernels spills.
+- *registers*: per thread, of 255; a kernel that spills does not fit.
 - *shared memory*: per block; a block may have 166912 bytes on sm_80, 232448 on sm_90 and on sm_100.
 - *tensor memory*: per block, of the 512 columns that a multiprocessor of sm_100 has.
 - *key*: what the numbers follow from (source, constants, options, target, tools). What has the same key is not compiled
