@@ -215,3 +215,10 @@ def test_products_of_few_rows_use_the_instruction_of_a_warp():
     assert product_instruction(capability=90, block_rows=16) == "HMMA"
     assert product_instruction(capability=90, block_rows=64) == "HGMMA"
     assert product_instruction(capability=100, block_rows=128) == "UTCHMMA"
+
+
+def test_the_same_configurations_can_be_asked_for_with_another_activation():
+    offer = "fused_mlp.linear.triton_epilogue"
+    silu = configurations_of(offer, capability=90, activation="silu")
+    assert len(silu) == len(configurations_of(offer, capability=90))
+    assert all(one.constants["ACTIVATION"] == "silu" and "-silu-" in str(one) for one in silu)

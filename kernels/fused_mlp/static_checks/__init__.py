@@ -5,6 +5,7 @@ A kernel file offers its configurations as `fused_mlp.configurations` says and i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,11 @@ KERNEL_FILES = (
 """Every module with Triton kernels; each has `configurations(*, capability)`."""
 
 
-def configurations_of(offer: str, *, capability: int) -> list[Configuration]:
+def configurations_of(offer: str, *, capability: int, activation: str | None = None) -> list[Configuration]:
     """What one offer yields for a device of `capability`, each once, in its order.
 
-    offer: a module, or "module:function" for another function than `configurations`.
+    offer: a module, or "module:function" for another function than `configurations`. activation: instead of the GELU
+    with which kernels are offered; kernels without one are then left out.
     Raises: ValueError if two different configurations have one name, so that the report could not tell them apart.
     """
     module, _, function = offer.partition(":")
@@ -42,8 +44,17 @@ def configurations_of(offer: str, *, capability: int) -> list[Configuration]:
         capability=capability
     )
     named: dict[str, Configuration] = {}
-    for configuration in offered:
+    for as_offered in offered:
+        if activation and as_offered.constants.get("ACTIVATION") != "gelu":
+            continue
+        configuration = with_activation(as_offered, activation) if activation else as_offered
         first = named.setdefault(str(configuration), configuration)
         if first != configuration:
             raise ValueError(f"{offer} offers two configurations called {configuration}; their labels must differ")
     return list(named.values())
+
+
+def with_activation(configuration: Configuration, activation: str) -> Configuration:
+    """The same with another activation than the GELU it has."""
+    constants = {**configuration.constants, "ACTIVATION": activation}
+    return replace(configuration, constants=constants, label=configuration.label.replace("gelu", activation))

@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _sections(chosen: argparse.Namespace, *, recorded: Mapping[str, Row]) -> list[Section]:
     offers = (*KERNEL_FILES, *chosen.also)
-    triton_rows = list(check_triton_kernels(offers, only=chosen.only, recorded=recorded))
+    triton_rows = list(check_triton_kernels(offers, only=chosen.only, recorded=recorded, activation=chosen.activation))
     cuda_rows = list(check_cuda_op(only=chosen.only))
     return [
         Section(title="Triton kernels", versions=triton_versions(), rows=triton_rows),
@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         "--also", metavar="MODULE[:FUNCTION]", action="append", default=[], help="further configurations to check"
     )
     parser.add_argument("--again", action="store_true", help="compile also what stands on the page unchanged")
+    parser.add_argument("--activation", metavar="NAME", help="with this activation instead of GELU, where there is one")
     outcome = parser.add_mutually_exclusive_group()
     outcome.add_argument("--write", metavar="PAGE", type=Path, help="write the table to PAGE instead of printing it")
     outcome.add_argument("--compare", metavar="PAGE", type=Path, help="fail if PAGE says something else")

@@ -18,7 +18,8 @@ _INTRODUCTION = """\
 
 Written by `python -m fused_mlp.static_checks --write docs/kernels-report.md` and checked by `make kernels-report`, not
 by hand. Nothing here was run: each kernel was compiled, in every configuration that its launcher chooses, for a GPU
-that need not be there, and the machine code read.
+that need not be there, and the machine code read. The activation is the exact GELU throughout; `--activation silu` (or
+another) compiles the same with another, which takes as long as all of this and is not part of the check.
 
 - *registers*: per thread, of 255; a kernel that spills does not fit.
 - *shared memory*: per block; a block may have 166912 bytes on sm_80, 232448 on sm_90 and on sm_100.

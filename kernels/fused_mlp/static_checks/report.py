@@ -19,6 +19,8 @@ from fused_mlp.static_checks.footprints import Footprint, compile_for, faults_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fused_mlp.configurations import Configuration
+
 CAPABILITIES = (80, 90, 100)
 """The targets: A100, H100 and H200, B200."""
 
@@ -58,16 +60,25 @@ class Task:
     offer: str
     index: int
     capability: int
+    activation: str | None
     key: str
+
+    def configuration(self) -> Configuration:
+        """What is compiled."""
+        return configurations_of(self.offer, capability=self.capability, activation=self.activation)[self.index]
 
 
 def check_triton_kernels(
-    offers: Sequence[str], *, only: str = "", recorded: Mapping[str, Row] | None = None
+    offers: Sequence[str],
+    *,
+    only: str = "",
+    recorded: Mapping[str, Row] | None = None,
+    activation: str | None = None,
 ) -> Iterator[Row]:
     """A row for each configuration of `offers` on each target, in that order, as soon as it is known.
 
     only: kernels whose name and configuration holds this text. recorded: rows by their keys that need not be compiled
-    again, but for a few. A target without an assembler here is one row that says so.
+    again, but for a few. activation: instead of GELU. A target without an assembler here is one row that says so.
     """
     versions = triton_versions()
     tasks: list[Task] = []
@@ -80,10 +91,13 @@ def check_triton_kernels(
                 offer=offer,
                 index=index,
                 capability=capability,
+                activation=activation,
                 key=key_of(configuration, capability=capability, versions=versions),
             )
             for offer in offers
-            for index, configuration in enumerate(configurations_of(offer, capability=capability))
+            for index, configuration in enumerate(
+                configurations_of(offer, capability=capability, activation=activation)
+            )
             if only in str(configuration)
         ]
     known = dict(recorded or {})
@@ -138,8 +152,7 @@ def rows_from_table(text: str) -> dict[str, Row]:
 
 def _recorded(task: Task, row: Row) -> Row:
     # The key is of what is compiled, not of what it is called.
-    configuration = configurations_of(task.offer, capability=task.capability)[task.index]
-    return replace(row, target=f"sm_{task.capability}", kernel=str(configuration))
+    return replace(row, target=f"sm_{task.capability}", kernel=str(task.configuration()))
 
 
 def _compiled(tasks: Sequence[Task]) -> Iterator[Row]:
@@ -153,7 +166,7 @@ def _compiled(tasks: Sequence[Task]) -> Iterator[Row]:
 
 
 def _checked(task: Task) -> Row:
-    configuration = configurations_of(task.offer, capability=task.capability)[task.index]
+    configuration = task.configuration()
     row = Row(target=f"sm_{task.capability}", kernel=str(configuration), key=task.key)
     try:
         footprint = compile_for(configuration, capability=task.capability)
