@@ -47,8 +47,8 @@ class Cost:
 
 @click.command()
 @click.option("--rounds", default=201, show_default=True, help="Alternating rounds.")
-@click.option("--calls", default=200, show_default=True, help="Calls of one way in one round.")
-def main(*, rounds: int, calls: int) -> None:
+@click.option("--share-us", default=300.0, show_default=True, help="Microseconds of one way in one round.")
+def main(*, rounds: int, share_us: float) -> None:
     """Measure what a call costs the host, by way of calling and mode, and print it as ratios."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -57,13 +57,11 @@ def main(*, rounds: int, calls: int) -> None:
         calls_by_way, tables = ways(), {}
         for mode, enter in MODES.items():
             with enter():
-                tables[mode] = costs(samples(calls_by_way, rounds=rounds, calls=calls, clock=CpuClock()))
+                tables[mode] = costs(samples(calls_by_way, rounds=rounds, share_s=share_us * 1e-6, clock=CpuClock()))
     finally:
         torch.set_num_threads(threads)
     click.echo("\n".join(markdown(tables)))
-    click.echo(
-        f"\n{rounds} rounds of {calls} calls, 1 thread, torch {torch.__version__}; the grad column is forward only"
-    )
+    click.echo(f"\n{rounds} rounds of {share_us:.0f} µs a way, 1 thread, torch {torch.__version__}; grad: forward only")
 
 
 def ways(dim: int = 8) -> dict[str, Call]:
@@ -91,15 +89,24 @@ def ways(dim: int = 8) -> dict[str, Call]:
     }
 
 
-def samples(calls_by_way: Mapping[str, Call], *, rounds: int, calls: int, clock: Clock) -> dict[str, list[float]]:
-    """Seconds of one call of each way, by round; a round takes every way once, after one that is not counted."""
+def samples(calls_by_way: Mapping[str, Call], *, rounds: int, share_s: float, clock: Clock) -> dict[str, list[float]]:
+    """Seconds of one call of each way, by round; a round takes every way once.
+
+    Each way is called as often as fills about `share_s`: a scheduler that takes the processor away after a while then
+    hits dear ways no more often than cheap ones.
+    """
+    numbers = {name: _calls_within(share_s, call, clock=clock) for name, call in calls_by_way.items()}
     seconds: dict[str, list[float]] = {name: [] for name in calls_by_way}
-    for number in range(rounds + 1):
+    for _ in range(rounds):
         for name, call in calls_by_way.items():
-            took = clock.wall(call, calls=calls) / calls
-            if number > 0:
-                seconds[name].append(took)
+            seconds[name].append(clock.wall(call, calls=numbers[name]) / numbers[name])
     return seconds
+
+
+def _calls_within(share_s: float, call: Call, *, clock: Clock) -> int:
+    clock.wall(call, calls=20)
+    once_s = min(clock.wall(call, calls=1) for _ in range(20))
+    return max(1, round(share_s / once_s))
 
 
 def costs(seconds: Mapping[str, Sequence[float]]) -> dict[str, Cost]:
