@@ -74,13 +74,13 @@ def test_on_a_cpu_nothing_is_said_of_kernels(shape):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor scripts a method of its own
-def test_compiling_a_geglu_leaves_four_operators_of_five(shape, monkeypatch):
+def test_compiling_a_geglu_leaves_four_operators_of_five(shape):
     from torch._inductor import config
 
-    monkeypatch.setattr(config.cpp, "enable_kernel_profile", True)
     geglu = replace(shape, operation=Operation.GATED_MLP, activation="gelu_tanh")
     load = workload(geglu, device=CPU)
-    with torch.inference_mode():
+    # Not by monkeypatch, which would delete the option when it undoes its change.
+    with config.patch({"cpp.enable_kernel_profile": True}), torch.inference_mode():
         compiled = providers.build(Contender(provider="compiled"), load).function
         call = one_call(load, compiled)
         call()
