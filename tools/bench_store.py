@@ -297,6 +297,8 @@ def main() -> None:
         figures = Figures()
         if corpus is not None:
             files = [path for path in corpus.rglob("*.json") if path.name not in {"machine.json", "benchmarks.json"}]
+            if not files:
+                parser.error(f"{corpus} holds no asv result files (*.json); if they are packed, unpack them first")
             size = sum(path.stat().st_size for path in files)
             print(f"{len(files)} asv result files, {size / 1e6:.0f} MB")
             for column, new_database in databases.items():
