@@ -6,12 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+import torch
 
 import fused_mlp
+from fused_mlp.build import follow_table, set_policy
+from fused_mlp.tuned import Policy, cpu_name
+from fused_mlp.vocabulary import Operation
 from tests.kernels.cases import DTYPES, OPERATIONS
 
 if TYPE_CHECKING:
-    import torch
+    from collections.abc import Callable, Iterator
 
     from tests.kernels.cases import TestedOperation
 
@@ -54,3 +58,16 @@ def cpu_kernels() -> None:
         fused_mlp.build.ensure_built()
     except fused_mlp.Unavailable as unavailable:
         pytest.skip(str(unavailable))
+
+
+@pytest.fixture
+def follow(cpu_kernels: None) -> Iterator[Callable[[Policy], None]]:
+    """Applies a policy to every operation and dtype for one test, whatever the table says of this CPU."""
+
+    def applied(policy: Policy) -> None:
+        for operation in Operation:
+            for dtype in (torch.float32, torch.bfloat16, torch.float16):
+                set_policy(policy, operation=operation, dtype=dtype)
+
+    yield applied
+    follow_table(cpu_name())

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fused_mlp
-from fused_mlp.build import follow_table, set_policy
+from fused_mlp.build import set_policy
 from fused_mlp.tuned import (
     COMMAND,
     TABLE,
@@ -15,7 +15,6 @@ from fused_mlp.tuned import (
     Policy,
     Section,
     Way,
-    cpu_name,
     entries,
     entries_from_json,
     json_from_entries,
@@ -26,19 +25,6 @@ from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weight
 
 MLP_FLOAT32 = {"operation": Operation.MLP, "number_format": NumberFormat.FLOAT32}
 SIZES = st.integers(1, 2**17)
-
-
-@pytest.fixture
-def follow(cpu_kernels):
-    """Applies a policy to every operation and dtype for one test."""
-
-    def applied(policy):
-        for operation in Operation:
-            for dtype in (torch.float32, torch.bfloat16, torch.float16):
-                set_policy(policy, operation=operation, dtype=dtype)
-
-    yield applied
-    follow_table(cpu_name())
 
 
 def way(rows, dim, hidden, implementation=Implementation.ONEDNN):
