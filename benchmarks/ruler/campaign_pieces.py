@@ -53,7 +53,7 @@ _LAUNCHES = "from fused_mlp.triton_host_cost import host_cost_per_launch; print(
 _HOST_COST = {
     (DeviceKind.CPU, Budget.QUICK): (
         "benchmarks.ruler.host_cost",
-        ["-m", "benchmarks.ruler.host_cost", "--rounds", "11", "--calls", "50"],
+        ["-m", "benchmarks.ruler.host_cost", "--rounds", "11", "--share-us", "50"],
     ),
     (DeviceKind.CPU, Budget.FULL): ("benchmarks.ruler.host_cost", ["-m", "benchmarks.ruler.host_cost"]),
     (DeviceKind.CUDA, Budget.QUICK): ("fused_mlp.triton_host_cost", ["-c", _LAUNCHES]),

@@ -15,7 +15,7 @@ import torch
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from benchmarks.ruler import campaign, campaign_correctness, campaign_pack
+from benchmarks.ruler import campaign, campaign_correctness, campaign_pack, campaign_pieces, host_cost
 from benchmarks.ruler.axes import Contender, DeviceKind, Operation, Pass, Weights
 from benchmarks.ruler.campaign_correctness import CONTENDERS, Verdict, check_kernels
 from benchmarks.ruler.campaign_settings import Budget, Settings, Status
@@ -303,3 +303,9 @@ def test_the_campaign_can_be_asked_for_help_and_imports_no_torch_to_answer():
     )
     assert "correctness" in done.stdout
     assert done.stdout.splitlines()[-1] == "0 False"
+
+
+@pytest.mark.parametrize("budget", list(Budget), ids=str)
+def test_the_host_cost_command_takes_what_the_campaign_tells_it(budget):
+    _, (_, _, *arguments) = campaign_pieces._HOST_COST[DeviceKind.CPU, budget]
+    host_cost.main.make_context("host_cost", list(arguments))
