@@ -78,7 +78,7 @@ class Sizes:
 def nominal_ceilings(*, capability: int, multiprocessors: int, clock_hz: float, bytes_per_s: float) -> Ceilings:
     """The ceilings of a device from its data sheet: 0.9 of the memory's and 0.75 of the tensor cores' nominal speed.
 
-    The two parts are what an H200 was measured to reach of 4.8 TB/s and 1.07 PFLOP/s. FLOP per clock and
+    The two parts are assumed, not measured by us: 4.3 of an H200's 4.8 TB/s, 790 TFLOP/s of 1.07 P. FLOP per clock and
     multiprocessor for bfloat16 and float16 with float32 sums: 8192 from sm_100 on, 4096 on sm_90, 2048 on sm_80, 1024
     on other sm_8x; tf32 half of it; float32 without tensor cores 256, on sm_80 128. Source: NVIDIA's architecture
     white papers.
