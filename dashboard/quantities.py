@@ -6,10 +6,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from dashboard.units import ratio, si
+from dashboard.units import TIMES, ratio, si
 
 if TYPE_CHECKING:
     from results.rows import PointRow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordinate:
+    """What a y axis shows. `suffix` ends every label; `has_prefix`: labels carry an SI prefix before it.
+
+    `better`: which way is good, in words. `reference`: the value that means no difference, drawn as a line.
+    """
+
+    title: str
+    better: str
+    suffix: str = ""
+    has_prefix: bool = True
+    reference: float | None = None
 
 
 class Quantity(StrEnum):
@@ -26,28 +40,29 @@ class Quantity(StrEnum):
         return {"rows_per_s": "rows/s", "latency": "latency", "flop_per_s": "FLOP/s", "speedup": "speedup"}[self]
 
     @property
-    def axis_title(self) -> str:
-        """The y axis's title, unit included."""
-        return {
-            "rows_per_s": "Throughput, rows/s",
-            "latency": "Latency of one call",
-            "flop_per_s": "Work rate, FLOP/s",
-            "speedup": "Speedup over eager",
-        }[self]
+    def ordinate(self) -> Ordinate:
+        """The y axis it is drawn on."""
+        return _ORDINATES[self]
 
     @property
     def unit(self) -> str:
         """The unit after a number with an SI prefix; empty for a ratio."""
         return {"rows_per_s": "rows/s", "latency": "s", "flop_per_s": "FLOP/s", "speedup": ""}[self]
 
-    @property
-    def better(self) -> str:
-        """Which way is good, in words."""
-        return "lower is better" if self is Quantity.LATENCY else "higher is better"
-
     def text(self, value: float) -> str:
         """The number as a reader sees it."""
         return ratio(value) if self is Quantity.SPEEDUP else si(value, self.unit)
+
+
+LOWER, HIGHER = "lower is better", "higher is better"
+_ORDINATES = {
+    Quantity.ROWS_PER_S: Ordinate(title="Throughput, rows/s", better=HIGHER),
+    Quantity.LATENCY: Ordinate(title="Latency of one call", better=LOWER, suffix="s"),
+    Quantity.FLOP_PER_S: Ordinate(title="Work rate, FLOP/s", better=HIGHER),
+    Quantity.SPEEDUP: Ordinate(
+        title="Speedup over eager", better=HIGHER, suffix=TIMES, has_prefix=False, reference=1.0
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from dashboard.quantities import Quantity, Reading
+    from dashboard.figures.looks import Look
+    from dashboard.quantities import Ordinate, Reading
 
 # Where a mark lies on the x axis: a short hash, a batch, a date.
 Place: TypeAlias = str | int | datetime
@@ -35,9 +36,10 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One contender's line, in pieces: it breaks where a point was tried and is not ok."""
+    """One line, in pieces: it breaks where a point was tried and is not ok. `name`: a contender, or parameters."""
 
-    contender: str
+    name: str
+    look: Look
     pieces: tuple[tuple[Mark, ...], ...]
 
     @property
@@ -50,7 +52,8 @@ class Curve:
 class Absence:
     """A point that was tried and has no number, and why."""
 
-    contender: str
+    name: str
+    look: Look
     at: Place
     key: str
     state: str
@@ -59,10 +62,14 @@ class Absence:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Everything one figure shows. `places`: every position of the x axis, in order, and its click's key."""
+    """Everything one figure shows. `places`: every position of the x axis, in order, and its click's key.
 
-    quantity: Quantity
+    `interval_level`: of the readings' intervals, 0.95 for 95 %.
+    """
+
+    ordinate: Ordinate
     across: Across
     places: tuple[tuple[Place, str], ...]
     curves: tuple[Curve, ...]
     absences: tuple[Absence, ...]
+    interval_level: float = 0.95

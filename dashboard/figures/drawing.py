@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from dashboard.figures.chart import Across
-from dashboard.figures.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of
+from dashboard.figures.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.filters import Scale
-from dashboard.quantities import Quantity
-from dashboard.units import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +27,14 @@ TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
 EMPTY_TEXT = "nothing measured here for this choice"
 NO_NUMBER_TEXT = "tried here, but there is no number; hover the marks below for the reason"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
-SECONDS_LABELS = tuple(
-    f"{digit * ten}{prefix}" for prefix in ("n", "µ", "m", "") for ten in (1, 10, 100) for digit in (1, 2, 5)
+# What the ticks of a logarithmic axis can say before their suffix, with SI prefixes and without.
+PREFIXED_LABELS = tuple(
+    f"{digit * ten}{prefix}"
+    for prefix in ("n", "µ", "m", "", "k", "M", "G", "T")
+    for ten in (1, 10, 100)
+    for digit in (1, 2, 5)
 )
+PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
 MOST_MARKERS = 120
 MOST_HASHES = 8
 
@@ -40,7 +43,7 @@ def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_z
     """The chart drawn. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same."""
     figure = go.Figure(layout={"uirevision": keeps_zoom_of, **_layout(chart, scale=scale)})
     for curve in chart.curves:
-        figure.add_traces(_traces_of_curve(curve))
+        figure.add_traces(_traces_of_curve(curve, interval_level=chart.interval_level))
     figure.add_traces(_traces_of_absences(chart.absences))
     chosen_at = next((place for place, key in chart.places if key == chosen), None)
     if chosen_at is not None and len(chart.places) > 1:
@@ -53,17 +56,17 @@ def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_z
             text=NO_NUMBER_TEXT if chart.absences else EMPTY_TEXT,
             x=0.5, y=0.6, xref="paper", yref="paper", showarrow=False, font={"size": 13},
         )  # fmt: skip
-    if chart.quantity is Quantity.SPEEDUP and chart.curves:
+    if (reference := chart.ordinate.reference) is not None and chart.curves:
         figure.add_shape(
-            type="line", x0=0, x1=1, xref="paper", y0=1, y1=1, layer="below",
+            type="line", x0=0, x1=1, xref="paper", y0=reference, y1=reference, layer="below",
             line={"color": CHOSEN_COLOUR, "width": 1},
         )  # fmt: skip
     return figure
 
 
-def _traces_of_curve(curve: Curve) -> list[go.Scatter]:
+def _traces_of_curve(curve: Curve, *, interval_level: float) -> list[go.Scatter]:
     """The confidence band, one closed outline per piece, below the line with its marks."""
-    look = look_of(curve.contender)
+    look = curve.look
     band_x: list[Place | None] = []
     band_y: list[float | None] = []
     for piece in curve.pieces:
@@ -73,11 +76,11 @@ def _traces_of_curve(curve: Curve) -> list[go.Scatter]:
             band_y += [high for _, _, high in ends] + [low for _, low, _ in reversed(ends)] + [None]
     marks = [mark for piece in curve.pieces for mark in (*piece, None)][:-1]
     band = go.Scatter(
-        name=f"{curve.contender}, 95 % interval", x=band_x, y=band_y, mode="lines", fill="toself",
+        name=f"{curve.name}, {100 * interval_level:g} % interval", x=band_x, y=band_y, mode="lines", fill="toself",
         line={"width": 0}, fillcolor=look.faded(0.18), hoverinfo="skip", showlegend=False,
     )  # fmt: skip
     line = go.Scatter(
-        name=curve.contender,
+        name=curve.name,
         x=[mark and mark.at for mark in marks],
         y=[mark and mark.reading.value for mark in marks],
         mode="lines+markers" if len(marks) <= MOST_MARKERS else "lines",
@@ -109,7 +112,7 @@ def _error_bars(curve: Curve) -> dict[str, object]:
             below.append(value - low if is_alone and low is not None else 0.0)
         above.append(0.0)
         below.append(0.0)
-    look = look_of(curve.contender)
+    look = curve.look
     return {
         "type": "data", "symmetric": False, "array": above[:-1], "arrayminus": below[:-1],
         "visible": any(above) or any(below), "color": look.faded(0.6), "thickness": 1.5, "width": 4,
@@ -117,18 +120,18 @@ def _error_bars(curve: Curve) -> dict[str, object]:
 
 
 def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
-    """A row of marks for each contender under the curves: tried there, no number."""
+    """A row of marks for each curve's name under the curves: tried there, no number."""
     traces = []
-    for name in sorted({absence.contender for absence in absences}):
-        own = [absence for absence in absences if absence.contender == name]
+    for name in sorted({absence.name for absence in absences}):
+        own = [absence for absence in absences if absence.name == name]
         traces.append(
             go.Scatter(
                 name=f"{name}, not measured", mode="markers", yaxis="y2",
                 x=[absence.at for absence in own], y=[name for _ in own],
                 marker={
-                    "size": 7, "color": look_of(name).colour,
+                    "size": 7, "color": own[0].look.colour,
                     "symbol": [STATE_SYMBOLS.get(absence.state, "x-open") for absence in own],
-                    "line": {"width": 1.5, "color": look_of(name).colour},
+                    "line": {"width": 1.5, "color": own[0].look.colour},
                 },
                 customdata=[absence.key for absence in own], hovertext=[absence.note for absence in own],
                 hovertemplate="%{hovertext}<extra></extra>", showlegend=False,
@@ -138,7 +141,7 @@ def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
 
 
 def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
-    n_absent = len({absence.contender for absence in chart.absences})
+    n_absent = len({absence.name for absence in chart.absences})
     strip = min(0.4, 0.055 * n_absent)
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
@@ -158,7 +161,7 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
         "yaxis": {
             **rule, **_y_axis(chart, scale=scale),
             "domain": [strip + 0.05, 1] if n_absent else [0, 1],
-            "title": {**TITLE, "text": f"{chart.quantity.axis_title} ({chart.quantity.better})"},
+            "title": {**TITLE, "text": f"{chart.ordinate.title} ({chart.ordinate.better})"},
         },
         "yaxis2": {
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
@@ -195,9 +198,8 @@ def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
     readings = [mark.reading for curve in chart.curves for mark in curve.marks]
     lows = [reading.value if reading.low is None else reading.low for reading in readings]
     highs = [reading.value if reading.high is None else reading.high for reading in readings]
-    axis: dict[str, object] = {"tickformat": "~s"} if chart.quantity.unit else {"ticksuffix": TIMES}
-    if chart.quantity is Quantity.LATENCY:
-        axis["ticksuffix"] = "s"
+    suffix, has_prefix = chart.ordinate.suffix, chart.ordinate.has_prefix
+    axis: dict[str, object] = {"ticksuffix": suffix, **({"tickformat": "~s"} if has_prefix else {})}
     if not readings:
         return {**axis, "showticklabels": False}
     low, high = min(lows), max(highs)
@@ -206,10 +208,13 @@ def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
         # Left alone, an axis of one decade labels 900k and 1M into each other.
         if high / low > 3:
             axis["dtick"] = "D2" if high / low < 1e5 else 1
-            if chart.quantity is Quantity.LATENCY:
+            # Without a format plotly writes 200 between 100 and 1000 as a small 2.
+            axis["tickformat"] = "~s" if has_prefix else "~g"
+            if suffix:
                 del axis["ticksuffix"]
                 # plotly leaves the suffix out between decades; it shows an alias everywhere.
-                axis["labelalias"] = {label: f"{label}s" for label in SECONDS_LABELS}
+                labels = PREFIXED_LABELS if has_prefix else PLAIN_LABELS
+                axis["labelalias"] = {label: f"{label}{suffix}" for label in labels}
         return {**axis, "type": "log", "range": [math.log10(low) - pad, math.log10(high) + pad]}
     if scale is Scale.ZERO:
         return {**axis, "range": [0, 1.06 * high]}

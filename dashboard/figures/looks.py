@@ -39,6 +39,11 @@ OTHER_LOOKS = (
     ("#8c6450", "triangle-left"),
     ("#4c5fd5", "hexagram"),
 )
+# The strongest contrasts first: blue, orange, then what stays apart from both.
+PLACED_LOOKS = (
+    *((look.colour, look.symbol) for name, look in reversed(KNOWN_LOOKS.items()) if name != "eager"),
+    *OTHER_LOOKS[:5],
+)
 DASHES = ("solid", "dot", "dashdot")
 LAYOUT_DASH = "dash"
 
@@ -55,6 +60,12 @@ def look_of(contender: str) -> Look:
     provider, _, layout = contender.partition(":")
     look = KNOWN_LOOKS.get(provider) or _look_of_other(provider)
     return replace(look, dash=LAYOUT_DASH) if layout else look
+
+
+def look_at(position: int) -> Look:
+    """The look of the curve at `position` where names are parameters: what stands side by side is told apart."""
+    colour, symbol = PLACED_LOOKS[position % len(PLACED_LOOKS)]
+    return Look(colour=colour, symbol=symbol, dash=DASHES[position // len(PLACED_LOOKS) % len(DASHES)])
 
 
 def _look_of_other(provider: str) -> Look:

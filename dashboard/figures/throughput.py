@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dashboard.contenders import contender_of
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
+from dashboard.figures.looks import look_of
 from dashboard.filters import CommitSpacing
 from dashboard.quantities import Quantity, Reading, reading_of
 from dashboard.units import ratio, si, si_interval
@@ -78,16 +79,17 @@ def _chart(
             elif row.state != "ok":
                 absences.append(
                     Absence(
-                        contender=name,
+                        name=name,
+                        look=look_of(name),
                         at=place(row),
                         key=key(row),
                         state=row.state,
                         note=_note_of_absence(row),
                     )
                 )
-        curves.append(Curve(contender=name, pieces=tuple(tuple(piece) for piece in pieces if piece)))
+        curves.append(Curve(name=name, look=look_of(name), pieces=tuple(tuple(piece) for piece in pieces if piece)))
     return Chart(
-        quantity=quantity,
+        ordinate=quantity.ordinate,
         across=across,
         places=tuple({key(row): (place(row), key(row)) for row in rows}.values()),
         curves=tuple(curve for curve in curves if curve.pieces),

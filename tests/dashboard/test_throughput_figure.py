@@ -70,9 +70,9 @@ def test_a_point_that_is_not_ok_breaks_the_line_and_is_listed_with_its_reason(hi
         return {"state": "crashed", "reason": "signal 11"} if (i, provider) == (1, "fused") else {}
 
     chart = over_commits(history(4, change=change))
-    fused = next(curve for curve in chart.curves if curve.contender == "fused")
+    fused = next(curve for curve in chart.curves if curve.name == "fused")
     assert [len(piece) for piece in fused.pieces] == [1, 2]
-    assert [(absence.contender, absence.state) for absence in chart.absences] == [("fused", "crashed")]
+    assert [(absence.name, absence.state) for absence in chart.absences] == [("fused", "crashed")]
     assert "signal 11" in chart.absences[0].note
     figure = draw(chart)
     assert 0 not in line_of(figure, "fused").y
@@ -86,7 +86,7 @@ def test_another_ruler_version_starts_another_line(history):
 
 def test_a_provider_that_was_never_ok_has_no_line_but_its_marks(history):
     chart = over_commits(history(2, change=lambda _, p: {"state": "unavailable"} if p == "fused" else {}))
-    assert [curve.contender for curve in chart.curves] == ["eager"]
+    assert [curve.name for curve in chart.curves] == ["eager"]
     assert len(chart.absences) == 2
 
 
@@ -131,10 +131,21 @@ def test_the_axes_carry_their_units(history):
 
 @pytest.mark.parametrize("quantity", [Quantity.LATENCY, Quantity.SPEEDUP])
 def test_a_logarithmic_axis_keeps_its_units(point, quantity):
-    rows = [point(batch=batch, latency_s=1e-5 * batch, speedup_vs_eager=batch) for batch in (1, 10, 100)]
+    rows = [
+        point(
+            batch=batch,
+            latency_s=1e-5 * batch,
+            speedup_vs_eager=batch,
+            speedup_ci_low=0.9 * batch,
+            speedup_ci_high=1.1 * batch,
+        )
+        for batch in (1, 10, 100)
+    ]
     axis = draw(chart_over_batch(rows, quantity=quantity), scale=Scale.LOG).layout.yaxis
     assert axis.type == "log"
-    assert axis.labelalias["50µ"] == "50µs" if quantity is Quantity.LATENCY else axis.ticksuffix
+    label, shown = ("50µ", "50µs") if quantity is Quantity.LATENCY else ("20", "20×")
+    assert axis.labelalias[label] == shown
+    assert axis.tickformat  # without one, plotly's labels between decades are one small digit
 
 
 def test_a_fitted_axis_does_not_blow_noise_up(history):
