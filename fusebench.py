@@ -22,6 +22,7 @@ COMMANDS = {
     "run": ("fusebench:run", "Measure the checked-out commit, store it, print it."),
     "show": ("results.commands:show", "Print the newest measurements, or a commit's."),
     "gate": ("results.commands:gate", "Did a commit get slower than another?"),
+    "profile": ("results.profile_command:profile", "Print what one call does inside; folded stacks for a flame graph."),
     "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
     "ingest": ("results.commands:ingest", "Store journals, or any project's asv results."),
     "export": ("results.export_command:export", "Write measurements as CSV, Parquet or JSON."),

@@ -11,7 +11,7 @@ from results.point_rows import nearest_along, rivals_of
 from results.rows import KernelRow, NeighboursRow, OperatorRow, PointRow, ProfileRow
 from results.run_order import NEWEST_FIRST, OLDEST_FIRST
 from results.schema import Measurement, Profile, ProfileKernel, ProfileOperator, Project, Run
-from results.stacks import FoldedStack, stacks_from_bytes
+from results.stacks import FoldedStack, StackKind, stacks_from_bytes, stacks_of_kind
 from results.sweep_points import sweep_points
 from results.sweeps import newest_runs, point_rows
 
@@ -67,11 +67,12 @@ def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
         )
 
 
-def stacks_of(store: Store, *, point: PointRow) -> tuple[FoldedStack, ...]:
-    """The folded stacks of one call of `point`, from the same run; none if that run took none."""
+def stacks_of(store: Store, *, point: PointRow, kind: StackKind = StackKind.HOST) -> tuple[FoldedStack, ...]:
+    """The folded stacks of one call of `point` on the host or the device, from the same run; none if it took none."""
     with store.reading() as connection:
         where = (Profile.run_id == _run_id(connection, point), Profile.point_id == point.point_id)
-        return stacks_from_bytes(connection.execute(sa.select(Profile.stacks).where(*where)).scalar())
+        stored = connection.execute(sa.select(Profile.stacks).where(*where)).scalar()
+    return stacks_of_kind(stacks_from_bytes(stored), kind)
 
 
 def neighbours_of(store: Store, *, point: PointRow) -> NeighboursRow:

@@ -38,7 +38,7 @@ from results.rows import (
     TriageRow,
     WinnerRow,
 )
-from results.stacks import FoldedStack
+from results.stacks import FoldedStack, StackKind
 from results.standing import failures, freshness, triage
 from results.sweeps import (
     latest_points,
@@ -74,6 +74,7 @@ __all__ = [
     "SeriesHistory",
     "SeriesRow",
     "SeriesValueRow",
+    "StackKind",
     "SweepChoices",
     "TriageRow",
     "WinnerRow",

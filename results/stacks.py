@@ -1,4 +1,4 @@
-"""Folded stacks, `outermost;…;innermost 1234`, one a line: how they are checked, kept and read; pure.
+"""Folded stacks, `kind;outermost;…;innermost 1234`, one a line: how they are checked, kept and read; pure.
 
 The number is the stack's self time in one call, in nanoseconds: the form every flame graph tool reads.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,11 +16,22 @@ if TYPE_CHECKING:
 FOLDED = re.compile(r"[^\n\0]+ \d{1,18}")
 
 
+class StackKind(StrEnum):
+    """Whose time a stack has. The two overlap, so they are never added up or drawn in one flame."""
+
+    HOST = "host"
+    DEVICE = "device"
+
+
 class FoldedStack(NamedTuple):
     """One stack, outermost frame first; `time_s` is its self time in one call."""
 
     frames: tuple[str, ...]
     time_s: float
+
+    def __str__(self) -> str:
+        """The folded text, in nanoseconds."""
+        return f"{';'.join(self.frames)} {round(self.time_s * 1e9)}"
 
 
 def is_folded(text: str) -> bool:
@@ -38,6 +50,17 @@ def stacks_from_bytes(stored: bytes | None) -> tuple[FoldedStack, ...]:
     if stored is None:
         return ()
     return tuple(_stack(line) for line in zlib.decompress(stored).decode().split("\n"))
+
+
+def stacks_of_kind(stacks: Iterable[FoldedStack], kind: StackKind) -> tuple[FoldedStack, ...]:
+    """The stacks of `kind`, without the frame that says so; those that say nothing are the host's."""
+    found = []
+    for stack in stacks:
+        outermost, *inner = stack.frames
+        says_kind = bool(inner) and outermost in set(StackKind)
+        if (outermost if says_kind else StackKind.HOST) == kind:
+            found.append(stack._replace(frames=tuple(inner)) if says_kind else stack)
+    return tuple(found)
 
 
 def _stack(line: str) -> FoldedStack:

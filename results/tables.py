@@ -43,7 +43,7 @@ EXTERNAL_NAMES = {"pass_": "pass"}
 def points_as_text(rows: Sequence[PointRow]) -> str:
     """A table for each operation and shape, a line for each batch and provider."""
     blocks = []
-    for title, group in groupby(rows, key=_title):
+    for title, group in groupby(rows, key=point_title):
         lines = [_point_cells(row) for row in group]
         blocks.append(f"{title}\n{_table(lines, POINT_HEADERS)}")
     blocks.extend(_what_disturbed(rows))
@@ -99,7 +99,8 @@ def parameters_in_words(row: SeriesValueRow, *, without: frozenset[str] = frozen
     return ", ".join(f"{parameter.name}={parameter.value}" for parameter in told)
 
 
-def _title(row: PointRow) -> str:
+def point_title(row: PointRow) -> str:
+    """Operation and shape but the batch, place and commit."""
     activation = f" · {row.activation}" if row.activation else ""
     return (
         f"{row.operation} {row.pass_} · {row.dtype}{activation} · hidden {row.hidden}, dim {row.dim} · "

@@ -207,5 +207,6 @@ def profile_outcome_from_json(values: Mapping[str, Any]) -> ProfileOutcome:
             "state": State(known["state"]),
             "operators": tuple(OperatorRow(**row) for row in known.get("operators") or ()),
             "kernels": tuple(KernelRow(**row) for row in known.get("kernels") or ()),
+            "stacks": tuple(known.get("stacks") or ()),
         }
     )

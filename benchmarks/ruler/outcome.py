@@ -75,6 +75,7 @@ class ProfileOutcome:
     counted. operator_time_s: their self time on the host (CPU only). kernel_launches, device_time_s: CUDA only.
     peak_memory_bytes: most memory held at once above what existed before the call. unexpected: how the counts differ
     from what the provider declares (expectations.py), in words. trace: the name of the profiler's trace, or None.
+    stacks: folded (stacks.py), in nanoseconds of one call.
     """
 
     state: State
@@ -90,3 +91,4 @@ class ProfileOutcome:
     trace: str | None = None
     operators: tuple[OperatorRow, ...] = ()
     kernels: tuple[KernelRow, ...] = ()
+    stacks: tuple[str, ...] = ()

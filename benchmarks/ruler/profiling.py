@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +11,9 @@ import torch
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, schedule
 
+from benchmarks.ruler.event_names import is_autograd_node, is_step, stable_name
 from benchmarks.ruler.outcome import KernelRow, OperatorRow, ProfileOutcome, State
+from benchmarks.ruler.stacks import folded_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 ACTIVE_CALLS = 3
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
-_PASSING = re.compile(r"^graph_\d+_|(?<=Torch-Compiled Region): \d+/\d+|(?<=CompiledFxGraph) \w{20,}")
-# A node of the backward graph computes nothing itself: what it calls is counted, if that does.
-_AUTOGRAD_NODE = "autograd::engine::"
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
 
 
@@ -53,7 +51,8 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
     events = list(profiler.events() or ())
     on_host = [event for event in events if event.device_type == DeviceType.CPU]
     outermost = [event for event in on_host if _is_counted(event)]
-    kernels = _kernel_rows(events) if on_gpu else ()
+    on_device = [event for event in events if _is_kernel(event)]
+    kernels = _kernel_rows(on_device) if on_gpu else ()
     return ProfileOutcome(
         state=State.OK,
         operator_count=len(outermost) / ACTIVE_CALLS,
@@ -63,6 +62,7 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
         peak_memory_bytes=peak_on_gpu if on_gpu else _peak_on_cpu(profiler),
         operators=_operator_rows(on_host),
         kernels=kernels,
+        stacks=folded_stacks(on_host, on_device, n_calls=ACTIVE_CALLS),
         trace=trace.name if trace is not None else None,
     )
 
@@ -70,11 +70,6 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
 def trace_path(beginning: str, contender: Contender) -> Path:
     """The file of a contender's trace, compressed, as torch.profiler writes where a name ends so."""
     return Path(f"{beginning}{str(contender).replace(':', '-')}.json.gz")
-
-
-def stable_name(name: str) -> str:
-    """`name` without what torch numbers per process or hashes per shape, so that the same work has the same name."""
-    return _PASSING.sub("", name)
 
 
 def _is_counted(event: Any) -> bool:  # noqa: ANN401 - torch.autograd.profiler_util.FunctionEvent is untyped
@@ -92,7 +87,7 @@ def _is_compute(event: Any) -> bool:  # noqa: ANN401 - see above
     name: str = event.name
     if name.startswith(_GENERATED_KERNELS) or any(f"_{prefix}" in name for prefix in _GENERATED_KERNELS):
         return True
-    if "::" not in name or name.startswith((*_ALLOCATIONS, _AUTOGRAD_NODE)):
+    if "::" not in name or name.startswith(_ALLOCATIONS) or is_autograd_node(name):
         return False
     if not name.startswith(("aten::", "prims::")):
         # An operator from outside ATen computes itself, unless it only calls operators that do.
@@ -140,7 +135,7 @@ def _self_s(event: Any) -> float:  # noqa: ANN401 - see above
 def _operator_rows(events: Iterable[Any]) -> tuple[OperatorRow, ...]:
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
     for event in events:
-        if event.name.startswith("ProfilerStep"):
+        if is_step(event.name):
             continue
         row = sums[stable_name(event.name)]
         row[0] += 1
@@ -160,13 +155,15 @@ def _operator_rows(events: Iterable[Any]) -> tuple[OperatorRow, ...]:
     return tuple(sorted(rows, key=lambda row: row.self_time_s, reverse=True))
 
 
-def _kernel_rows(events: Iterable[Any]) -> tuple[KernelRow, ...]:
+def _is_kernel(event: Any) -> bool:  # noqa: ANN401 - see above
+    if event.device_type != DeviceType.CUDA or event.is_user_annotation:
+        return False
+    return not is_step(event.name) and not event.name.startswith(("Memcpy", "Memset"))
+
+
+def _kernel_rows(kernels: Iterable[Any]) -> tuple[KernelRow, ...]:
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for event in events:
-        if event.device_type != DeviceType.CUDA or event.is_user_annotation:
-            continue
-        if event.name.startswith(("ProfilerStep", "Memcpy", "Memset")):
-            continue
+    for event in kernels:
         sums[event.name][0] += 1
         sums[event.name][1] += float(event.self_device_time_total) * 1e-6
     rows = (

@@ -171,6 +171,7 @@ def profile_line(timing_line):
                 OperatorRow(name="fused_mlp::mlp", count=1.0, self_time_s=1e-5, total_time_s=1e-5, is_compute=True),
             ),
             kernels=(KernelRow(name="k", count=1.0, device_time_s=2e-6),),
+            stacks=("device;forward;fused_mlp::mlp;k 2000", "host;forward;fused_mlp::mlp 10000"),
         ),
         bound="overhead",
     )

@@ -7,7 +7,8 @@ import torch
 
 from benchmarks.ruler import providers
 from benchmarks.ruler.axes import Contender, Operation, Pass
-from benchmarks.ruler.profiling import profile_call, stable_name
+from benchmarks.ruler.event_names import stable_name
+from benchmarks.ruler.profiling import profile_call
 from benchmarks.ruler.workload import one_call, workload
 
 CPU = torch.device("cpu")
