@@ -9,6 +9,7 @@ import pytest
 from asv_runner.benchmarks.time import TimeBenchmark
 
 from benchmarks.ruler.axes import Contender
+from benchmarks.ruler.provenance import RULER_VERSION
 from benchmarks.ruler.replay import PARAM_NAMES, Recorded, Replay, Track, parameters
 
 
@@ -42,6 +43,14 @@ def test_asv_reads_exactly_the_recorded_samples(suite, recording):
     benchmark.set_cache(recording)
     assert not benchmark.do_setup()
     assert benchmark.do_run() == {"samples": [3e-6, 1e-6, 2e-6], "number": 1}
+
+
+def test_the_version_of_every_benchmark_in_asv_is_the_rulers(suite):
+    names = [name for name in dir(suite) if name.startswith(("time_", "track_"))]
+    for name in names:
+        function = getattr(suite, name)
+        assert TimeBenchmark(f"mlp.Mlp.{name}", function, [function, suite]).version == RULER_VERSION
+    assert len(names) == 6
 
 
 def test_a_point_that_failed_is_not_available_to_asv_with_its_reason(suite, recording):
