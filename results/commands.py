@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 EMPTY_STORE = "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files."
 DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
 
-db_option = click.option("--db", metavar="URL", help="SQLite path or postgresql+psycopg://…; default FUSEBENCH_DB.")
-
+db_option = click.option(
+    "--db",
+    metavar="URL",
+    help="SQLite path or postgresql+psycopg://USER@HOST/NAME.  [default: FUSEBENCH_DB, else results/data/fusebench.db]",
+)
 
 where_option = click.option(
     "--where",
@@ -63,21 +66,21 @@ VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @db_option
-@click.option("--project", metavar="NAME", help="Whose results an asv tree holds; default: its asv.conf.json.")
+@click.option("--project", metavar="NAME", help="Whose results an asv tree holds.  [default: its asv.conf.json]")
 @click.option(
     "--repository",
     metavar="PATH",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The git repository that gives commits their order; default: the checkout PATH lies in.",
+    help="The git repository that gives commits their order.  [default: the checkout PATH lies in]",
 )
 @click.option(
     "--processes",
     "n_processes",
     metavar="N",
     type=click.IntRange(0, 64),
-    help="So many others parse result files ahead; default: 2 for large trees where cores are to spare, else 0.",
+    help="So many others parse files ahead.  [default: 2 for large trees where cores are to spare, else 0]",
 )
 @click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
 @click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
@@ -91,11 +94,16 @@ def ingest(  # noqa: PLR0913 - its options
     prune: bool,
     rebuild: bool,
 ) -> int:
-    """Store journals and asv results found under PATH… (default: results/data).
+    """Store journals and asv results found under PATH (default: results/data/published and results/data/local).
 
     Files that were read before are not read again. A file that cannot be read is named and set aside, the
     others go in, and the exit code is 2.
-    """
+
+    \b
+    fusebench ingest                                      what was measured here
+    fusebench ingest ../scipy-bench/results --project scipy --repository ../scipy
+    fusebench ingest --rebuild                            the database anew from the files
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     chosen = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
     if not chosen:
         click.echo(
@@ -106,8 +114,8 @@ def ingest(  # noqa: PLR0913 - its options
         return ExitCode.NOTHING_COMPARABLE
     missing = [path for path in chosen if not path.exists()]
     if missing:
-        raise click.UsageError(f"{missing[0]} does not exist")
-    progress = _progress_line()
+        raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
+    progress = progress_line()
     if rebuild:
         name, report = rebuilt(
             db,
@@ -137,15 +145,23 @@ def _tell(report: IngestReport, name: str) -> None:
         click.echo(f"note: {note}", err=True)
     for problem in report.problems:
         click.echo(f"not read: {problem}", err=True)
+    n_files = f"{report.n_files:,} file{'' if report.n_files == 1 else 's'}"
     click.echo(
-        f"{report.n_values} values stored from {report.n_files} files "
-        f"({report.n_files_unchanged} unchanged, {len(report.problems)} not read) into {name}"
+        f"{report.n_values:,} values stored from {n_files} "
+        f"({report.n_files_unchanged:,} unchanged, {len(report.problems):,} not read) into {name}"
     )
 
 
 @click.command()
 @click.argument("revision", metavar="[REV]", required=False)
-@click.option("--format", "show_format", type=click.Choice([f.value for f in ShowFormat]), default="text")
+@click.option(
+    "--format",
+    "show_format",
+    type=click.Choice([f.value for f in ShowFormat]),
+    default="text",
+    show_default=True,
+    help="How to print them.",
+)
 @where_option
 @db_option
 def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None) -> int:
@@ -154,9 +170,10 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
     Where a sweep is stored it is the sweep that is shown; --where project=NAME shows another suite.
 
     \b
-    --where batch=64 --where batch=128    any of several values
-    --where hidden=512..4096              a range; an end may be left out
-    --where state=crashed                 what became of a point
+    fusebench show HEAD~1                                    those of another commit
+    fusebench show --where batch=64 --where batch=128        any of several values
+    fusebench show --where hidden=512..4096                  a range; an end may be left out
+    fusebench show --where state=crashed                     what became of a point
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
@@ -180,22 +197,39 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
 @click.command()
 @click.option("--base", metavar="REV", required=True, help="The commit to compare with.")
 @click.option("--head", metavar="REV", required=True, help="The commit to judge.")
-@click.option("--format", "report_format", type=click.Choice([f.value for f in ReportFormat]), default="text")
+@click.option(
+    "--format",
+    "report_format",
+    type=click.Choice([f.value for f in ReportFormat]),
+    default="text",
+    show_default=True,
+    help="How to print the report.",
+)
 @click.option(
     "--least-change",
+    metavar="FRACTION",
     type=click.FloatRange(min=0, max=10),
     default=LEAST_RELEVANT_CHANGE,
     show_default=True,
-    help="Smallest relative change of a noisy metric that counts.",
+    help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
 )
 @db_option
 def gate(base: str, head: str, report_format: str, least_change: float, db: str | None) -> int:
-    """Did HEAD get worse than BASE? 0 no, 1 a regression, 2 something failed, 3 nothing comparable."""
+    """Did the commit --head get worse than the commit --base?
+
+    Exit code 0: no, 1: a regression, 2: something fails that was ok, 3: nothing comparable was measured.
+
+    \b
+    fusebench gate --base HEAD~1 --head HEAD
+    fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     with open_store(db, mode=OpenMode.READ) as store:
         try:
             base_commit, head_commit = commit_of(store, base), commit_of(store, head)
         except UnknownRevision as error:
             return nothing_known(store, error)
+        if base_commit == head_commit:
+            raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
         judgement = judge(
             values_at(store, commit=base_commit),
             values_at(store, commit=head_commit),
@@ -233,8 +267,8 @@ def nothing_known(store: Store, error: UnknownRevision) -> int:
     return ExitCode.NOTHING_COMPARABLE
 
 
-def _progress_line() -> Callable[[Progress], None] | None:
-    """Draw progress on a terminal; nothing into a pipe."""
+def progress_line() -> Callable[[Progress], None] | None:
+    """What draws progress on a terminal; None into a pipe."""
     if not sys.stderr.isatty():
         return None
     started = time.monotonic()
@@ -245,7 +279,7 @@ def _progress_line() -> Callable[[Progress], None] | None:
         n_filled = 30 * progress.n_files_done // progress.n_files
         click.echo(
             f"\r[{'#' * n_filled}{'.' * (30 - n_filled)}] {progress.n_files_done}/{progress.n_files} files, "
-            f"{progress.n_values} values, {rate:,.0f} values/s " + ("\n" if is_last else ""),
+            f"{progress.n_values:,} values, {rate:,.0f} values/s " + ("\n" if is_last else ""),
             nl=False,
             err=True,
         )

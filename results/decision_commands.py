@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 import sqlalchemy as sa
 
-from results.commands import db_option, where_option
+from results.commands import db_option, nothing_known
 from results.deciding import declare, n_series_meant
 from results.decisions_toml import DEFAULT_DECISIONS
-from results.errors import UnknownParameter
+from results.errors import UnknownParameter, UnknownRevision
 from results.exit_codes import ExitCode
 from results.parameters import ParameterType, typed_from_repr, value_from_typed
 from results.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
@@ -34,7 +34,7 @@ file_option = click.option(
     help="Where to write it down: a file to keep under version control.",
 )
 project_option = click.option("--project", metavar="NAME", help="Whose; needed where several have it.")
-note_option = click.option("--note", help="Why, in words.")
+note_option = click.option("--note", metavar="TEXT", help="Why, in words.")
 by_option = click.option("--by", metavar="NAME", help="Who decided.")
 
 
@@ -42,7 +42,7 @@ by_option = click.option("--by", metavar="NAME", help="Who decided.")
 @click.argument("benchmark")
 @click.argument("old")
 @click.argument("new")
-@click.option("--metric", help="Only this metric of the benchmark; default: all.")
+@click.option("--metric", metavar="NAME", help="Only this metric of the benchmark.  [default: all]")
 @project_option
 @note_option
 @by_option
@@ -59,10 +59,14 @@ def join(  # noqa: PLR0913, PLR0917 - its options
     file: Path,
     db: str | None,
 ) -> int:
-    """Declare that version NEW of BENCHMARK measures what OLD did, so that their series are one.
+    """Let version NEW of BENCHMARK go on with the series of version OLD.
 
-    A version may be given by its first characters.
-    """
+    For a benchmark that asv counts as another although it measures the same. A version may be given by its first
+    characters; a wrong one is answered with those there are.
+
+    \b
+    fusebench store join sparse.Matvec.time_matvec 1c8f03 90ab12 --note "only renamed"
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     with open_store(db, mode=OpenMode.READ) as store:
         project, versions = _versions(store, benchmark, metric, project)
         record = ContinuationRecord(
@@ -83,12 +87,20 @@ def join(  # noqa: PLR0913, PLR0917 - its options
 
 @click.command()
 @click.argument("revision", metavar="REV")
-@click.option("--decision", type=click.Choice([d.value for d in TriageDecision]), default=TriageDecision.ACCEPTED.value)
+@click.option(
+    "--decision",
+    type=click.Choice([d.value for d in TriageDecision]),
+    default=TriageDecision.ACCEPTED.value,
+    show_default=True,
+    help="It may stay, is no change of the code, or is yet to be mended.",
+)
 @click.option("--benchmark", metavar="NAME", help="Only this operation or asv benchmark.")
-@click.option("--metric", help="Only this metric.")
-@click.option("--machine", help="Only on this machine.")
-@click.option("--environment", help="Only in this environment.")
-@where_option
+@click.option("--metric", metavar="NAME", help="Only this metric.")
+@click.option("--machine", metavar="NAME", help="Only on this machine.")
+@click.option("--environment", metavar="NAME", help="Only in this environment.")
+@click.option(
+    "--where", metavar="NAME=VALUE", multiple=True, help="Only where parameter NAME is VALUE. May be repeated."
+)
 @project_option
 @note_option
 @by_option
@@ -108,9 +120,17 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
     file: Path,
     db: str | None,
 ) -> int:
-    """Say that the change at commit REV is known: accepted, a false alarm, or to be fixed."""
+    """Say that the change at commit REV is known: accepted, a false alarm, or to be fixed.
+
+    \b
+    fusebench store acknowledge HEAD --note "pays for accuracy"
+    fusebench store acknowledge 3f1c2a --benchmark mlp --where batch=64 --decision to_fix
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     with open_store(db, mode=OpenMode.READ) as store:
-        commit = commit_of(store, revision)
+        try:
+            commit = commit_of(store, revision)
+        except UnknownRevision as error:
+            return nothing_known(store, error)
         record = AcknowledgementRecord(
             project=_only(_projects_of(store, commit), project, what=f"commit {commit[:8]}"),
             commit=commit,

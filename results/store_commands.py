@@ -9,17 +9,25 @@ import click
 
 from results.commands import db_option
 from results.decision_commands import acknowledge, join
+from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.housekeeping import compact, faults_in, size_of
 from results.merging import merge
-from results.store import OpenMode, open_store
+from results.store import OpenMode, Store, open_store
 from results.traces import Retention, removable_traces, remove_traces
 from results.units import scaled
 
 
 @click.group()
 def store() -> None:
-    """Look after the database."""
+    """Look after the database.
+
+    \b
+    fusebench store info                  how large it is, and what could not be read
+    fusebench store check                 is it whole?
+    fusebench store merge OTHER.db        what another machine stored
+    fusebench store acknowledge HEAD --note "pays for accuracy"
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
 
 
 store.add_command(join)
@@ -63,11 +71,13 @@ def compact_command(db: str | None) -> int:
 @click.argument("other", metavar="OTHER")
 @db_option
 def merge_command(other: str, db: str | None) -> int:
-    """Bring what database OTHER (a path or postgresql+psycopg://…) holds and this one lacks.
+    """Bring what another database holds and this one lacks.
 
-    A run that both hold with different content is named and left as it is here; the exit code is then 2.
+    OTHER is an SQLite path or postgresql+psycopg://USER@HOST/NAME; it is only read. A run that both hold with
+    different content is named and left as it is here; the exit code is then 2.
     """
-    with open_store(db, mode=OpenMode.WRITE) as opened, open_store(other, mode=OpenMode.READ) as theirs:
+    # The other first: a misspelt name must not leave an empty database of ours behind.
+    with _other_store(other) as theirs, open_store(db, mode=OpenMode.WRITE) as opened:
         report = merge(opened, theirs)
         click.echo(
             f"{report.n_runs_added} runs and {report.n_values} values added, {report.n_runs_completed} runs completed, "
@@ -91,6 +101,8 @@ def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: 
     """
     if keep is None and older_than is None:
         raise click.UsageError("say which traces stay: --keep N, --older-than DAYS, or both")
+    if not folder.is_dir():
+        raise click.UsageError(f"{folder} is no folder; name the one that traces are under")
     retention = Retention(keep=keep, older_than=None if older_than is None else timedelta(days=older_than))
     with open_store(db, mode=OpenMode.READ) as opened:
         paths = removable_traces(opened, folder, retention=retention)
@@ -100,3 +112,10 @@ def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: 
     n_bytes = remove_traces(paths)
     click.echo(f"{len(paths)} traces removed, {scaled(n_bytes, unit='B')} won")
     return ExitCode.FINE
+
+
+def _other_store(other: str) -> Store:
+    try:
+        return open_store(other, mode=OpenMode.READ)
+    except NoStore as error:
+        raise click.UsageError(f"there is no database at {other} to merge") from error

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from results.commands import show
-from results.errors import UnknownParameter
+from results.errors import ResultsError, UnknownParameter
 from results.exit_codes import ExitCode
 from results.export import suffix_of_units
 from results.export_command import export
@@ -181,6 +181,8 @@ def test_a_failed_export_leaves_the_old_file(mixed, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr("results.export_command.write_table", fail)
-    assert isinstance(run(export, "--db", mixed, "--output", path).exception, OSError)
+    failed = run(export, "--db", mixed, "--output", path)
+    assert isinstance(failed.exception, ResultsError)
+    assert f"{path} cannot be written: no space left" in failed.exception.message
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,91 @@
+"""What people mistype, and what the commands answer: no traceback, what was meant, and nothing left behind."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import fusebench
+
+WRONG_USAGE = fusebench.ExitCode.WRONG_USAGE
+
+
+@pytest.fixture
+def stored(tmp_path, journals, journal_store):
+    """The database of a small history."""
+    return journal_store(journals.history(2)).name
+
+
+@pytest.fixture
+def typed(monkeypatch, tmp_path, capfd):
+    """Type `fusebench …` in an empty folder: the exit code and all that was said."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("FUSEBENCH_DB", raising=False)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fusebench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            fusebench.main()
+        streams = capfd.readouterr()
+        said = streams.out + streams.err
+        assert "Traceback" not in said
+        return ended.value.code, said
+
+    return run
+
+
+def test_merging_what_is_not_there_leaves_no_database_behind(typed, tmp_path):
+    code, said = typed("store", "merge", "other.db")
+    assert code == WRONG_USAGE
+    assert "no database at other.db" in said
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_an_export_into_a_folder_that_is_not_there_is_told_so(typed, stored, tmp_path):
+    code, said = typed("export", "--db", stored, "--output", tmp_path / "nowhere" / "points.csv")
+    assert code == WRONG_USAGE
+    assert "no folder" in said
+
+
+def test_an_export_where_nothing_may_be_written_names_the_file(typed, stored):
+    code, said = typed("export", "--db", stored, "--output", "/proc/points.csv")
+    assert code == fusebench.ExitCode.FAILED
+    assert "/proc/points.csv cannot be written" in said
+
+
+def test_an_export_has_the_format_its_name_ends_with(typed, stored, tmp_path):
+    path = tmp_path / "points.json"
+    assert typed("export", "--db", stored, "--output", path)[0] == fusebench.ExitCode.FINE
+    assert path.read_text(encoding="utf-8").startswith("[")
+    assert typed("export", "--db", stored, "--output", path, "--format", "csv")[0] == fusebench.ExitCode.FINE
+    assert path.read_text(encoding="utf-8").startswith("project,")
+
+
+def test_a_gate_between_a_commit_and_itself_is_wrong_usage(typed, stored, journals):
+    commit = journals.commit_hash(0)
+    code, said = typed("gate", "--db", stored, "--base", commit[:8], "--head", commit)
+    assert code == WRONG_USAGE
+    assert "name two commits" in said
+
+
+def test_acknowledging_a_commit_that_nobody_knows_is_wrong_usage(typed, stored):
+    code, said = typed("store", "acknowledge", "nonsense", "--db", stored)
+    assert code == WRONG_USAGE
+    assert "knows nonsense" in said
+
+
+def test_traces_are_not_looked_for_in_a_folder_that_is_not_there(typed, stored):
+    code, said = typed("store", "retain-traces", "nowhere", "--keep", 1, "--db", stored)
+    assert code == WRONG_USAGE
+    assert "nowhere is no folder" in said
+
+
+@pytest.mark.parametrize("command", [name for name in fusebench.COMMANDS if name not in {"run", "store"}])
+def test_the_help_of_every_command_shows_how_to_type_it(typed, command):
+    code, said = typed(command, "--help")
+    assert code == fusebench.ExitCode.FINE
+    assert said.count(f"fusebench {command}") >= 2  # the usage line, and an example at least
+    assert "[default: FUSEBENCH_DB, else" in " ".join(said.split())
