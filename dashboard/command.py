@@ -14,6 +14,7 @@ import click
 from werkzeug.serving import make_server
 
 from dashboard.app import create_app
+from results.commands import db_option, progress_line
 from results.errors import ResultsError
 from results.store import OpenMode, open_store
 
@@ -27,16 +28,30 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
-@click.option("--db", metavar="URL", help="The database; by default FUSEBENCH_DB, else results/data/fusebench.db.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free one.")
+@click.argument("path", metavar="[PATH]", required=False, type=click.Path(path_type=Path))
+@db_option
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port",
+    metavar="NUMBER",
+    default=8050,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="0 takes any free one.",
+)
 def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
     """Draw what was measured, in the browser.
 
     With PATH, a journal, an asv results folder or a tree of them, that is read first: into the database given
     with --db, else into a temporary one that ends with the dashboard.
-    """
+
+    \b
+    fusebench dashboard                          what this checkout measured
+    fusebench dashboard ../scipy-bench/results   any project's asv results, nothing kept
+    fusebench dashboard --host 0.0.0.0           for others on the network, too
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    if path is not None and not path.exists():
+        raise click.UsageError(f"{path} does not exist; name a journal, or a folder of asv results")
     with contextlib.closing(_listening_socket(host, port)) as listener, opened(path, db) as store:
         serve(create_app(store), listener=listener)
 
@@ -63,7 +78,9 @@ def opened(path: Path | None, db: str | None) -> Iterator[Store]:
         if db is None:
             db = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fusebench-"))) / "shown.db")
         store = stack.enter_context(open_store(db))
-        report = store.ingest([path])
+        report = store.ingest([path], on_progress=progress_line())
+        if not report.n_files:
+            click.echo(f"No journals and no asv results were found under {path}.", err=True)
         for problem in report.problems:
             click.echo(f"Not read: {problem}", err=True)
         if report.problems and len(report.problems) >= report.n_files:

@@ -140,10 +140,10 @@ def view_from_query(query: str, *, points: Sequence[PointRow], commits: Sequence
         **columns,  # type: ignore[arg-type]  # AXES and Choice name the same columns; a test holds them together
         commit=_commit(wanted.get("commit", LATEST), commits, problems),
         providers=_providers(wanted.get("providers"), providers, problems),
-        quantity=_member("quantity", wanted, Quantity.ROWS_PER_S, problems),
-        spacing=_member("spacing", wanted, CommitSpacing.ORDER, problems),
-        commits_scale=_member("commits_scale", wanted, Scale.FIT, problems),
-        batch_scale=_member("batch_scale", wanted, Scale.LOG, problems),
+        quantity=member_of("quantity", wanted, Quantity.ROWS_PER_S, problems),
+        spacing=member_of("spacing", wanted, CommitSpacing.ORDER, problems),
+        commits_scale=member_of("commits_scale", wanted, Scale.FIT, problems),
+        batch_scale=member_of("batch_scale", wanted, Scale.LOG, problems),
     )
     return View(choice=choice, options=options, providers=providers, problems=tuple(problems))
 
@@ -223,8 +223,8 @@ def _providers(wish: str | None, known: Sequence[str], problems: list[str]) -> t
 Member = TypeVar("Member", bound=StrEnum)
 
 
-def _member(name: str, wanted: Mapping[str, str], default: Member, problems: list[str]) -> Member:
-    """The member of `default`'s enum that the query names."""
+def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: list[str]) -> Member:
+    """The member of `default`'s enum that the query names; `default` and a problem where it has no such member."""
     wish = wanted.get(name, default.value)
     kind: Callable[[str], Member] = type(default)
     try:

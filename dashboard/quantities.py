@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Ordinate:
     """What a y axis shows. `suffix` ends every label; `has_prefix`: labels carry an SI prefix before it.
 
-    `better`: which way is good, in words. `reference`: the value that means no difference, drawn as a line.
+    `better`: which way is good, in words; empty where nobody said. `reference`: the value that means no difference,
+    drawn as a line.
     """
 
     title: str

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
+    from dashboard.figures.looks import Look
     from dashboard.filters import View
     from results.rows import CommitRow
 
@@ -29,11 +30,13 @@ SWITCH_LABELS: dict[str, dict[str, str]] = {
 MOST_SUGGESTIONS = 200
 
 
-def axis_select(axis: Axis, *, component_id: str) -> Component:
-    """An empty selector for `axis`, its label above."""
+def labelled_select(label: str, *, component_id: str, is_wide: bool = False, is_searchable: bool = False) -> Component:
+    """An empty selector, its label above."""
     select: Component = dmc.Select(
-        id=component_id, label=axis.label, data=[], allowDeselect=False, size="xs", className="axis",
-        comboboxProps={"width": "max-content", "position": "bottom-start"}, withCheckIcon=False,
+        id=component_id, label=label, data=[], allowDeselect=False, size="xs",
+        className="axis wide" if is_wide else "axis", searchable=is_searchable, limit=MOST_SUGGESTIONS,
+        nothingFoundMessage="none like that", withCheckIcon=False,
+        comboboxProps={"width": "max-content", "position": "bottom-start"},
     )  # fmt: skip
     return select
 
@@ -70,7 +73,7 @@ def axis_props(view: View, axis: Axis) -> dict[str, Any]:
 def commit_props(view: View, commits: Sequence[CommitRow]) -> dict[str, Any]:
     """What the commit selector shows, newest first."""
     options = [{"value": LATEST, "label": "latest measured"}]
-    options += [{"value": row.commit[:12], "label": _label_of_commit(row)} for row in reversed(commits)]
+    options += map(option_of_commit, reversed(commits))
     return {"data": options, "value": LATEST if view.choice.commit is None else view.choice.commit[:12]}
 
 
@@ -85,7 +88,11 @@ def provider_props(view: View) -> dict[str, Any]:
 
 def swatch(contender: str) -> Component:
     """A short stroke in the contender's colour and dash, as on the charts."""
-    look = look_of(contender)
+    return stroke(look_of(contender))
+
+
+def stroke(look: Look) -> Component:
+    """A short stroke in the look's colour and dash."""
     return html.Span(className=f"swatch {look.dash}", style={"color": look.colour})
 
 
@@ -110,10 +117,12 @@ def query_from_values(values: Mapping[str, str | None], *, providers: Sequence[s
     return "?" + urlencode(pairs, safe=",")
 
 
-def _label_of_commit(row: CommitRow) -> str:
+def option_of_commit(row: CommitRow) -> dict[str, str]:
+    """A commit as a selector offers it: hash, date and subject, the hash's beginning as its value."""
     date = "" if row.date is None else f"{row.date:%Y-%m-%d}  "
     subject = row.subject or "no subject"
-    return f"{row.commit[:10]}  {date}{subject if len(subject) <= 60 else subject[:59] + '…'}"
+    label = f"{row.commit[:10]}  {date}{subject if len(subject) <= 60 else subject[:59] + '…'}"
+    return {"value": row.commit[:12], "label": label}
 
 
 def _fact(name: str, value: str, word: str | None) -> str:

@@ -32,6 +32,12 @@ def ratio(value: float) -> str:
     return f"{value:.2f}{TIMES}" if value < 100 else f"{value:.0f}{TIMES}"
 
 
+def ratio_interval(value: float, low: float, high: float) -> str:
+    """Write a factor's interval with the decimals that `ratio` gives `value`: "[1.80, 1.86]" after 1.83 times."""
+    decimals = 2 if value < 100 else 0
+    return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
 def percent(fraction: float) -> str:
     """Write a share: 0.123 is "12 %", 0.004 is "0.4 %"."""
     decimals = 0 if abs(fraction) >= 0.0995 else 1

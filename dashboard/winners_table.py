@@ -10,7 +10,7 @@ from dash import html
 
 from dashboard.contenders import contender_of
 from dashboard.selectors import swatch
-from dashboard.units import THIN_SPACE, percent, ratio, si, si_interval
+from dashboard.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,8 +99,8 @@ def _speedup(row: PointRow) -> list[Component | str]:
         return []
     if row.speedup_ci_low is None or row.speedup_ci_high is None:
         return [ratio(row.speedup_vs_eager)]
-    interval = f" [{row.speedup_ci_low:.2f}, {row.speedup_ci_high:.2f}]"
-    return [ratio(row.speedup_vs_eager), html.Span(interval, className="dimmed")]
+    interval = ratio_interval(row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high)
+    return [f"{ratio(row.speedup_vs_eager)} ", html.Span(interval, className="dimmed")]
 
 
 def _pieces(row: PointRow) -> str:

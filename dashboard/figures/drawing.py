@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dashboard.figures.chart import Absence, Chart, Curve, Place
+    from dashboard.quantities import Ordinate
 
 STATE_SYMBOLS = {
     "unavailable": "line-ew-open",
@@ -22,6 +23,8 @@ STATE_SYMBOLS = {
     "wrong": "x-open",
     "crashed": "x",
     "timed_out": "hourglass-open",
+    "failed": "x",
+    "skipped": "line-ew-open",
 }
 TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
 EMPTY_TEXT = "nothing measured here for this choice"
@@ -37,6 +40,7 @@ PREFIXED_LABELS = tuple(
 PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
 MOST_MARKERS = 120
 MOST_HASHES = 8
+LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would push the curves aside
 
 
 def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str) -> go.Figure:
@@ -141,7 +145,8 @@ def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
 
 
 def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
-    n_absent = len({absence.name for absence in chart.absences})
+    absent = sorted({absence.name for absence in chart.absences})
+    n_absent = len(absent)
     strip = min(0.4, 0.055 * n_absent)
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
@@ -161,14 +166,24 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
         "yaxis": {
             **rule, **_y_axis(chart, scale=scale),
             "domain": [strip + 0.05, 1] if n_absent else [0, 1],
-            "title": {**TITLE, "text": f"{chart.ordinate.title} ({chart.ordinate.better})"},
+            "title": {**TITLE, "text": _title(chart.ordinate)},
         },
         "yaxis2": {
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
             "visible": bool(n_absent), "fixedrange": True, "automargin": True, "tickfont": {"size": 11},
             "categoryorder": "category descending", "ticks": "",
+            "tickvals": absent, "ticktext": [_shortened(name) for name in absent],
         },
     }  # fmt: skip
+
+
+def _shortened(name: str) -> str:
+    """The end of a long name: the last parameters are the ones that differ most."""
+    return name if len(name) <= LONGEST_NAME else f"… {name[2 - LONGEST_NAME :]}"
+
+
+def _title(ordinate: Ordinate) -> str:
+    return f"{ordinate.title} ({ordinate.better})" if ordinate.better else ordinate.title
 
 
 def _x_axis(chart: Chart) -> dict[str, object]:
@@ -201,7 +216,7 @@ def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
     suffix, has_prefix = chart.ordinate.suffix, chart.ordinate.has_prefix
     axis: dict[str, object] = {"ticksuffix": suffix, **({"tickformat": "~s"} if has_prefix else {})}
     if not readings:
-        return {**axis, "showticklabels": False}
+        return {**axis, "showticklabels": False, "showgrid": False}
     low, high = min(lows), max(highs)
     if scale is Scale.LOG and low > 0:
         pad = max(0.06 * math.log10(high / low), 0.04)

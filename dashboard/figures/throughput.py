@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from dashboard.contenders import contender_of
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.looks import look_of
+from dashboard.figures.notes import lines_of_commit, wrapped
 from dashboard.filters import CommitSpacing
 from dashboard.quantities import Quantity, Reading, reading_of
-from dashboard.units import ratio, si, si_interval
+from dashboard.units import ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -108,7 +109,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     interval = ""
     if reading.low is not None and reading.high is not None:
         interval = (
-            f" [{reading.low:.2f}, {reading.high:.2f}]"
+            f" {ratio_interval(reading.value, reading.low, reading.high)}"
             if quantity is Quantity.SPEEDUP
             else f" {si_interval(reading.value, reading.low, reading.high)}"
         )
@@ -124,28 +125,16 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
         " · ".join(facts),
     ]
     if row.disturbed is not None:
-        lines.append(f"disturbed: {_wrapped(row.disturbed)}")
-    return "<br>".join([*lines, *_lines_of_commit(row)])
+        lines.append(f"disturbed: {wrapped(row.disturbed)}")
+    return "<br>".join([*lines, *lines_of_commit(row.commit, row.commit_date, row.commit_subject)])
 
 
 def _note_of_absence(row: PointRow) -> str:
     head = f"<b>{html.escape(contender_of(row))}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
-    return "<br>".join([head, _wrapped(row.reason or "no reason given"), *_lines_of_commit(row)])
-
-
-def _lines_of_commit(row: PointRow) -> list[str]:
-    date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
-    return [f"{row.commit[:10]} · {date}", _wrapped(row.commit_subject or "no subject")]
-
-
-def _wrapped(text: str, *, width: int = 64) -> str:
-    """`text` escaped for plotly's little HTML and broken into lines, three at most."""
-    lines: list[str] = [""]
-    for word in text.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    shown = lines[:3]
-    if len(lines) > 3:
-        shown[-1] += " …"
-    return "<br>".join(html.escape(line) for line in shown)
+    return "<br>".join(
+        [
+            head,
+            wrapped(row.reason or "no reason given"),
+            *lines_of_commit(row.commit, row.commit_date, row.commit_subject),
+        ]
+    )

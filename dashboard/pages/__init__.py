@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """One page: where it lies, what the header calls it, what it looks like and what it does."""
+    """One page: where it lies, what the header calls it, what it looks like and what it does.
+
+    `needs_sweep`: there is nothing on it where only other projects' benchmarks are stored.
+    """
 
     path: str
     name: str
     layout: Callable[[], Component]
     register: Callable[[Dash, Store], None]
+    needs_sweep: bool = True

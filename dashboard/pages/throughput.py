@@ -14,13 +14,14 @@ from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.filters import AXES, CommitSpacing, query_from_choice, view_from_query
 from dashboard.pages import Page
+from dashboard.parts import GRAPH_CONFIG, alert
 from dashboard.selectors import (
     SWITCH_LABELS,
     axis_props,
-    axis_select,
     card_select,
     commit_props,
     facts,
+    labelled_select,
     provider_props,
     query_from_values,
     switch,
@@ -40,13 +41,6 @@ if TYPE_CHECKING:
     from results.rows import CommitRow, PointFilter, PointRow
     from results.store import Store
 
-GRAPH_CONFIG: dcc.Graph.Config = {
-    "displaylogo": False,
-    "responsive": True,
-    # Named one by one: plotly's own set has a button that sends the figure to its company.
-    "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-}
-
 
 def layout() -> Component:
     """The page before anything is chosen; the first callback fills it."""
@@ -54,13 +48,13 @@ def layout() -> Component:
         [
             dcc.Location(id=_id("url"), refresh="callback-nav"),
             dcc.Store(id=_id("shown")),
-            html.Div([axis_select(axis, component_id=_id(axis.name)) for axis in AXES if axis.name != "batch"]
+            html.Div([labelled_select(axis.label, component_id=_id(axis.name)) for axis in AXES if axis.name != "batch"]
                      + [html.Div(switch("quantity", component_id=_id("quantity")), className="at-end")],
                      className="bar"),
             html.Div([dmc.ChipGroup([], id=_id("providers"), multiple=True, value=[]),
                       html.Span(id=_id("facts"), className="facts")],
                      className="bar legend"),
-            html.Div(id=_id("problems")),
+            html.Div(id=_id("problems"), className="problems"),
             html.Div([_batch_card(), _commits_card()], className="charts"),
             html.Section([html.Div([html.H2("Which one to run"), html.Span(id=_id("winners-note"), className="dimmed")],
                                    className="title"),
@@ -150,7 +144,7 @@ def page_props(drawing: Drawing, *, is_from_url: bool) -> dict[str, Any]:
         "providers": provider_props(view),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
-        "problems": _alert(view.problems),
+        "problems": alert(view.problems),
         "batch_note": _note_of_commit(drawing.by_batch),
         "commits_note": _note_of_commits(drawing),
         "batch_figure": _batch_figure(drawing),
@@ -220,12 +214,6 @@ def _card(head: list[Component], *, note_id: str, graph_id: str) -> Component:
     )
 
 
-def _alert(problems: Sequence[str]) -> list[Component]:
-    """One box with a line per problem; nothing if there is none."""
-    lines = [html.Div(problem) for problem in problems]
-    return [dmc.Alert(lines, color="yellow", variant="light", p="xs")] if lines else []
-
-
 def _shape(choice: Choice) -> PointFilter:
     """The chosen axes both curves share, as the store's filter."""
     return {
@@ -251,17 +239,26 @@ def _note_of_commit(rows: Sequence[PointRow]) -> str:
         return "nothing measured here for this choice"
     row = rows[0]
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
-    return f"{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}"
+    marks = " · open marks: disturbed while measured" if any(row.disturbed for row in rows) else ""
+    return f"{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}{marks}"
 
 
 def _note_of_winners(rows: Sequence[PointRow]) -> str:
-    return f"the fastest of the providers shown, at commit {rows[0].commit[:10]}" if rows else ""
+    if not rows:
+        return ""
+    told = f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"
+    n_disturbed = sum(row.disturbed is not None for row in rows)
+    if not n_disturbed:
+        return told
+    return f"{told} · {n_disturbed} of {len(rows)} points were disturbed: measure again (fusebench run --again)"
 
 
 def _note_of_commits(drawing: Drawing) -> str:
     measured = {row.commit: row.commit_date for row in drawing.by_commit}
     undated = sum(date is None for date in measured.values())
     note = f"{len(measured)} commit{'' if len(measured) == 1 else 's'} measured at this batch"
+    if any(row.disturbed for row in drawing.by_commit):
+        note += " · open marks: disturbed while measured"
     if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
         return f"{note}, {undated} without a date left out"
     return note

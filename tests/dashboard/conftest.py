@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,7 @@ from results.rows import CommitRow, PointRow
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
-PLAIN = PointRow(
+PLAIN = dict(  # noqa: C408 - read as the call it becomes
     project="fusebench", commit="a" * 40, commit_date=START, commit_subject="First", machine="desk",
     environment="py3.11-cpu-t2", ruler_version="1", operation="mlp", provider="eager", dtype="float32",
     pass_="forward",  # noqa: S106 - a pass of the network
@@ -33,16 +34,17 @@ def point():
     """Build a point: the plain one with changes. Rates follow from latency; only an ok point has numbers."""
 
     def build(**changes):
-        row = replace(PLAIN, **changes)
-        if row.state != "ok":
-            return replace(row, **{**dict.fromkeys(NUMBERS), "reason": "no compiler", **changes})
+        row = {**PLAIN, **changes}
+        if row["state"] != "ok":
+            return PointRow(**{**row, **dict.fromkeys(NUMBERS), "reason": "no compiler", **changes})
+        latency_s = row["latency_s"]
         derived = {
-            "rows_per_s": row.batch / row.latency_s,
-            "tflop_per_s": 4 * row.batch * row.hidden * row.dim / row.latency_s / 1e12,
-            "latency_ci_low_s": 0.95 * row.latency_s,
-            "latency_ci_high_s": 1.1 * row.latency_s,
+            "rows_per_s": row["batch"] / latency_s,
+            "tflop_per_s": 4 * row["batch"] * row["hidden"] * row["dim"] / latency_s / 1e12,
+            "latency_ci_low_s": 0.95 * latency_s,
+            "latency_ci_high_s": 1.1 * latency_s,
         }
-        return replace(row, **{**derived, **changes})
+        return PointRow(**{**row, **derived, **changes})
 
     return build
 
@@ -80,3 +82,39 @@ def commit():
         return replace(row, **changes)
 
     return build
+
+
+@pytest.fixture(scope="session")
+def write_asv_tree(write_asv_run):
+    """Write another project's asv results, commit a, b, c … a day apart: a timing over `size` and a track.
+
+    `times`: for each commit the seconds at size 1 and 10; `tracked`: of each commit, in cells.
+    """
+
+    def write(folder, *, times, tracked=(), versions=None):
+        described = {
+            "ops.time_sort": {"type": "time", "unit": "seconds", "params": [["1", "10"], ["'a'"]],
+                              "param_names": ["size", "kind"]},
+            "ops.track_size": {"type": "track", "unit": "cells", "params": [], "param_names": []},
+        }  # fmt: skip
+        folder.mkdir(parents=True)
+        for name, benchmark in described.items():
+            benchmark.update(name=name, version="v1", code="")
+        (folder / "benchmarks.json").write_text(json.dumps({**described, "version": 2}))
+        for i, seconds in enumerate(times):
+            version = versions[i] if versions else "v1"
+            results = {
+                "ops.time_sort": {
+                    "result": seconds, "params": described["ops.time_sort"]["params"], "version": version,
+                    "stats_ci_99_a": [s and 0.9 * s for s in seconds],
+                    "stats_ci_99_b": [s and 1.1 * s for s in seconds],
+                    "stats_number": [1, 1], "stats_repeat": [10, 10],
+                },
+            }  # fmt: skip
+            if tracked:
+                results["ops.track_size"] = {"result": [tracked[i]], "params": [], "version": version}
+            date = int((START + timedelta(days=i)).timestamp() * 1000)
+            write_asv_run(folder, results, commit="abcdef"[i] * 40, date=date)
+        return folder
+
+    return write

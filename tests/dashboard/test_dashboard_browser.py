@@ -25,6 +25,8 @@ FIGURE = """id => {
   return graph.data.map(trace => ({name: trace.name, x: plain(trace.x), y: plain(trace.y)}));
 }"""
 
+LINES = """() => document.querySelector('#history-graph .js-plotly-plot').data.map(trace => trace.name)"""
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -60,7 +62,7 @@ def visit(browser, address):
         if parts.scheme.startswith(("http", "ws")) and parts.netloc != urlsplit(address).netloc:
             elsewhere.append(request.url)
 
-    def open_page(url="/", **options):
+    def open_page(url="/", graph="#throughput-batch-graph", **options):
         context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -68,7 +70,7 @@ def visit(browser, address):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", watch)
         page.goto(url if url.startswith("http") else address + url)
-        settle(page)
+        settle(page, graph=graph)
         return page
 
     yield open_page
@@ -78,9 +80,9 @@ def visit(browser, address):
     assert elsewhere == []
 
 
-def settle(page):
+def settle(page, *, graph="#throughput-batch-graph"):
     """Wait until the page has drawn, and draws no more."""
-    page.wait_for_selector("#throughput-batch-graph .js-plotly-plot .scatterlayer")
+    page.wait_for_selector(f"{graph} .js-plotly-plot .scatterlayer")
     page.wait_for_load_state("networkidle")
     before = None
     while (now := [figure(page, name) for name in ("batch", "commits")]) != before:
@@ -154,3 +156,16 @@ def test_the_page_is_readable_in_the_dark(visit):
         getComputedStyle(document.querySelector('#throughput-batch-graph .xtick text')).fill]""")
     page_light, text_light = (sum(map(int, c.removeprefix("rgb(").removesuffix(")").split(","))) for c in colours)
     assert text_light - page_light > 300
+
+
+def test_the_history_of_a_line_is_chosen_and_copied_by_its_url(visit):
+    page = visit("/")
+    page.get_by_role("link", name="History").click()
+    page.wait_for_selector("#history-graph .js-plotly-plot .scatterlayer .js-line")
+    page.click("#history-lines")
+    page.get_by_role("option", name="provider=fused").first.click()
+    page.wait_for_function("() => new URLSearchParams(location.search).getAll('line').length === 2")
+    names = page.evaluate(LINES)
+    assert any("provider=fused" in name for name in names)
+    fresh = visit(page.url, graph="#history-graph")
+    assert fresh.evaluate(LINES) == names

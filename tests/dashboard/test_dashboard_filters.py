@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -13,20 +13,19 @@ from dashboard.quantities import Quantity
 @pytest.fixture(scope="module")
 def points(point):
     """Two machines that measured different types, shapes that differ by operation, three providers."""
-    rows = [
-        point(operation=operation, batch=batch, hidden=hidden, dim=hidden // 4, provider=provider)
+    shapes = [
+        {"operation": operation, "batch": batch, "hidden": hidden, "dim": hidden // 4, "provider": provider}
         for operation, hiddens in (("linear", (64, 128)), ("mlp", (256, 1024)))
         for hidden in hiddens
         for batch in (1, 16, 64)
         for provider in ("eager", "compiled", "fused")
     ]
+    on_gpu = {
+        "machine": "gpu", "environment": "py3.12-cuda-t16", "dtype": "bfloat16", "batch": 4096, "threads": 16,
+    }  # fmt: skip
     return [
-        *rows,
-        *[
-            replace(row, machine="gpu", environment="py3.12-cuda-t16", dtype="bfloat16", batch=4096, threads=16)
-            for row in rows
-            if row.batch == 64
-        ],
+        *[point(**shape) for shape in shapes],
+        *[point(**{**shape, **on_gpu}) for shape in shapes if shape["batch"] == 64],
     ]
 
 

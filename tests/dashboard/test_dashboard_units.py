@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.units import percent, ratio, si, si_interval
+from dashboard.units import percent, ratio, ratio_interval, si, si_interval
 
 PREFIXED = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -39,3 +39,9 @@ def test_an_interval_is_in_the_prefix_of_its_value():
 def test_a_factor_and_a_share_have_their_signs():
     assert ratio(1.834) == "1.83\N{MULTIPLICATION SIGN}"
     assert [percent(share).replace("\N{NARROW NO-BREAK SPACE}", " ") for share in (0.123, 0.0041)] == ["12 %", "0.4 %"]
+
+
+@pytest.mark.parametrize(("value", "shown"), [(1.83, "[1.80, 1.90]"), (964.0, "[2, 2]")])
+def test_the_interval_of_a_ratio_has_the_decimals_of_the_ratio(value, shown):
+    assert ratio_interval(value, 1.8, 1.9) == shown
+    assert len(ratio(value).partition(".")[2].rstrip("×")) == len(shown.partition(",")[0].partition(".")[2])

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app, page_at, shell, tell
 from dashboard.filters import AXES
-from dashboard.pages.nothing import nothing_to_show
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, drawing_of, page_props
 from results.store import open_store
 
@@ -135,7 +136,9 @@ def test_an_empty_database_says_what_to_do(tmp_path):
 
 
 def test_a_path_without_a_page_lists_the_pages(store):
-    assert "There is no page /profile" in html_of(page_at("/profile", store))
+    said = html_of(page_at("/nowhere", store))
+    assert "There is no page /nowhere" in said
+    assert "Throughput" in said
 
 
 def test_every_selector_is_on_the_page(store):
@@ -149,12 +152,13 @@ def test_what_is_no_fault_of_the_store_is_not_told_as_one():
         tell(ZeroDivisionError())
 
 
-def test_other_projects_benchmarks_are_named_where_there_is_no_sweep(commit):
-    rows = [commit(name * 40, project="astropy", n_points=0, n_values=120) for name in "ab"]
-    said = html_of(nothing_to_show(rows))
-    assert "astropy" in said
-    assert "240" in said
-    assert "fusebench gate" in said
+def test_points_that_were_disturbed_are_not_recommended_without_a_word(store, point):
+    drawing = drawing_of(store, query="?operation=mlp")
+    rows = (point(disturbed="load by others"), point(provider="fused"))
+    props = page_props(replace(drawing, by_batch=rows), is_from_url=True)
+    assert "1 of 2 points were disturbed" in props["winners_note"]
+    assert "open marks: disturbed" in props["batch_note"]
+    assert "disturbed" not in page_props(drawing, is_from_url=True)["winners_note"]
 
 
 def test_the_app_asks_no_other_host_for_anything(store):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import uuid
 from contextlib import ExitStack, contextmanager
@@ -71,37 +70,6 @@ def opened(database):
 
     with open_store(database) as store:
         yield store
-
-
-COLUMNS = [
-    "result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b", "stats_q_25",
-    "stats_q_75", "stats_number", "stats_repeat", "samples", "profile",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def write_asv_run():
-    """Write an asv result file (and machine.json) below a results folder: `results` maps names to columns."""
-
-    def write(folder, results, *, commit="c" * 40, machine="laptop", date=1_700_000_000_000, env="virtualenv-py3.11"):
-        rows = {}
-        for name, columns in results.items():
-            row = [columns.get(column) for column in COLUMNS]
-            while row and row[-1] is None:
-                row.pop()
-            rows[name] = row
-        path = Path(folder, machine, f"{commit[:8]}-{env}.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        (path.parent / "machine.json").write_text(json.dumps({"machine": machine, "cpu": "x", "version": 1}))
-        content = {
-            "commit_hash": commit, "env_name": env, "date": date, "params": {"machine": machine},
-            "python": "3.11", "requirements": {}, "env_vars": {}, "result_columns": COLUMNS, "results": rows,
-            "durations": {}, "version": 2,
-        }  # fmt: skip
-        path.write_text(json.dumps(content))
-        return path
-
-    return write
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,142 @@
+"""Histories of any benchmark over commits: series and their values → `Chart`."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
+from dashboard.figures.looks import look_at
+from dashboard.figures.notes import lines_of_commit, wrapped
+from dashboard.figures.throughput import short_hashes
+from dashboard.filters import CommitSpacing
+from dashboard.quantities import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard.figures.chart import Place
+    from dashboard.lines import Line, Scaling
+    from results.rows import HistoryValue, SeriesHistory
+
+
+def chart_of_lines(
+    lines: Sequence[Line],
+    histories: Mapping[int, SeriesHistory],
+    *,
+    scaling: Scaling,
+    order: Sequence[str],
+    spacing: CommitSpacing,
+) -> Chart:
+    """One curve per line over commits; `histories` by series, `order` the project's commits, oldest first.
+
+    By date, commits without one have no place and are left out; by order they are all there.
+    """
+    rank = {commit: i for i, commit in enumerate(order)}
+    of_line = {line.name: _newest_at_commits(line, histories, rank) for line in lines}
+    if spacing is CommitSpacing.DATE:
+        of_line = {
+            name: [(value, version) for value, version in values if value.commit_date is not None]
+            for name, values in of_line.items()
+        }
+    values = {value.commit: value for values in of_line.values() for value, _ in values}
+    measured = sorted(values, key=lambda commit: rank.get(commit, -1))
+    hashes = short_hashes(measured)
+    places: dict[str, Place] = {
+        commit: values[commit].commit_date or hashes[commit] if spacing is CommitSpacing.DATE else hashes[commit]
+        for commit in measured
+    }
+    drawn = [
+        _curve(line, position, of_line[line.name], places=places, scaling=scaling)
+        for position, line in enumerate(lines)
+    ]
+    return Chart(
+        ordinate=scaling.ordinate,
+        across=Across.DATES if spacing is CommitSpacing.DATE else Across.COMMITS,
+        places=tuple((place, commit) for commit, place in places.items()),
+        curves=tuple(curve for curve, _ in drawn if curve.pieces),
+        absences=tuple(absence for _, absences in drawn for absence in absences),
+        interval_level=lines[0].series[0].interval_level if lines else 0.95,
+    )
+
+
+def _newest_at_commits(
+    line: Line, histories: Mapping[int, SeriesHistory], rank: Mapping[str, int]
+) -> list[tuple[HistoryValue, str]]:
+    """The line's last value at each commit with the version that gave it, oldest commit first."""
+    found = [
+        (value, series.version)
+        for series in line.series
+        if series.series_id in histories
+        for value in histories[series.series_id].values
+    ]
+    found.sort(key=lambda pair: 0.0 if pair[0].measured_at is None else pair[0].measured_at.timestamp())
+    newest = {value.commit: (value, version) for value, version in found}
+    return sorted(newest.values(), key=lambda found: rank.get(found[0].commit, -1))
+
+
+def _curve(
+    line: Line,
+    position: int,
+    values: Sequence[tuple[HistoryValue, str]],
+    *,
+    places: Mapping[str, Place],
+    scaling: Scaling,
+) -> tuple[Curve, list[Absence]]:
+    look = look_at(position)
+    pieces: list[list[Mark]] = [[]]
+    absences: list[Absence] = []
+    before: tuple[float, str] | None = None
+    for value, version in values:
+        at, number = places[value.commit], value.value
+        if number is None:
+            pieces.append([])
+            absences.append(
+                Absence(
+                    name=line.label, look=look, at=at, key=value.commit, state=value.state,
+                    note=_note_of_absence(line, value),
+                )
+            )  # fmt: skip
+            continue
+        # Another version measures something else: no line joins the two.
+        if before is not None and before[1] != version:
+            pieces.append([])
+            before = None
+        pieces[-1].append(
+            Mark(
+                at=at, key=value.commit, reading=_reading(value, number),
+                note=_note(line, value, number, before=before and before[0], scaling=scaling),
+                is_disturbed=value.reason is not None,
+            )
+        )  # fmt: skip
+        before = (number, version)
+    return Curve(name=line.label, look=look, pieces=tuple(tuple(piece) for piece in pieces if piece)), absences
+
+
+def _reading(value: HistoryValue, number: float) -> Reading:
+    """As measured; asv writes an endless interval where it has too few samples for one."""
+    low, high = value.ci_low, value.ci_high
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return Reading(value=number)
+    return Reading(value=number, low=low, high=high)
+
+
+def _note(line: Line, value: HistoryValue, number: float, *, before: float | None, scaling: Scaling) -> str:
+    reading = _reading(value, number)
+    interval = ""
+    if reading.low is not None and reading.high is not None:
+        level = 100 * line.series[0].interval_level
+        interval = f" {scaling.interval_text(number, reading.low, reading.high)} ({level:g} % interval)"
+    lines = [f"<b>{html.escape(scaling.text(number))}</b>{interval}", wrapped(line.label)]
+    if before:
+        lines.append(f"{100 * (number / before - 1):+.1f} % against the commit before")
+    if value.reason is not None:
+        lines.append(f"disturbed: {wrapped(value.reason)}")
+    return "<br>".join([*lines, *lines_of_commit(value.commit, value.commit_date, value.commit_subject)])
+
+
+def _note_of_absence(line: Line, value: HistoryValue) -> str:
+    head = f"<b>{value.state.replace('_', ' ')}</b>  {wrapped(line.label)}"
+    told = lines_of_commit(value.commit, value.commit_date, value.commit_subject)
+    return "<br>".join([head, wrapped(value.reason or "no reason given"), *told])

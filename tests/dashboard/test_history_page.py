@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+from dash.exceptions import PreventUpdate
+
+from dashboard.app import links_at, page_at
+from dashboard.figures.looks import DASHES, look_at
+from dashboard.history_choice import MOST_LINES, history_view_of, query_from_history_choice
+from dashboard.history_drawing import drawing_of
+from dashboard.lines import Scaling
+from dashboard.pages.history import OUTPUTS, PICKED, asked_query, page_props
+from results.store import open_store
+
+NUMBERS = [4e-6, 8e-6, 4.1e-6]
+
+
+@pytest.fixture
+def suite(tmp_path, write_asv_tree):
+    """Another project's asv suite: a timing with two parameters over three commits, and a track without any."""
+    folder = write_asv_tree(
+        tmp_path / "results",
+        times=[[[number * size for size in (1, 10)] for number in NUMBERS][i] for i in range(len(NUMBERS))],
+        tracked=[10.0, 12.0, 11.0],
+    )
+    with open_store(str(tmp_path / "suite.db")) as store:
+        store.ingest([folder])
+        yield store
+
+
+def shown(store, query=""):
+    return page_props(drawing_of(store, query=query), is_from_url=True)
+
+
+def line_of(props, name):
+    return next(trace for trace in props["figure"].data if trace.name == name)
+
+
+def asked(store, *, query="", triggered, clicked=None, **changes):
+    props = shown(store, query)
+    picked = {name: props["selects"][name]["value"] for name in props["selects"]}
+    picked |= {"lines": props["lines"]["value"], "commit": props["commit"]["value"]}
+    picked |= {"spacing": props["spacing"], "scale": props["scale"]}
+    assert set(picked) == set(PICKED)
+    return asked_query(
+        query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=f"history-{triggered}"
+    )
+
+
+def test_the_callback_returns_what_it_declares(suite):
+    assert set(shown(suite)) == set(OUTPUTS)
+
+
+def test_any_asv_benchmark_is_drawn_over_commits_with_its_interval(suite):
+    props = shown(suite, "?benchmark=ops.time_sort&line=size=10, kind=a")
+    assert line_of(props, "size=10").y == pytest.approx([10 * number for number in NUMBERS])
+    band = line_of(props, "size=10, 99 % interval")
+    assert band.y[:3] == pytest.approx([11 * number for number in NUMBERS])
+    assert band.y[3:6] == pytest.approx([9 * number for number in reversed(NUMBERS)])
+    assert props["figure"].layout.yaxis.title.text == "Time (lower is better)"
+    assert "3 commits" in props["note"]
+    assert "99 % interval" in props["note"]
+
+
+def test_the_card_says_how_much_a_commit_changed_either_way(suite):
+    notes = line_of(shown(suite, "?benchmark=ops.time_sort"), "size=1").hovertext
+    assert "+100.0 % against the commit before" in notes[1]
+    assert "-48.8 % against the commit before" in notes[2]
+
+
+def test_a_value_of_which_nobody_said_what_is_better_does_not_claim_a_direction(suite):
+    props = shown(suite, "?benchmark=ops.track_size")
+    assert props["figure"].layout.yaxis.title.text == "Cells"
+    assert "nobody said which way is better" in props["note"]
+    assert "changed" in props["changes_note"]
+
+
+@pytest.mark.parametrize(("commit", "word"), [("b", "slower"), ("c", "faster")])
+def test_what_a_commit_changed_is_told_in_both_directions(suite, commit, word):
+    props = shown(suite, f"?benchmark=ops.time_sort&commit={commit * 12}")
+    assert f"2 {word}" in props["changes_note"]
+    assert str(props["changes"]).count(f"'{word} '") == 2
+
+
+def test_the_first_commit_has_none_to_be_compared_with(suite):
+    assert "no earlier commit" in shown(suite, f"?commit={'a' * 12}")["changes_note"]
+
+
+def test_a_misspelt_benchmark_shows_the_one_spelled_most_like_it_and_says_so(suite):
+    props = shown(suite, "?benchmark=ops.time_sotr")
+    assert props["selects"]["benchmark"]["value"] == "ops.time_sort"
+    assert "No benchmark ops.time_sotr is stored" in str(props["problems"])
+
+
+def test_what_else_is_wrong_in_the_url_is_said_on_the_page(suite):
+    problems = str(shown(suite, "?colour=red&line=size=7&commit=123&scale=cubic")["problems"])
+    for part in ("colour", "size=7", "No commits measured here begin with 123", "scale is cubic"):
+        assert part in problems
+
+
+def test_the_url_of_a_view_shows_the_same_view(suite):
+    first = shown(suite, "?benchmark=ops.time_sort&line=size=10, kind=a&spacing=date&scale=fit&commit=bbbb")
+    again = shown(suite, first["shown"]["query"])
+    assert {name: str(again[name]) for name in again} == {name: str(first[name]) for name in first}
+    view = history_view_of(suite, query=first["shown"]["query"])
+    assert query_from_history_choice(view.choice) == first["shown"]["query"]
+
+
+def test_no_line_chosen_is_a_choice(suite):
+    props = shown(suite, asked(suite, triggered="lines", lines=[]))
+    assert props["figure"].data == ()
+    assert "choose parameters" in props["note"]
+
+
+def test_another_benchmark_brings_its_own_parameters(suite):
+    query = asked(
+        suite, query="?benchmark=ops.time_sort&line=size=10, kind=a", triggered="benchmark", benchmark="ops.track_size"
+    )
+    props = shown(suite, query)
+    assert (props["problems"], props["lines"]["value"]) == ([], ["no parameters"])
+
+
+def test_a_click_on_a_commit_asks_what_it_changed(suite):
+    click = {"points": [{"customdata": "b" * 40}]}
+    assert "commit=" + "b" * 12 in asked(suite, triggered="graph", clicked=click)
+
+
+def test_the_url_we_wrote_ourselves_draws_nothing_again(suite):
+    with pytest.raises(PreventUpdate):
+        asked(suite, query=shown(suite)["shown"]["query"], triggered="url")
+
+
+def test_where_there_is_no_sweep_the_history_is_what_one_sees_first(suite):
+    assert "history-graph" in str(page_at("/", suite))
+    assert [(link.children, link.className) for link in links_at("/", suite)] == [("History", "link here")]
+
+
+def test_our_own_sweep_has_a_history_too(journal_store):
+    store = journal_store()
+    props = shown(store, "?benchmark=mlp")
+    assert props["selects"]["metric"]["value"] == "latency_s"
+    assert "95 % interval" in props["note"]
+    assert [link.className for link in links_at("/history", store)] == ["link", "link here"]
+    explained = shown(store, "?benchmark=mlp&metric=speedup_vs_eager")
+    assert "is not judged" in explained["changes_note"]
+
+
+def test_another_version_of_a_benchmark_starts_another_line(tmp_path, write_asv_tree):
+    folder = write_asv_tree(tmp_path / "results", times=[[1e-3, 1e-2]] * 4, versions=["v1", "v1", "v2", "v2"])
+    with open_store(str(tmp_path / "suite.db")) as store:
+        store.ingest([folder])
+        chart = drawing_of(store, query="?benchmark=ops.time_sort").chart
+    assert [len(piece) for piece in chart.curves[0].pieces] == [2, 2]
+
+
+def test_what_was_skipped_or_failed_breaks_the_line_and_is_marked(tmp_path, write_asv_tree):
+    times = [[1e-3, 1e-2], [None, float("nan")], [1e-3, 1e-2]]
+    folder = write_asv_tree(tmp_path / "results", times=times)
+    with open_store(str(tmp_path / "suite.db")) as store:
+        store.ingest([folder])
+        chart = drawing_of(store, query="?benchmark=ops.time_sort").chart
+    assert [(absence.name, absence.state) for absence in chart.absences] == [
+        ("size=1", "failed"), ("size=10", "skipped"),
+    ]  # fmt: skip
+    assert [len(piece) for piece in chart.curves[0].pieces] == [1, 1]
+
+
+def test_lines_side_by_side_differ_in_colour_and_marker():
+    looks = [look_at(i) for i in range(MOST_LINES)]
+    assert len({look.colour for look in looks}) == len({look.symbol for look in looks}) == MOST_LINES
+    assert {look.dash for look in looks} == {DASHES[0]}
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"),
+    [("seconds", "1.50\N{NARROW NO-BREAK SPACE}ms"), ("bytes", "1.50\N{NARROW NO-BREAK SPACE}mB"), ("cells", "0.0015")],
+)
+def test_only_seconds_and_bytes_take_a_prefix(unit, text):
+    assert Scaling(metric="track", unit=unit).text(1.5e-3) == text
