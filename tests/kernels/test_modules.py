@@ -37,7 +37,7 @@ def module_with(case, operation, activation, dtype):
 @pytest.mark.parametrize("implementation", PACKED)
 @pytest.mark.parametrize(
     ("rows", "dim", "hidden"),
-    [(1, 1, 1), (3, 17, 130), (130, 127, 3), (17, 130, 127), (200, 33, 70), (5, 1100, 40)],
+    [(1, 1, 1), (3, 17, 130), (130, 127, 3), (17, 130, 127), (200, 33, 70), (5, 1100, 40), (20, 1024, 1024)],
 )
 def test_packed_weights_give_the_result_within_its_bound(
     operation, dtype, activation, rows, dim, hidden, implementation

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "product.h"
+#include "operands.h"
 
 namespace fused_mlp {
 
@@ -92,49 +92,6 @@ inline int64_t row_count(const at::Tensor& x) {
   int64_t rows = 1;
   for (int64_t i = 0; i + 1 < x.dim(); ++i) rows *= x.size(i);
   return rows;
-}
-
-// A buffer, aligned, not initialised.
-template <typename T>
-struct Scratch {
-  c10::DataPtr memory;
-  explicit Scratch(int64_t count = 0)
-      : memory(count == 0 ? c10::DataPtr() : c10::GetAllocator(c10::kCPU)->allocate(count * sizeof(T))) {}
-  T* data() { return static_cast<T*>(memory.get()); }
-
-  // Packed weights that multiply in pairs read one element past an odd row; it must not be a NaN.
-  void clear_padding(int64_t rows, int64_t columns, int64_t stride) {
-    for (int64_t r = 0; r < rows && columns < stride; ++r) {
-      std::fill(data() + r * stride + columns, data() + (r + 1) * stride, T(0));
-    }
-  }
-};
-
-template <typename W>
-inline int64_t hidden_stride(int64_t depth) {
-  if constexpr (std::is_same_v<W, PlainWeights<typename W::Element>>) {
-    return depth;
-  } else {
-    return padded_depth<typename W::Element>(depth);
-  }
-}
-
-// The left operand of a product with W: rows of x as they are where W can read them, else a copy in `copied`,
-// widened or padded.
-template <typename W>
-inline Rows<typename W::Left> left_operand(
-    const Rows<typename W::Element>& x, int64_t rows, int64_t depth, Scratch<typename W::Left>& copied) {
-  using Left = typename W::Left;
-  const int64_t stride = hidden_stride<W>(depth);
-  if constexpr (std::is_same_v<Left, typename W::Element>) {
-    if (stride == depth) return x;
-  }
-  copied = Scratch<Left>(rows * stride);
-  for (int64_t r = 0; r < rows; ++r) {
-    std::copy(x.row(r), x.row(r) + depth, copied.data() + r * stride);
-  }
-  copied.clear_padding(rows, depth, stride);
-  return {copied.data(), stride};
 }
 
 }  // namespace fused_mlp

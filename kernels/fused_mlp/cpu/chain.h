@@ -18,25 +18,26 @@ struct ChainSizes {
 };
 
 // First: (number of the first row, its rows of x, how many, begin and end column, hidden out, its stride) → writes
-// hidden columns.
+// hidden columns. depth: elements of a row of x.
 template <typename W, typename First>
 void chain(
-    const ChainSizes& sizes, const Rows<typename W::Left>& x, const First& first, const W& down,
+    const ChainSizes& sizes, const Rows<typename W::Element>& x, int64_t depth, const First& first, const W& down,
     const typename W::Element* bias, typename W::Element* y, Split split) {
   using Hidden = typename W::Left;
-  const int64_t stride = hidden_stride<W>(sizes.hidden);
+  const int64_t stride = left_stride<W>(sizes.hidden);
   const auto second = [&](const Hidden* hidden, int64_t rows, int64_t begin, int64_t end, auto* out) {
     product<W>({hidden, stride}, rows, down, bias, begin, end, Activation::none, out, sizes.out_features);
   };
   if (split == Split::columns) {
     const int64_t most = std::max(chunk_rows, chunk_bytes / std::max<int64_t>(1, stride * sizeof(Hidden)));
     const int64_t chunk = even_group(sizes.rows, most);
-    Scratch<Hidden> some_hidden(chunk * stride);
-    some_hidden.clear_padding(chunk, sizes.hidden, stride);
+    auto some_hidden = left_scratch<W>(chunk, sizes.hidden);
+    Scratch<Hidden> copied;
     for (int64_t r = 0; r < sizes.rows; r += chunk) {
       const int64_t rows = std::min(chunk, sizes.rows - r);
+      const auto left = left_operand<W>({x.row(r), x.stride}, rows, depth, copied);
       share(sizes.hidden, panel_columns, [&](int64_t begin, int64_t end) {
-        first(r, Rows<Hidden>{x.row(r), x.stride}, rows, begin, end, some_hidden.data(), stride);
+        first(r, left, rows, begin, end, some_hidden.data(), stride);
       });
       share(sizes.out_features, panel_columns, [&](int64_t begin, int64_t end) {
         second(some_hidden.data(), rows, begin, end, y + r * sizes.out_features);
@@ -47,18 +48,19 @@ void chain(
   const auto some_rows = [&](int64_t begin, int64_t end) {
     const int64_t block = hidden_tile_rows(stride * static_cast<int64_t>(sizeof(Hidden)), W::tile_rows);
     const int64_t group = even_group(end - begin, block);
-    Scratch<Hidden> tile(group * stride);
-    tile.clear_padding(group, sizes.hidden, stride);
+    auto tile = left_scratch<W>(group, sizes.hidden);
+    Scratch<Hidden> copied;
     for (int64_t r = begin; r < end; r += group) {
       const int64_t n = std::min(group, end - r);
-      first(r, Rows<Hidden>{x.row(r), x.stride}, n, 0, sizes.hidden, tile.data(), stride);
+      const auto left = left_operand<W>({x.row(r), x.stride}, n, depth, copied);
+      first(r, left, n, 0, sizes.hidden, tile.data(), stride);
       second(tile.data(), n, 0, sizes.out_features, y + r * sizes.out_features);
     }
   };
   if (split == Split::serial) {
     some_rows(0, sizes.rows);
   } else {
-    share(sizes.rows, W::tile_rows, some_rows);
+    share(sizes.rows, 1, some_rows);
   }
 }
 

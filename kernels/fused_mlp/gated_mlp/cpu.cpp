@@ -12,13 +12,11 @@ void run_gated_mlp(
     const Rows<typename W::Element>& x, int64_t dim, const ChainSizes& sizes, const W& gate, const W& up,
     const W& down, Activation activation, typename W::Element* y, Split split,
     const Kept<typename W::Element>& kept = {}) {
-  Scratch<typename W::Left> copied;
-  const auto left = left_operand<W>(x, sizes.rows, dim, copied);
   const auto first = [&](int64_t r, const auto& some, int64_t rows, int64_t begin, int64_t end, auto* hidden,
                          int64_t stride) {
     gated_product<W>(some, rows, gate, up, begin, end, activation, hidden, stride, kept.from_row(r));
   };
-  chain<W>(sizes, left, first, down, nullptr, y, split);
+  chain<W>(sizes, x, dim, first, down, nullptr, y, split);
 }
 
 // (y, z, up, hidden): z = x·Wgᵀ, up = x·Wuᵀ and hidden = act(z)·up where they are kept.

@@ -11,18 +11,18 @@ void run_linear(
     const Rows<typename W::Element>& x, int64_t rows, int64_t in_features, int64_t out_features, const W& weights,
     const typename W::Element* bias, Activation activation, typename W::Element* y, Split split,
     const Kept<typename W::Element>& kept = {}) {
+  const auto part = [&](const auto& left, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    product<W>(left, r1 - r0, weights, bias, c0, c1, activation, y + r0 * out_features, out_features, kept.from_row(r0));
+  };
+  const auto some_rows = [&](int64_t r0, int64_t r1) {
+    Scratch<typename W::Left> copied;
+    part(left_operand<W>({x.row(r0), x.stride}, r1 - r0, in_features, copied), r0, r1, 0, out_features);
+  };
+  if (split == Split::serial) return some_rows(0, rows);
+  if (split == Split::rows) return share(rows, 1, some_rows);
   Scratch<typename W::Left> copied;
   const auto left = left_operand<W>(x, rows, in_features, copied);
-  const auto part = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-    product<W>(
-        {left.row(r0), left.stride}, r1 - r0, weights, bias, c0, c1, activation, y + r0 * out_features, out_features,
-        kept.from_row(r0));
-  };
-  switch (split) {
-    case Split::serial: return part(0, rows, 0, out_features);
-    case Split::rows: return share(rows, W::tile_rows, [&](int64_t r0, int64_t r1) { part(r0, r1, 0, out_features); });
-    case Split::columns: return share(out_features, panel_columns, [&](int64_t c0, int64_t c1) { part(0, rows, c0, c1); });
-  }
+  share(out_features, panel_columns, [&](int64_t c0, int64_t c1) { part(left, 0, rows, c0, c1); });
 }
 
 // (y, z): z = x·Wᵀ + b where it is kept and is not y itself.

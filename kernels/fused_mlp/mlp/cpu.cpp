@@ -11,13 +11,11 @@ void run_mlp(
     const Rows<typename W::Element>& x, int64_t dim, const ChainSizes& sizes, const W& w1,
     const typename W::Element* b1, const W& w2, const typename W::Element* b2, Activation activation,
     typename W::Element* y, Split split, const Kept<typename W::Element>& kept = {}) {
-  Scratch<typename W::Left> copied;
-  const auto left = left_operand<W>(x, sizes.rows, dim, copied);
   const auto first = [&](int64_t r, const auto& some, int64_t rows, int64_t begin, int64_t end, auto* hidden,
                          int64_t stride) {
     product<W>(some, rows, w1, b1, begin, end, activation, hidden, stride, kept.from_row(r));
   };
-  chain<W>(sizes, left, first, w2, b2, y, split);
+  chain<W>(sizes, x, dim, first, w2, b2, y, split);
 }
 
 // (y, z, hidden): z = x·W1ᵀ + b1 and hidden = act(z) where they are kept.
