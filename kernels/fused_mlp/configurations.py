@@ -2,7 +2,8 @@
 
 The protocol, for a kernel file:
 1. Define `configurations(*, capability: int) -> Iterator[Configuration]`: what the launchers choose on sm_<capability>.
-2. `constants` names every tl.constexpr argument, and every run-time argument that the JIT makes one (None, 1).
+2. `constants` names every tl.constexpr argument but ACTIVATION, with each of which a kernel is checked, and every
+   run-time argument that the JIT makes one (None, 1).
 3. Other arguments are pointers to `dtype` if called `*_ptr`, else i32; `types` names exceptions ("fp32", "*fp32",
    "tensordesc<bf16[64, 64]>" for a host descriptor); all are divisible by 16 except those in `unaligned`.
 4. `instructions` declares what the machine code must hold: `product_instruction(...)`, "LDGSTS", "UTMALDG" or nothing.
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 POINTER_TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.float16: "*fp16"}
 """How Triton writes a pointer to each dtype that the kernels take."""
@@ -30,8 +31,9 @@ POINTER_TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.float16:
 class Configuration:
     """One kernel as one of its launchers compiles it; the module's docstring says how to fill it.
 
-    label: what tells it from the kernel's other configurations, its tile and activation say: "64x128x64-gelu".
+    label: what tells it from the kernel's other configurations, its tile say: "64x128x64".
     options: further compile options by Triton's names: num_ctas, maxnreg, launch_pdl …
+    one_by_one: why it is accepted that ptxas runs its wgmma one after another, in words; "": it is not.
     """
 
     kernel: Any
@@ -44,6 +46,7 @@ class Configuration:
     types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     unaligned: frozenset[str] = frozenset()
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    one_by_one: str = ""
 
     def __str__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")
@@ -59,3 +62,12 @@ def product_instruction(*, capability: int, block_rows: int) -> str:
     if capability >= 90 and block_rows >= 64:
         return "UTCHMMA" if capability >= 100 else "HGMMA"
     return "HMMA"
+
+
+def tried_on(
+    capability: int, candidates: Callable[..., Iterable[Any]], *, n_rows: Iterable[int]
+) -> Iterator[tuple[torch.dtype, Any]]:
+    """Each dtype with each of the tiles that `candidates` gives for some of `n_rows`, once."""
+    for dtype in POINTER_TYPES:
+        tried = [tiles for rows in n_rows for tiles in candidates(rows, dtype, capability=capability)]
+        yield from ((dtype, tiles) for tiles in dict.fromkeys(tried))

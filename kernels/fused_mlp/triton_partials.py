@@ -21,6 +21,7 @@ import torch
 import triton
 import triton.language as tl
 
+from fused_mlp.triton_tiles import multiply_add
 from fused_mlp.triton_workspace import workspace_for
 
 if TYPE_CHECKING:
@@ -50,6 +51,45 @@ def parts_and_counters(
     if not ordered:
         return False, workspace.sums, workspace.counters
     return True, x.new_empty(n_slices * n_rows * n_out, dtype=torch.float32), workspace.counters
+
+
+@triton.jit
+def multiply_and_add_up(
+    h,
+    w_ptr,
+    b_ptr,
+    y_ptr,
+    parts_ptr,
+    counters_ptr,
+    hids,
+    n_rows,
+    hidden,
+    n_out,
+    w_row_stride,
+    HAS_BIAS: tl.constexpr,
+    ORDERED: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr,
+    BLOCK_OUT: tl.constexpr,
+    UPCAST: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """Y = h·Wᵀ + b from all slices' h, [BLOCK_ROWS, hids]; grid: slices × blocks of rows. W: [n_out, hidden]."""
+    slice_index = tl.program_id(0)
+    first_row = tl.program_id(1) * BLOCK_ROWS
+    rows = first_row + tl.arange(0, BLOCK_ROWS)
+    n_out_tiles = tl.cdiv(n_out, BLOCK_OUT)
+    for tile in range(n_out_tiles):
+        # Each slice starts at another tile: else all programs would add to the same addresses at the same time.
+        outs = (tile + slice_index) % n_out_tiles * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
+        w_ptrs = w_ptr + outs[None, :].to(tl.int64) * w_row_stride + hids[:, None]
+        w = tl.load(w_ptrs, mask=(outs[None, :] < n_out) & (hids < hidden)[:, None], other=0.0)
+        part = multiply_add(h, w, tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32), UPCAST, PRECISION)
+        add_part(parts_ptr, part, rows, outs, n_rows, n_out, slice_index, ORDERED)
+
+    n_slices = tl.num_programs(0)
+    counter_ptr = counters_ptr + tl.program_id(1)
+    if is_last_to_arrive(counter_ptr, n_slices):
+        finish(parts_ptr, counter_ptr, b_ptr, y_ptr, first_row, n_rows, n_out, n_slices, HAS_BIAS, ORDERED, BLOCK_ROWS)
 
 
 @triton.jit

@@ -78,6 +78,39 @@ def multiply_add(a, b, total, UPCAST: tl.constexpr, PRECISION: tl.constexpr):
 
 
 @triton.jit
+def tile_of_gradient(
+    dy_ptr,
+    w_ptr,
+    rows,
+    outs,
+    n_rows,
+    n_out,
+    n_in,
+    dy_row_stride,
+    w_row_stride,
+    BLOCK_IN: tl.constexpr,
+    UPCAST: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """dy·W at rows × outs in float32, W: [n_in, n_out]; what is beyond the bounds of dy or W is 0."""
+    ins = tl.arange(0, BLOCK_IN)
+    row_ok = rows[:, None] < n_rows
+    out_ok = outs[None, :] < n_out
+    # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
+    dy_ptrs = dy_ptr + rows[:, None].to(tl.int64) * dy_row_stride + ins[None, :]
+    w_ptrs = w_ptr + ins[:, None].to(tl.int64) * w_row_stride + outs[None, :]
+    total = tl.zeros((rows.shape[0], outs.shape[0]), dtype=tl.float32)
+    for start in range(0, n_in, BLOCK_IN):
+        left = n_in - start
+        dy = tl.load(dy_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
+        w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
+        total = multiply_add(dy, w, total, UPCAST, PRECISION)
+        dy_ptrs += BLOCK_IN
+        w_ptrs += BLOCK_IN * w_row_stride
+    return total
+
+
+@triton.jit
 def halves_of(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """The left and the right half of a ROWS × COLUMNS tile, so that an epilogue holds less at a time."""
     return tl.split(tl.permute(tl.reshape(tile, (ROWS, 2, COLUMNS // 2)), (0, 2, 1)))

@@ -13,18 +13,15 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed")
 
+from fused_mlp.activations import Activation
 from fused_mlp.configurations import Configuration, product_instruction
-from fused_mlp.static_checks import KERNEL_FILES, configurations_of
+from fused_mlp.static_checks import KERNEL_FILES, configurations_of, with_each_activation
 from fused_mlp.static_checks import report as report_module
-from fused_mlp.static_checks.footprints import Footprint
+from fused_mlp.static_checks.footprints import Footprint, faults_in, longest_loop
+from fused_mlp.static_checks.keys import key_of
 from fused_mlp.static_checks.page import Section, compare, page_from_sections
-from fused_mlp.static_checks.report import (
-    CAPABILITIES,
-    Row,
-    check_triton_kernels,
-    rows_from_table,
-    table_from_rows,
-)
+from fused_mlp.static_checks.report import CAPABILITIES, Row, check_triton_kernels
+from fused_mlp.static_checks.table import line_from_row, rows_from_table, table_from_rows
 
 pytestmark = pytest.mark.compile_kernels
 
@@ -37,12 +34,19 @@ import triton.language as tl
 
 from fused_mlp.configurations import Configuration
 from fused_mlp.linear import triton_epilogue
+from fused_mlp.triton_activations import activate
 
 
 @triton.jit
 def planted_add_kernel(x_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x_ptr + offsets, tl.load(x_ptr + offsets) + 1.0)
+
+
+@triton.jit
+def planted_activation_kernel(x_ptr, ACTIVATION: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(x_ptr + offsets, activate(tl.load(x_ptr + offsets), ACTIVATION))
 
 
 @triton.jit
@@ -79,6 +83,7 @@ def only_on_sm_90(configuration):
 
 
 fits = only_on_sm_90(add(label="planted-fits"))
+activates = only_on_sm_90(add(kernel=planted_activation_kernel, label="planted-activates"))
 fits_otherwise = only_on_sm_90(add(label="planted-fits", constants={"BLOCK": 256}))
 spills = only_on_sm_90(product("planted-spills", options={"maxnreg": 40}))
 overflows = only_on_sm_90(product("planted-overflows", n_stages=4, BLOCK_ROWS=64, BLOCK_OUT=128, BLOCK_IN=128))
@@ -98,6 +103,13 @@ descriptors = only_on_sm_90(
 def same_label(*, capability):
     return [add(), add(n_warps=4, constants={"BLOCK": 256})]
 """
+
+
+def a_footprint(**changes):
+    nothing = Footprint(
+        registers=1, stack_bytes=0, shared_memory_bytes=0, tensor_memory_columns=0, instructions=frozenset()
+    )
+    return replace(nothing, **changes)
 
 
 @pytest.fixture
@@ -162,7 +174,8 @@ def test_what_stands_on_the_page_under_its_key_is_not_compiled_again_until_it_ch
 
 def test_some_of_what_stands_on_the_page_is_compiled_again_so_that_a_wrong_number_is_found(planted):
     (row,) = check_triton_kernels(["planted_kernels:fits"])
-    wrong = replace(row, footprint=replace(row.footprint, registers=row.footprint.registers + 1))
+    (footprint,) = row.footprints
+    wrong = replace(row, footprints=(replace(footprint, registers=footprint.registers + 1),))
     recorded = rows_from_table(table_from_rows([wrong]))
     assert list(check_triton_kernels(["planted_kernels:fits"], recorded=recorded)) == [row]
 
@@ -175,7 +188,7 @@ def test_a_row_that_does_not_fit_is_not_recorded():
 def test_kernels_with_tensor_descriptors_of_the_host_and_of_the_device_are_compiled(planted):
     (row,) = check_triton_kernels(["planted_kernels:descriptors"])
     assert row.faults == ()
-    assert {"UTMALDG", "UTMASTG"} <= row.footprint.instructions
+    assert {"UTMALDG", "UTMASTG"} <= row.footprints[0].instructions
 
 
 def test_two_configurations_of_one_name_are_refused(planted):
@@ -201,10 +214,8 @@ def test_a_target_without_an_assembler_is_a_row_with_the_reason(monkeypatch):
 
 
 def test_a_page_made_with_other_versions_is_not_compared_and_says_so():
-    footprint = Footprint(
-        registers=1, stack_bytes=0, shared_memory_bytes=0, tensor_memory_columns=0, instructions=frozenset()
-    )
-    rows = [Row(target="sm_90", kernel="some", footprint=footprint)]
+    footprint = a_footprint()
+    rows = [Row(target="sm_90", kernel="some", footprints=(footprint,))]
     page = page_from_sections([Section(title="Kernels", versions={"triton": "1"}, rows=rows)])
     comparison = compare(page, [Section(title="Kernels", versions={"triton": "2"}, rows=[])])
     assert comparison.differences == []
@@ -217,8 +228,69 @@ def test_products_of_few_rows_use_the_instruction_of_a_warp():
     assert product_instruction(capability=100, block_rows=128) == "UTCHMMA"
 
 
-def test_the_same_configurations_can_be_asked_for_with_another_activation():
-    offer = "fused_mlp.linear.triton_epilogue"
-    silu = configurations_of(offer, capability=90, activation="silu")
-    assert len(silu) == len(configurations_of(offer, capability=90))
-    assert all(one.constants["ACTIVATION"] == "silu" and "-silu-" in str(one) for one in silu)
+def test_every_kernel_with_an_activation_is_compiled_with_each(planted):
+    (row,) = check_triton_kernels(["planted_kernels:activates"])
+    assert len(row.footprints) == len(Activation)
+    assert len({used.registers for used in row.footprints}) > 1
+    (configuration,) = configurations_of("planted_kernels:activates", capability=90)
+    assert list(with_each_activation(configuration)) == list(Activation)
+
+
+def test_a_fault_with_some_activations_is_said_of_those(planted, monkeypatch):
+    def spilling(configuration, *, capability):
+        return a_footprint(stack_bytes=8 if configuration.constants["ACTIVATION"] == "silu" else 0)
+
+    monkeypatch.setattr(report_module, "compile_for", spilling)
+    (row,) = check_triton_kernels(["planted_kernels:activates"])
+    assert row.faults == ("silu: spills 8 bytes a thread",)
+
+
+def test_numbers_that_differ_between_activations_stand_on_the_page_and_are_read_from_it():
+    footprints = tuple(a_footprint(registers=n, instructions=frozenset({"HMMA", "LDGSTS"})) for n in (1, 2, 2, 3))
+    row = Row(target="sm_90", kernel="some", key="0123456789", footprints=footprints, is_recorded=True)
+    assert "| 1 / 2 / 2 / 3 | 0 | – | HMMA, LDGSTS | – | yes |" in line_from_row(row)
+    assert rows_from_table(table_from_rows([row])) == {"0123456789": row}
+
+
+def test_products_one_by_one_are_a_fault_unless_accepted_and_then_they_must_be():
+    def faults(*, are, accepted):
+        return faults_in(a_footprint(one_by_one=are), capability=90, instructions=frozenset(), one_by_one=accepted)
+
+    assert faults(are=True, accepted=False) == ["its wgmma run one by one (C7515)"]
+    assert faults(are=False, accepted=True) == ["its wgmma no longer run one by one, which is accepted of it"]
+    assert faults(are=True, accepted=True) == faults(are=False, accepted=False) == []
+
+
+def test_ptxas_is_heard_where_it_runs_products_one_by_one():
+    accepted = [one for one in configurations_of("fused_mlp.mlp.triton_single", capability=90) if one.one_by_one]
+    footprint = report_module.compile_for(with_each_activation(accepted[0])["relu"], capability=90)
+    assert footprint.one_by_one
+
+
+def test_the_longest_loop_is_counted_from_its_label_to_the_branch_back():
+    listing = """
+.L_x_0:
+        /*0010*/                   IADD3 R1, R1, 0x1, RZ ;
+        /*0020*/              @!P5 BRA `(.L_x_2) ;
+.L_x_1:
+        /*0030*/                   HGMMA.64x64x16.F32.BF16 R88, gdesc[UR8], RZ, !UPT ;
+        /*0040*/              @!P4 BRA `(.L_x_1) ;
+.L_x_2:
+        /*0050*/                   BRA `(.L_x_0);
+"""
+    assert longest_loop(listing) == 5
+    assert longest_loop(listing.replace("L_x_0)", "L_x_3)")) == 2
+
+
+def test_a_key_changes_with_the_code_but_not_with_its_comments_or_its_place(tmp_path, monkeypatch):
+    def key(name, source):
+        (tmp_path / f"{name}.py").write_text(source)
+        (configuration,) = configurations_of(f"{name}:fits", capability=90)
+        return key_of(configuration, capability=90, versions={})
+
+    monkeypatch.syspath_prepend(tmp_path)
+    moved = PLANTED.replace("@triton.jit\ndef planted_add", "# A comment.\n\n@triton.jit\ndef planted_add")
+    told = moved.replace("    offsets = tl.program_id", '    """Adds one."""\n    offsets = tl.program_id')
+    assert told != moved != PLANTED
+    assert key("planted_first", PLANTED) == key("planted_moved", told)
+    assert key("planted_first", PLANTED) != key("planted_other", PLANTED.replace("+ 1.0", "+ 2.0"))

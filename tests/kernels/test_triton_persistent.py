@@ -8,8 +8,10 @@ pytest.importorskip("triton", reason="triton is not installed")
 from fused_mlp import reference
 from fused_mlp.gated_mlp.triton_dual_product import (
     candidates_for_dual_product,
+    configurations,
     launch_dual_product,
     tiles_for_dual_product,
+    tiles_for_dual_product_keeping,
 )
 from fused_mlp.linear import triton_epilogue
 from fused_mlp.linear.triton_epilogue import candidates_for_linear, launch_linear, tiles_for_linear
@@ -48,7 +50,7 @@ def ordinary_kernels_forbidden(monkeypatch):
     from fused_mlp.gated_mlp import triton_dual_product
 
     for module in (triton_epilogue, triton_dual_product):
-        monkeypatch.setattr(module, "launch", lambda *_, **__: pytest.fail("the ordinary kernel was started"))
+        monkeypatch.setattr(module, "start_product", lambda *_, **__: pytest.fail("the ordinary kernel was started"))
 
 
 @pytest.mark.interpreter
@@ -127,6 +129,16 @@ def test_whatever_the_rule_takes_for_any_width_is_among_what_is_compiled(rule, c
                 for n_out in (16, 256, 512, 1024, 4096, 16384, None):
                     chosen = rule(n_rows, dtype, capability=capability, n_out=n_out, persistent=persistent)
                     assert chosen in candidates(n_rows, dtype, capability=capability)
+
+
+def test_what_keeps_gate_and_up_has_no_sums_that_would_spill_and_is_compiled():
+    compiled = {str(one) for one in configurations(capability=90)}
+    for n_out in (1024, 65536):
+        tiles = tiles_for_dual_product_keeping(8192, torch.bfloat16, capability=90, n_out=n_out)
+        assert tiles.block_rows * tiles.block_out < 128 * 128
+        size = f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}"
+        kept = f"dual_product_kernel-bfloat16-{size}g{tiles.group_rows}-kept-{tiles.n_warps}w{tiles.n_stages}s"
+        assert kept in compiled
 
 
 def test_narrow_results_of_few_rows_are_cut_into_more_tiles():

@@ -20,18 +20,17 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.configurations import tried_on
 from fused_mlp.mlp.triton_backward import LARGEST_OUT_FOR_EPILOGUE
 from fused_mlp.triton_activations import activate_with_slope
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
+from fused_mlp.triton_products import product_configuration, start_product
 from fused_mlp.triton_tiles import (
     PointwiseTiles,
     Tiles,
     device_capability,
     halves_of,
-    is_interpreting,
-    multiply_add,
-    precision_of,
+    tile_of_gradient,
     tile_of_program,
     with_contiguous_columns,
 )
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 
 class GatedGradients(NamedTuple):
@@ -164,86 +165,38 @@ def gated_hidden_gradient_kernel(
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
-    ins = tl.arange(0, BLOCK_IN)
-    row_ok = rows[:, None] < n_rows
-    out_ok = outs[None, :] < n_out
-    # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
-    wide_rows = rows[:, None].to(tl.int64)
-    dy_ptrs = dy_ptr + wide_rows * dy_row_stride + ins[None, :]
-    w_ptrs = w_ptr + ins[:, None].to(tl.int64) * w_row_stride + outs[None, :]
-
-    dh = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
-    for start in range(0, n_in, BLOCK_IN):
-        left = n_in - start
-        dy = tl.load(dy_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
-        w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
-        dh = multiply_add(dy, w, dh, UPCAST, PRECISION)
-        dy_ptrs += BLOCK_IN
-        w_ptrs += BLOCK_IN * w_row_stride
-
-    first = out_tile * BLOCK_OUT
-    if BLOCK_OUT < 64:
-        store_gated_gradients(
-            dh,
-            gate_ptr,
-            up_ptr,
-            d_gate_ptr,
-            d_up_ptr,
-            hidden_ptr,
-            rows,
-            first,
-            n_rows,
-            n_out,
-            gate_row_stride,
-            up_row_stride,
-            ACTIVATION,
-            HAS_HIDDEN,
-            BLOCK_OUT,
-        )
-    else:
-        # By halves: dh, gate, up and three results at a time would not fit the registers.
+    dh = tile_of_gradient(
+        dy_ptr, w_ptr, rows, outs, n_rows, n_out, n_in, dy_row_stride, w_row_stride, BLOCK_IN, UPCAST, PRECISION
+    )
+    # By halves, where it is wide: dh, gate, up and three results at a time would not fit the registers.
+    n_parts: tl.constexpr = 1 if BLOCK_OUT < 64 else 2
+    if n_parts == 2:
         left, right = halves_of(dh, BLOCK_ROWS, BLOCK_OUT)
+    for part in tl.static_range(n_parts):
         store_gated_gradients(
-            left,
+            dh if n_parts == 1 else (left if part == 0 else right),
             gate_ptr,
             up_ptr,
             d_gate_ptr,
             d_up_ptr,
             hidden_ptr,
             rows,
-            first,
+            out_tile * BLOCK_OUT + part * (BLOCK_OUT // n_parts),
             n_rows,
             n_out,
             gate_row_stride,
             up_row_stride,
             ACTIVATION,
             HAS_HIDDEN,
-            BLOCK_OUT // 2,
-        )
-        store_gated_gradients(
-            right,
-            gate_ptr,
-            up_ptr,
-            d_gate_ptr,
-            d_up_ptr,
-            hidden_ptr,
-            rows,
-            first + BLOCK_OUT // 2,
-            n_rows,
-            n_out,
-            gate_row_stride,
-            up_row_stride,
-            ACTIVATION,
-            HAS_HIDDEN,
-            BLOCK_OUT // 2,
+            BLOCK_OUT // n_parts,
         )
 
 
 @lru_cache(maxsize=1024)
 def tiles_for_gate_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for `n_rows`: 16 bytes a thread and load. A rule from the arithmetic, not tuned."""
+    """The configuration for any rows, as tiles_for_gradient has it."""
     del n_rows, capability
-    return PointwiseTiles(block_rows=4 if dtype != torch.float32 else 2, block_columns=256, n_warps=4)
+    return tiles_for_gradient(dtype)
 
 
 def candidates_for_gate_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[PointwiseTiles, ...]:
@@ -278,47 +231,12 @@ def candidates_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, cap
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rules choose and tuning tries, with gelu and every output; float32 as tf32."""
-    for dtype in POINTER_TYPES:
-        for pointwise in candidates_for_gate_gradient(8192, dtype, capability=capability):
-            yield Configuration(
-                kernel=gate_gradient_kernel,
-                dtype=dtype,
-                label=f"{pointwise.block_rows}x{pointwise.block_columns}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_HIDDEN": True,
-                    "BLOCK_ROWS": pointwise.block_rows,
-                    "BLOCK_COLUMNS": pointwise.block_columns,
-                },
-                n_warps=pointwise.n_warps,
-                n_stages=1,
-            )
-        tried = [
-            tiles
-            for n_rows in (1024, 8192)
-            for tiles in candidates_for_gated_hidden_gradient(n_rows, dtype, capability=capability)
-        ]
-        for tiles in dict.fromkeys(tried):
-            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-            yield Configuration(
-                kernel=gated_hidden_gradient_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_HIDDEN": True,
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_OUT": tiles.block_out,
-                    "BLOCK_IN": tiles.block_in,
-                    "GROUP_ROWS": tiles.group_rows,
-                    "UPCAST": False,
-                    "PRECISION": "tf32",
-                },
-                n_warps=tiles.n_warps,
-                n_stages=tiles.n_stages,
-                instructions=frozenset({product, "LDGSTS"}),
-            )
+    """All that the rules choose and tuning tries, with every output; float32 as tf32."""
+    told = {"HAS_HIDDEN": True}
+    for dtype, pointwise in tried_on(capability, candidates_for_gate_gradient, n_rows=(8192,)):
+        yield elementwise_configuration(gate_gradient_kernel, dtype, pointwise, told=told)
+    for dtype, tiles in tried_on(capability, candidates_for_gated_hidden_gradient, n_rows=(1024, 8192)):
+        yield product_configuration(gated_hidden_gradient_kernel, dtype, tiles, capability=capability, told=told)
 
 
 def launch_gated_gradients(
@@ -351,14 +269,12 @@ def launch_gate_gradient(
     d_gate = torch.empty_like(gate, memory_format=torch.contiguous_format)
     hidden = torch.empty_like(d_gate) if with_hidden else None
     if gate.numel() > 0:
-        launch(
+        start_elementwise(
             gate_gradient_kernel,
-            (-(-n_rows // tiles.block_rows) * -(-n_columns // tiles.block_columns),),
             (dh, gate, up, d_gate, dh, hidden),
             (n_rows, n_columns, dh.stride(0), gate.stride(0), up.stride(0)),
-            (activation, with_hidden, tiles.block_rows, tiles.block_columns),
-            n_warps=tiles.n_warps,
-            n_stages=1,
+            (activation, with_hidden),
+            tiles=tiles,
         )
     return GatedGradients(d_gate, dh, hidden)
 
@@ -383,22 +299,12 @@ def launch_gated_gradient_epilogue(
     d_up = torch.empty_like(d_gate)
     hidden = torch.empty_like(d_gate) if with_hidden else None
     if gate.numel() > 0:
-        launch(
+        start_product(
             gated_hidden_gradient_kernel,
-            (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
             (dy, w_down, gate, up, d_gate, d_up, hidden),
             (n_rows, n_out, n_in, dy.stride(0), w_down.stride(0), gate.stride(0), up.stride(0)),
-            (
-                activation,
-                with_hidden,
-                tiles.block_rows,
-                tiles.block_out,
-                tiles.block_in,
-                tiles.group_rows,
-                is_interpreting(),
-                precision_of(gate.dtype),
-            ),
-            n_warps=tiles.n_warps,
-            n_stages=tiles.n_stages,
+            (activation, with_hidden),
+            dtype=gate.dtype,
+            tiles=tiles,
         )
     return GatedGradients(d_gate, d_up, hidden)

@@ -8,6 +8,7 @@ What it can't do: keep the gated hidden activations on the chip; they are writte
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import triton.language as tl
 from torch.nn import functional
 
 from fused_mlp.activations import activate as activate_in_pytorch
-from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.configurations import tried_on
 from fused_mlp.gated_mlp.triton_persistent import (
     candidates_for_dual_product_persistent,
     start_dual_product_persistent,
@@ -26,14 +27,12 @@ from fused_mlp.gated_mlp.triton_persistent import (
 from fused_mlp.linear.triton_epilogue import keeping_pays
 from fused_mlp.linear.triton_persistent import why_not_persistent
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_products import product_configuration, start_product
 from fused_mlp.triton_tiles import (
     BUSY_PROGRAMS,
     Tiles,
     device_capability,
-    is_interpreting,
     multiply_add,
-    precision_of,
     rows_of,
     tile_of_program,
     with_contiguous_columns,
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 
 @triton.jit
@@ -123,15 +124,32 @@ def tiles_for_dual_product(
     if n_rows <= 64:
         block_rows = 16 if n_rows <= 16 else 64
         if n_out is not None and n_out < 64 * BUSY_PROGRAMS:
-            return Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=4, n_stages=5)
+            return _narrow_tiles(block_rows, dtype, capability=capability)
         if block_rows == 16:
-            return Tiles(block_rows=16, block_out=64, block_in=block_in, group_rows=1, n_warps=8, n_stages=4)
+            # Eight warps of float32 would spill on sm_100.
+            few_warps = 4 if wide and capability >= 100 else 8
+            return Tiles(block_rows=16, block_out=64, block_in=block_in, group_rows=1, n_warps=few_warps, n_stages=4)
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=1, n_warps=n_warps, n_stages=3)
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=n_warps, n_stages=3)
     if n_rows >= 4096 and persistent and capability >= 90:
         return tiles_for_dual_product_persistent(n_rows, dtype, capability=capability)
     return Tiles(block_rows=128, block_out=block_out, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
+
+
+def _narrow_tiles(block_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
+    wide = dtype == torch.float32
+    # Four warps of 64 rows would spill: ptxas gives them 80 registers a thread on sm_80 and 72 on sm_100.
+    n_warps = 8 if block_rows == 64 and (capability < 90 or (wide and capability >= 100)) else 4
+    block_in = 32 if wide else 64
+    return Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=n_warps, n_stages=5)
+
+
+@lru_cache(maxsize=1024)
+def tiles_for_dual_product_keeping(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
+    """The ordinary kernel's configuration that also writes gate and up: no two 128 × 128 sums, which would spill."""
+    tiles = tiles_for_dual_product(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
+    return replace(tiles, block_out=64) if tiles.block_out > 64 else tiles
 
 
 def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
@@ -143,7 +161,7 @@ def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: 
     if n_rows <= 64:
         block_rows = rule.block_rows
         others = (
-            Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=4, n_stages=5),
+            _narrow_tiles(block_rows, dtype, capability=capability),
             *(
                 ()
                 if wide
@@ -164,52 +182,25 @@ def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: 
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32.
+    """All that the rule chooses and tuning tries, float32 as tf32; for gate and up kept, all that the rule chooses."""
 
-    What keeps gate and up, with all that the rule chooses for it.
-    """
-    for dtype in POINTER_TYPES:
-        for keeps in (False, True):
-            tried: list[Tiles] = []
-            for n_rows in (16, 64, 1024, 8192):
-                if keeps:
-                    tried += [
-                        tiles_for_dual_product(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
-                        for n_out in (1024, 65536)
-                    ]
-                else:
-                    tried += [
-                        tiles
-                        for tiles in candidates_for_dual_product(n_rows, dtype, capability=capability)
-                        if not tiles.persistent
-                    ]
-            for tiles in dict.fromkeys(tried):
-                yield _configuration(tiles, dtype, capability=capability, keeps=keeps)
+    def tried(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
+        return [one for one in candidates_for_dual_product(n_rows, dtype, capability=capability) if not one.persistent]
 
+    def tried_keeping(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
+        return [tiles_for_dual_product_keeping(n_rows, dtype, capability=capability, n_out=n) for n in (1024, 65536)]
 
-def _configuration(tiles: Tiles, dtype: torch.dtype, *, capability: int, keeps: bool) -> Configuration:
-    product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-    not_kept = {} if keeps else {"kept_gate_ptr": None, "kept_up_ptr": None}
-    kept = "-kept" if keeps else ""
-    return Configuration(
-        kernel=dual_product_kernel,
-        dtype=dtype,
-        label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu{kept}",
-        constants={
-            **not_kept,
-            "ACTIVATION": "gelu",
-            "KEEPS": keeps,
-            "BLOCK_ROWS": tiles.block_rows,
-            "BLOCK_OUT": tiles.block_out,
-            "BLOCK_IN": tiles.block_in,
-            "GROUP_ROWS": tiles.group_rows,
-            "UPCAST": False,
-            "PRECISION": "tf32",
-        },
-        n_warps=tiles.n_warps,
-        n_stages=tiles.n_stages,
-        instructions=frozenset({product, "LDGSTS"}),
-    )
+    for keeps, candidates in ((False, tried), (True, tried_keeping)):
+        not_kept = {} if keeps else {"kept_gate_ptr": None, "kept_up_ptr": None}
+        for dtype, tiles in tried_on(capability, candidates, n_rows=(16, 64, 1024, 8192)):
+            yield product_configuration(
+                dual_product_kernel,
+                dtype,
+                tiles,
+                capability=capability,
+                told={**not_kept, "KEEPS": keeps},
+                label=f"g{tiles.group_rows}{'-kept' if keeps else ''}",
+            )
 
 
 def launch_dual_product(
@@ -258,7 +249,7 @@ def launch_dual_product_keeping(
     if y.numel() > 0:
         if tiles is None:
             capability = device_capability(x.device)
-            tiles = tiles_for_dual_product(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
+            tiles = tiles_for_dual_product_keeping(n_rows, x.dtype, capability=capability, n_out=n_out)
         w_gate, w_up = with_contiguous_columns(w_gate), with_contiguous_columns(w_up)
         _start(x_rows, w_gate, w_up, y, gate, up, activation=activation, tiles=tiles)
     return y, gate, up
@@ -276,23 +267,13 @@ def _start(
     tiles: Tiles,
 ) -> None:
     (n_rows, n_in), n_out = x.shape, w_gate.shape[0]
-    launch(
+    start_product(
         dual_product_kernel,
-        (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
         (x, w_gate, w_up, y, kept_gate, kept_up),
         (n_rows, n_out, n_in, x.stride(0), w_gate.stride(0), w_up.stride(0), n_out),
-        (
-            activation,
-            kept_gate is not None,
-            tiles.block_rows,
-            tiles.block_out,
-            tiles.block_in,
-            tiles.group_rows,
-            is_interpreting(),
-            precision_of(x.dtype),
-        ),
-        n_warps=tiles.n_warps,
-        n_stages=tiles.n_stages,
+        (activation, kept_gate is not None),
+        dtype=x.dtype,
+        tiles=tiles,
     )
 
 

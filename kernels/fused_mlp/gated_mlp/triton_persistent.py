@@ -13,24 +13,22 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import Configuration, product_instruction
-from fused_mlp.linear.triton_persistent import descriptor_of
+from fused_mlp.configurations import tried_on
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_products import persistent_product_configuration, start_persistent_product
 from fused_mlp.triton_tiles import (
     Tiles,
     halves_of,
-    is_interpreting,
     multiply_add,
-    multiprocessors,
     place_of_tile,
-    precision_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 
 @triton.jit
@@ -50,23 +48,41 @@ def dual_product_persistent_kernel(
     UPCAST: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """Every tl.num_programs(0)-th tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); y_desc has blocks of half a tile's columns."""
+    """Every tl.num_programs(0)-th tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); y_desc has blocks of half a tile's columns.
+
+    The loops over tiles and over the inner dimension are one, and the sums are cleared before a product. Where Triton
+    makes one of two (flatten=True) it clears them after it, and then ptxas runs all of Hopper's products one by one.
+    """
     n_tiles = tl.cdiv(n_rows, BLOCK_ROWS) * tl.cdiv(n_out, BLOCK_OUT)
-    for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0), flatten=True):
-        row_tile, out_tile = place_of_tile(tile, n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
-        first_row = row_tile * BLOCK_ROWS
-        first_out = out_tile * BLOCK_OUT
-        gate_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
-        up_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
-        for start in range(0, n_in, BLOCK_IN):
-            x = x_desc.load([first_row, start])
-            gate_total = multiply_add(x, gate_desc.load([first_out, start]).T, gate_total, UPCAST, PRECISION)
-            up_total = multiply_add(x, up_desc.load([first_out, start]).T, up_total, UPCAST, PRECISION)
-        # By halves: the whole tile beside the operands' buffers would not fit the shared memory.
-        y = activate(gate_total, ACTIVATION) * up_total
-        left, right = halves_of(y, BLOCK_ROWS, BLOCK_OUT)
-        y_desc.store([first_row, first_out], left.to(y_desc.dtype))
-        y_desc.store([first_row, first_out + BLOCK_OUT // 2], right.to(y_desc.dtype))
+    n_steps = tl.maximum(tl.cdiv(n_in, BLOCK_IN), 1)
+    n_turns = tl.cdiv(n_tiles - tl.program_id(0), tl.num_programs(0)) * n_steps
+    tile = tl.program_id(0) - tl.num_programs(0)
+    step = -1
+    first_row = 0
+    first_out = 0
+    gate_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
+    up_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
+    for _ in range(n_turns):
+        step = tl.where(step == n_steps - 1, 0, step + 1)
+        if step == 0:
+            tile += tl.num_programs(0)
+            row_tile, out_tile = place_of_tile(tile, n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
+            first_row = row_tile * BLOCK_ROWS
+            first_out = out_tile * BLOCK_OUT
+        # Apart from the above: with both in one condition Triton would not load ahead.
+        if step == 0:
+            gate_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
+            up_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
+        start = step * BLOCK_IN
+        x = x_desc.load([first_row, start])
+        gate_total = multiply_add(x, gate_desc.load([first_out, start]).T, gate_total, UPCAST, PRECISION)
+        up_total = multiply_add(x, up_desc.load([first_out, start]).T, up_total, UPCAST, PRECISION)
+        if step == n_steps - 1:
+            # By halves: the whole tile beside the operands' buffers would not fit the shared memory.
+            y = activate(gate_total, ACTIVATION) * up_total
+            left, right = halves_of(y, BLOCK_ROWS, BLOCK_OUT)
+            y_desc.store([first_row, first_out], left.to(y_desc.dtype))
+            y_desc.store([first_row, first_out + BLOCK_OUT // 2], right.to(y_desc.dtype))
 
 
 def tiles_for_dual_product_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
@@ -89,62 +105,16 @@ def _tiles(*, n_stages: int) -> Tiles:
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions."""
-    for dtype, name in ((torch.bfloat16, "bf16"), (torch.float16, "fp16")):
-        for tiles in candidates_for_dual_product_persistent(8192, dtype, capability=capability):
-            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-            weight = f"tensordesc<{name}[{tiles.block_out}, {tiles.block_in}]>"
-            yield Configuration(
-                kernel=dual_product_persistent_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_OUT": tiles.block_out,
-                    "BLOCK_IN": tiles.block_in,
-                    "GROUP_ROWS": tiles.group_rows,
-                    "UPCAST": False,
-                    "PRECISION": "tf32",
-                },
-                types={
-                    "x_desc": f"tensordesc<{name}[{tiles.block_rows}, {tiles.block_in}]>",
-                    "gate_desc": weight,
-                    "up_desc": weight,
-                    "y_desc": f"tensordesc<{name}[{tiles.block_rows}, {tiles.block_out // 2}]>",
-                },
-                n_warps=tiles.n_warps,
-                n_stages=tiles.n_stages,
-                instructions=frozenset({product, "UTMALDG", "UTMASTG"}),
-            )
+    """All that the rule chooses and tuning tries."""
+    weights = ("gate_desc", "up_desc")
+    for dtype, tiles in tried_on(capability, candidates_for_dual_product_persistent, n_rows=(8192,)):
+        yield persistent_product_configuration(
+            dual_product_persistent_kernel, dtype, tiles, capability=capability, weights=weights, told={}
+        )
 
 
 def start_dual_product_persistent(
     x: Tensor, w_gate: Tensor, w_up: Tensor, y: Tensor, *, activation: str, tiles: Tiles
 ) -> None:
     """act(x·Wgᵀ) ⊙ (x·Wuᵀ) into y, [rows, out] and contiguous, in one launch. why_not_persistent has said nothing."""
-    (n_rows, n_in), n_out = x.shape, w_gate.shape[0]
-    n_tiles = -(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out)
-    launch(
-        dual_product_persistent_kernel,
-        (min(n_tiles, multiprocessors(x.device)),),
-        (),
-        (n_rows, n_out, n_in),
-        (
-            activation,
-            tiles.block_rows,
-            tiles.block_out,
-            tiles.block_in,
-            tiles.group_rows,
-            is_interpreting(),
-            precision_of(x.dtype),
-        ),
-        n_warps=tiles.n_warps,
-        n_stages=tiles.n_stages,
-        descriptors=(
-            descriptor_of(x, tiles.block_rows, tiles.block_in),
-            descriptor_of(w_gate, tiles.block_out, tiles.block_in),
-            descriptor_of(w_up, tiles.block_out, tiles.block_in),
-            descriptor_of(y, tiles.block_rows, tiles.block_out // 2),
-        ),
-    )
+    start_persistent_product(dual_product_persistent_kernel, x, (w_gate, w_up), y, (), (activation,), tiles=tiles)

@@ -19,15 +19,17 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import POINTER_TYPES, Configuration
+from fused_mlp.configurations import tried_on
 from fused_mlp.triton_activations import activate_with_slope
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
 from fused_mlp.triton_tiles import PointwiseTiles, with_contiguous_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 ROW_BLOCKS_PER_STRIP = 16
 """Row blocks that one program takes one after another, so that the strips' sums stay small beside dz."""
@@ -92,9 +94,9 @@ def activation_gradient_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_activation_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for `n_rows`: 16 bytes a thread and load. A rule from the arithmetic, not tuned."""
+    """The configuration for any rows, as tiles_for_gradient has it."""
     del n_rows, capability
-    return PointwiseTiles(block_rows=4 if dtype != torch.float32 else 2, block_columns=256, n_warps=4)
+    return tiles_for_gradient(dtype)
 
 
 def candidates_for_activation_gradient(
@@ -110,25 +112,16 @@ def candidates_for_activation_gradient(
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions and every output."""
-    for dtype in POINTER_TYPES:
-        for tiles in candidates_for_activation_gradient(8192, dtype, capability=capability):
-            yield Configuration(
-                kernel=activation_gradient_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_columns}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_HIDDEN": True,
-                    "HAS_PARTS": True,
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_COLUMNS": tiles.block_columns,
-                    "ROW_BLOCKS": ROW_BLOCKS_PER_STRIP,
-                },
-                types={"part_ptr": "*fp32"},
-                n_warps=tiles.n_warps,
-                n_stages=1,
-            )
+    """All that the rule chooses and tuning tries, with every output."""
+    for dtype, tiles in tried_on(capability, candidates_for_activation_gradient, n_rows=(8192,)):
+        yield elementwise_configuration(
+            activation_gradient_kernel,
+            dtype,
+            tiles,
+            told={"HAS_HIDDEN": True, "HAS_PARTS": True},
+            row_blocks=ROW_BLOCKS_PER_STRIP,
+            types={"part_ptr": "*fp32"},
+        )
 
 
 def launch_activation_gradient(
@@ -154,20 +147,12 @@ def launch_activation_gradient(
     hidden = torch.empty_like(dz) if with_hidden else None
     parts = z.new_empty((n_strips, n_columns), dtype=torch.float32) if with_bias else None
     if z.numel() > 0:
-        launch(
+        start_elementwise(
             activation_gradient_kernel,
-            (n_strips * -(-n_columns // tiles.block_columns),),
             (dh, z, dz, hidden, parts),
             (n_rows, n_columns, dh.stride(0), z.stride(0)),
-            (
-                activation,
-                with_hidden,
-                with_bias,
-                tiles.block_rows,
-                tiles.block_columns,
-                ROW_BLOCKS_PER_STRIP,
-            ),
-            n_warps=tiles.n_warps,
-            n_stages=1,
+            (activation, with_hidden, with_bias),
+            tiles=tiles,
+            row_blocks=ROW_BLOCKS_PER_STRIP,
         )
     return HiddenGradients(dz, hidden, None if parts is None else parts.sum(dim=0).to(z.dtype))

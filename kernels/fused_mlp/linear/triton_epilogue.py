@@ -15,7 +15,7 @@ import triton.language as tl
 from torch.nn import functional
 
 from fused_mlp.activations import activate as activate_in_pytorch
-from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.configurations import tried_on
 from fused_mlp.linear.triton_persistent import (
     candidates_for_linear_persistent,
     start_linear_persistent,
@@ -23,14 +23,12 @@ from fused_mlp.linear.triton_persistent import (
     why_not_persistent,
 )
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_products import product_configuration, start_product
 from fused_mlp.triton_tiles import (
     BUSY_PROGRAMS,
     Tiles,
     device_capability,
-    is_interpreting,
     multiply_add,
-    precision_of,
     rows_of,
     tile_of_program,
     with_contiguous_columns,
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 
 @triton.jit
@@ -122,7 +122,14 @@ def tiles_for_linear(
         return Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
     if n_rows >= 4096 and persistent and capability >= 90:
         return tiles_for_linear_persistent(n_rows, dtype, capability=capability, n_out=n_out)
-    return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
+    return _large_tiles(dtype, capability=capability)
+
+
+def _large_tiles(dtype: torch.dtype, *, capability: int) -> Tiles:
+    wide = dtype == torch.float32
+    # On sm_100, whose sums lie in the tensor memory, ptxas gives eight warps 128 registers a thread, and then spills.
+    n_warps = 8 if wide or capability < 100 else 4
+    return Tiles(block_rows=128, block_out=128, block_in=32 if wide else 64, group_rows=8, n_warps=n_warps, n_stages=3)
 
 
 def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
@@ -145,59 +152,34 @@ def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -
     if n_rows > 1024:
         # Two groups of four warps: 128 × 256 in float32 would spill.
         others += (
-            Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3),
+            _large_tiles(dtype, capability=capability),
             *(() if wide else candidates_for_linear_persistent(n_rows, dtype, capability=capability)),
         )
     return tuple(dict.fromkeys((rule, *others)))
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions; float32 as tf32.
+    """All that the rule chooses and tuning tries, float32 as tf32; for z kept, all that the rule chooses."""
 
-    What keeps z, with all that the rule chooses for it.
-    """
-    for dtype in POINTER_TYPES:
-        for keeps_z in (False, True):
-            tried: list[Tiles] = []
-            for n_rows in (16, 64, 1024, 8192):
-                if keeps_z:
-                    tried += [
-                        tiles_for_linear(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
-                        for n_out in (1024, 65536)
-                    ]
-                else:
-                    tried += [
-                        tiles
-                        for tiles in candidates_for_linear(n_rows, dtype, capability=capability)
-                        if not tiles.persistent
-                    ]
-            for tiles in dict.fromkeys(tried):
-                yield _configuration(tiles, dtype, capability=capability, keeps_z=keeps_z)
+    def tried(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
+        return [one for one in candidates_for_linear(n_rows, dtype, capability=capability) if not one.persistent]
 
+    def tried_keeping(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
+        return [
+            tiles_for_linear(n_rows, dtype, capability=capability, n_out=n, persistent=False) for n in (1024, 65536)
+        ]
 
-def _configuration(tiles: Tiles, dtype: torch.dtype, *, capability: int, keeps_z: bool) -> Configuration:
-    product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-    without_z = {} if keeps_z else {"z_ptr": None}
-    return Configuration(
-        kernel=linear_epilogue_kernel,
-        dtype=dtype,
-        label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}g{tiles.group_rows}-gelu{'-z' if keeps_z else ''}",
-        constants={
-            **without_z,
-            "ACTIVATION": "gelu",
-            "HAS_BIAS": True,
-            "KEEPS_Z": keeps_z,
-            "BLOCK_ROWS": tiles.block_rows,
-            "BLOCK_OUT": tiles.block_out,
-            "BLOCK_IN": tiles.block_in,
-            "GROUP_ROWS": tiles.group_rows,
-            "UPCAST": False,
-            "PRECISION": "tf32",
-        },
-        n_warps=tiles.n_warps,
-        n_stages=tiles.n_stages,
-        instructions=frozenset({product, "LDGSTS"}),
-    )
+    for keeps_z, candidates in ((False, tried), (True, tried_keeping)):
+        without_z = {} if keeps_z else {"z_ptr": None}
+        for dtype, tiles in tried_on(capability, candidates, n_rows=(16, 64, 1024, 8192)):
+            yield product_configuration(
+                linear_epilogue_kernel,
+                dtype,
+                tiles,
+                capability=capability,
+                told={**without_z, "HAS_BIAS": True, "KEEPS_Z": keeps_z},
+                label=f"g{tiles.group_rows}{'-z' if keeps_z else ''}",
+            )
 
 
 def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None) -> Tensor:
@@ -263,22 +245,11 @@ def _start(
     x: Tensor, w: Tensor, b: Tensor | None, y: Tensor, z: Tensor | None, *, activation: str, tiles: Tiles
 ) -> None:
     (n_rows, n_in), n_out = x.shape, w.shape[0]
-    launch(
+    start_product(
         linear_epilogue_kernel,
-        (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
         (x, w, b, y, z),
         (n_rows, n_out, n_in, x.stride(0), w.stride(0), n_out),
-        (
-            activation,
-            b is not None,
-            z is not None,
-            tiles.block_rows,
-            tiles.block_out,
-            tiles.block_in,
-            tiles.group_rows,
-            is_interpreting(),
-            precision_of(x.dtype),
-        ),
-        n_warps=tiles.n_warps,
-        n_stages=tiles.n_stages,
+        (activation, b is not None, z is not None),
+        dtype=x.dtype,
+        tiles=tiles,
     )

@@ -19,26 +19,24 @@ from typing import TYPE_CHECKING
 import torch
 import triton
 import triton.language as tl
-from triton.tools.tensor_descriptor import TensorDescriptor
 
-from fused_mlp.configurations import Configuration, product_instruction
+from fused_mlp.configurations import tried_on
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_products import persistent_product_configuration, start_persistent_product
 from fused_mlp.triton_tiles import (
     BUSY_PROGRAMS,
     Tiles,
     halves_of,
-    is_interpreting,
     multiply_add,
-    multiprocessors,
     place_of_tile,
-    precision_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 TMA_ALIGNMENT_BYTES = 16
 """What addresses and row strides of a tensor descriptor are multiples of.
@@ -152,66 +150,15 @@ def _tiles(block_rows: int, block_out: int, *, n_stages: int) -> Tiles:
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions."""
-    for dtype, name in ((torch.bfloat16, "bf16"), (torch.float16, "fp16")):
-        for tiles in candidates_for_linear_persistent(8192, dtype, capability=capability):
-            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-            yield Configuration(
-                kernel=linear_persistent_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_BIAS": True,
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_OUT": tiles.block_out,
-                    "BLOCK_IN": tiles.block_in,
-                    "GROUP_ROWS": tiles.group_rows,
-                    "UPCAST": False,
-                    "PRECISION": "tf32",
-                },
-                types={
-                    "x_desc": f"tensordesc<{name}[{tiles.block_rows}, {tiles.block_in}]>",
-                    "w_desc": f"tensordesc<{name}[{tiles.block_out}, {tiles.block_in}]>",
-                    "y_desc": f"tensordesc<{name}[{tiles.block_rows}, {tiles.block_out // 2}]>",
-                },
-                n_warps=tiles.n_warps,
-                n_stages=tiles.n_stages,
-                instructions=frozenset({product, "UTMALDG", "UTMASTG"}),
-            )
+    """All that the rule chooses and tuning tries."""
+    for dtype, tiles in tried_on(capability, candidates_for_linear_persistent, n_rows=(8192,)):
+        yield persistent_product_configuration(
+            linear_persistent_kernel, dtype, tiles, capability=capability, weights=("w_desc",), told={"HAS_BIAS": True}
+        )
 
 
 def start_linear_persistent(
     x: Tensor, w: Tensor, b: Tensor | None, y: Tensor, *, activation: str, tiles: Tiles
 ) -> None:
     """act(x·Wᵀ + b) into y, [rows, out] and contiguous, in one launch. why_not_persistent has said nothing."""
-    (n_rows, n_in), n_out = x.shape, w.shape[0]
-    n_tiles = -(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out)
-    launch(
-        linear_persistent_kernel,
-        (min(n_tiles, multiprocessors(x.device)),),
-        (b,),
-        (n_rows, n_out, n_in),
-        (
-            activation,
-            b is not None,
-            tiles.block_rows,
-            tiles.block_out,
-            tiles.block_in,
-            tiles.group_rows,
-            is_interpreting(),
-            precision_of(x.dtype),
-        ),
-        n_warps=tiles.n_warps,
-        n_stages=tiles.n_stages,
-        descriptors=(
-            descriptor_of(x, tiles.block_rows, tiles.block_in),
-            descriptor_of(w, tiles.block_out, tiles.block_in),
-            descriptor_of(y, tiles.block_rows, tiles.block_out // 2),
-        ),
-    )
-
-
-def descriptor_of(t: Tensor, block_rows: int, block_columns: int) -> TensorDescriptor:
-    """How the TMA reads or writes t, [rows, columns], in blocks; beyond its bounds it reads 0 and writes nothing."""
-    return TensorDescriptor(t, list(t.shape), list(t.stride()), [block_rows, block_columns])
+    start_persistent_product(linear_persistent_kernel, x, (w,), y, (b,), (activation, b is not None), tiles=tiles)

@@ -17,15 +17,22 @@ import triton
 import triton.language as tl
 
 from fused_mlp.activations import NO_ACTIVATION
-from fused_mlp.configurations import POINTER_TYPES, Configuration
+from fused_mlp.configurations import tried_on
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
-from fused_mlp.triton_tiles import PointwiseTiles
+from fused_mlp.triton_elementwise import (
+    candidates_in_place,
+    elementwise_configuration,
+    start_elementwise,
+    tiles_in_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
+    from fused_mlp.triton_tiles import PointwiseTiles
 
 
 @triton.jit
@@ -56,50 +63,21 @@ def bias_activation_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for `n_rows`: few rows are cut along the columns, so that more than one program has work.
-
-    A rule from the arithmetic, not tuned on a device: 16 bytes a thread and load, several loads on their way.
-    """
+    """The configuration for `n_rows`, as tiles_in_place has it."""
     del capability
-    if n_rows <= 16:
-        return PointwiseTiles(block_rows=1, block_columns=512, n_warps=4)
-    return PointwiseTiles(block_rows=8 if dtype != torch.float32 else 4, block_columns=512, n_warps=4)
+    return tiles_in_place(n_rows, dtype, most_rows=8)
 
 
 def candidates_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[PointwiseTiles, ...]:
     """What tuning tries for `n_rows`, the rule's choice first."""
-    if n_rows <= 16:
-        others: tuple[PointwiseTiles, ...] = (PointwiseTiles(block_rows=1, block_columns=256, n_warps=2),)
-    else:
-        others = (
-            PointwiseTiles(block_rows=2, block_columns=1024, n_warps=4),
-            PointwiseTiles(block_rows=8, block_columns=512, n_warps=8),
-        )
-    return tuple(dict.fromkeys((tiles_for_bias_activation(n_rows, dtype, capability=capability), *others)))
+    del capability
+    return candidates_in_place(n_rows, dtype, most_rows=8)
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with the activation of most instructions."""
-    for dtype in POINTER_TYPES:
-        tried = [
-            tiles
-            for n_rows in (16, 8192)
-            for tiles in candidates_for_bias_activation(n_rows, dtype, capability=capability)
-        ]
-        for tiles in dict.fromkeys(tried):
-            yield Configuration(
-                kernel=bias_activation_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_columns}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_BIAS": True,
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_COLUMNS": tiles.block_columns,
-                },
-                n_warps=tiles.n_warps,
-                n_stages=1,
-            )
+    """All that the rule chooses and tuning tries."""
+    for dtype, tiles in tried_on(capability, candidates_for_bias_activation, n_rows=(16, 8192)):
+        yield elementwise_configuration(bias_activation_kernel, dtype, tiles, told={"HAS_BIAS": True})
 
 
 def apply_bias_activation(z: Tensor, b: Tensor | None, *, activation: str, tiles: PointwiseTiles | None = None) -> None:
@@ -109,15 +87,12 @@ def apply_bias_activation(z: Tensor, b: Tensor | None, *, activation: str, tiles
     n_rows, n_columns = z.shape
     if tiles is None:
         tiles = tiles_for_bias_activation(n_rows, z.dtype, capability=0)
-    n_programs = -(-n_rows // tiles.block_rows) * -(-n_columns // tiles.block_columns)
-    launch(
+    start_elementwise(
         bias_activation_kernel,
-        (n_programs,),
         (z, None if b is None else b.contiguous()),
         (n_rows, n_columns, z.stride(0)),
-        (activation, b is not None, tiles.block_rows, tiles.block_columns),
-        n_warps=tiles.n_warps,
-        n_stages=1,
+        (activation, b is not None),
+        tiles=tiles,
     )
 
 

@@ -20,17 +20,15 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.configurations import tried_on
 from fused_mlp.linear.triton_backward import HiddenGradients, launch_activation_gradient
 from fused_mlp.triton_activations import activate_with_slope
-from fused_mlp.triton_launch import launch
+from fused_mlp.triton_products import product_configuration, start_product
 from fused_mlp.triton_tiles import (
     Tiles,
     device_capability,
     halves_of,
-    is_interpreting,
-    multiply_add,
-    precision_of,
+    tile_of_gradient,
     tile_of_program,
     with_contiguous_columns,
 )
@@ -39,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from fused_mlp.configurations import Configuration
 
 LARGEST_OUT_FOR_EPILOGUE = 1024
 """The inner dimension up to which the product's epilogue makes dz.
@@ -111,53 +111,22 @@ def hidden_gradient_kernel(
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
-    ins = tl.arange(0, BLOCK_IN)
-    row_ok = rows[:, None] < n_rows
-    out_ok = outs[None, :] < n_out
-    # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
-    wide_rows = rows[:, None].to(tl.int64)
-    dy_ptrs = dy_ptr + wide_rows * dy_row_stride + ins[None, :]
-    w_ptrs = w_ptr + ins[:, None].to(tl.int64) * w_row_stride + outs[None, :]
-
-    dh = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
-    for start in range(0, n_in, BLOCK_IN):
-        left = n_in - start
-        dy = tl.load(dy_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
-        w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
-        dh = multiply_add(dy, w, dh, UPCAST, PRECISION)
-        dy_ptrs += BLOCK_IN
-        w_ptrs += BLOCK_IN * w_row_stride
-
-    first = out_tile * BLOCK_OUT
-    if BLOCK_OUT < 128:
-        store_hidden_gradients(
-            dh,
-            z_ptr,
-            dz_ptr,
-            hidden_ptr,
-            part_ptr,
-            rows,
-            first,
-            row_tile,
-            n_rows,
-            n_out,
-            z_row_stride,
-            ACTIVATION,
-            HAS_HIDDEN,
-            HAS_PARTS,
-            BLOCK_OUT,
-        )
-    else:
-        # By halves: dh, z and two results at a time would not fit the registers.
+    dh = tile_of_gradient(
+        dy_ptr, w_ptr, rows, outs, n_rows, n_out, n_in, dy_row_stride, w_row_stride, BLOCK_IN, UPCAST, PRECISION
+    )
+    # By halves, where it is wide: dh, z and two results at a time would not fit the registers.
+    n_parts: tl.constexpr = 1 if BLOCK_OUT < 128 else 2
+    if n_parts == 2:
         left, right = halves_of(dh, BLOCK_ROWS, BLOCK_OUT)
+    for part in tl.static_range(n_parts):
         store_hidden_gradients(
-            left,
+            dh if n_parts == 1 else (left if part == 0 else right),
             z_ptr,
             dz_ptr,
             hidden_ptr,
             part_ptr,
             rows,
-            first,
+            out_tile * BLOCK_OUT + part * (BLOCK_OUT // n_parts),
             row_tile,
             n_rows,
             n_out,
@@ -165,24 +134,7 @@ def hidden_gradient_kernel(
             ACTIVATION,
             HAS_HIDDEN,
             HAS_PARTS,
-            BLOCK_OUT // 2,
-        )
-        store_hidden_gradients(
-            right,
-            z_ptr,
-            dz_ptr,
-            hidden_ptr,
-            part_ptr,
-            rows,
-            first + BLOCK_OUT // 2,
-            row_tile,
-            n_rows,
-            n_out,
-            z_row_stride,
-            ACTIVATION,
-            HAS_HIDDEN,
-            HAS_PARTS,
-            BLOCK_OUT // 2,
+            BLOCK_OUT // n_parts,
         )
 
 
@@ -209,35 +161,16 @@ def candidates_for_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capabilit
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with gelu and every output; float32 as tf32."""
-    for dtype in POINTER_TYPES:
-        tried = [
-            tiles
-            for n_rows in (1024, 8192)
-            for tiles in candidates_for_hidden_gradient(n_rows, dtype, capability=capability)
-        ]
-        for tiles in dict.fromkeys(tried):
-            product = product_instruction(capability=capability, block_rows=tiles.block_rows)
-            yield Configuration(
-                kernel=hidden_gradient_kernel,
-                dtype=dtype,
-                label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}-gelu",
-                constants={
-                    "ACTIVATION": "gelu",
-                    "HAS_HIDDEN": True,
-                    "HAS_PARTS": True,
-                    "BLOCK_ROWS": tiles.block_rows,
-                    "BLOCK_OUT": tiles.block_out,
-                    "BLOCK_IN": tiles.block_in,
-                    "GROUP_ROWS": tiles.group_rows,
-                    "UPCAST": False,
-                    "PRECISION": "tf32",
-                },
-                types={"part_ptr": "*fp32"},
-                n_warps=tiles.n_warps,
-                n_stages=tiles.n_stages,
-                instructions=frozenset({product, "LDGSTS"}),
-            )
+    """All that the rule chooses and tuning tries, with every output; float32 as tf32."""
+    for dtype, tiles in tried_on(capability, candidates_for_hidden_gradient, n_rows=(1024, 8192)):
+        yield product_configuration(
+            hidden_gradient_kernel,
+            dtype,
+            tiles,
+            capability=capability,
+            told={"HAS_HIDDEN": True, "HAS_PARTS": True},
+            types={"part_ptr": "*fp32"},
+        )
 
 
 def launch_hidden_gradients(
@@ -276,23 +209,12 @@ def launch_hidden_gradient_epilogue(
     hidden = torch.empty_like(dz) if with_hidden else None
     parts = z.new_empty((n_row_tiles, n_out), dtype=torch.float32) if with_bias else None
     if z.numel() > 0:
-        launch(
+        start_product(
             hidden_gradient_kernel,
-            (n_row_tiles * -(-n_out // tiles.block_out),),
             (dy, w2, z, dz, hidden, parts),
             (n_rows, n_out, n_in, dy.stride(0), w2.stride(0), z.stride(0)),
-            (
-                activation,
-                with_hidden,
-                with_bias,
-                tiles.block_rows,
-                tiles.block_out,
-                tiles.block_in,
-                tiles.group_rows,
-                is_interpreting(),
-                precision_of(z.dtype),
-            ),
-            n_warps=tiles.n_warps,
-            n_stages=tiles.n_stages,
+            (activation, with_hidden, with_bias),
+            dtype=z.dtype,
+            tiles=tiles,
         )
     return HiddenGradients(dz, hidden, None if parts is None else parts.sum(dim=0).to(z.dtype))

@@ -10,24 +10,13 @@ What it can't do: widths over 256 (the sums fill the registers), and few rows (e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
 from fused_mlp.triton_single_tiles import FullTile, is_aligned, multiprocessors, padded_width
-from fused_mlp.triton_tiles import float32_precision, is_interpreting, multiply_add
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torch import Tensor
-
-_SIZES = frozenset({"n_rows", "dim", "hidden", "n_out", "x_row_stride", "w1_row_stride", "w2_row_stride"})
+from fused_mlp.triton_tiles import multiply_add
 
 
 @triton.jit
@@ -108,7 +97,7 @@ def tiles_for_mlp_full_tile(
     if width <= 128:
         if not busy:
             return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
-        block_hidden = 32 if width == 128 and (capability < 90 or not aligned) else 64
+        block_hidden = 32 if width == 128 and not (90 <= capability < 100 and aligned) else 64
         return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
     if not busy or not aligned:
         return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
@@ -125,89 +114,3 @@ def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) ->
         return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=8, n_stages=2)
     block_rows = 16 if tight else 64 if busy and precision != "ieee" else 32
     return FullTile(block_rows=block_rows, block_hidden=16, n_warps=8, n_stages=2)
-
-
-def launch_mlp_full_tile(
-    x: Tensor,
-    w1: Tensor,
-    b1: Tensor | None,
-    w2: Tensor,
-    b2: Tensor | None,
-    y: Tensor,
-    *,
-    activation: str,
-    tile: FullTile,
-) -> None:
-    """Y = act(x·W1ᵀ + b1)·W2ᵀ + b2 in one launch; x and y are matrices, rows and biases contiguous, y as a whole."""
-    n_rows, dim = x.shape
-    hidden, n_out = w1.shape[0], w2.shape[0]
-    launch(
-        mlp_full_tile_kernel,
-        (triton.cdiv(n_rows, tile.block_rows),),
-        (x, w1, b1, w2, b2, y),
-        (n_rows, dim, hidden, n_out, x.stride(0), w1.stride(0), w2.stride(0)),
-        (
-            activation,
-            b1 is not None,
-            b2 is not None,
-            tile.block_rows,
-            padded_width(dim),
-            tile.block_hidden,
-            padded_width(n_out),
-            is_interpreting(),
-            float32_precision(),
-        ),
-        n_warps=tile.n_warps,
-        n_stages=tile.n_stages,
-    )
-
-
-def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices at widths 64, 128 and 256 for few and for many rows; float32 in both precisions.
-
-    bfloat16 also for ragged sizes, 127 and 255 wide, which other tiles take.
-    """
-    for dtype in POINTER_TYPES:
-        for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
-            for width in (64, 128, 256, *((127, 255) if dtype == torch.bfloat16 else ())):
-                for n_rows in (256, 65536):
-                    tile = tiles_for_mlp_full_tile(
-                        n_rows=n_rows,
-                        dim=width,
-                        hidden=4 * width,
-                        n_out=width,
-                        dtype=dtype,
-                        capability=capability,
-                        precision=precision,
-                    )
-                    yield configuration_of(
-                        tile, width=width, dtype=dtype, capability=capability, precision=precision, activation="gelu"
-                    )
-
-
-def configuration_of(
-    tile: FullTile, *, width: int, dtype: torch.dtype, capability: int, precision: str, activation: str
-) -> Configuration:
-    """`tile` at dim = out = width as Triton compiles it; narrower widths take no more."""
-    aligned = is_aligned(width)
-    product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
-    return Configuration(
-        kernel=mlp_full_tile_kernel,
-        dtype=dtype,
-        label=f"{tile.block_rows}x{tile.block_hidden}-width{width}-{precision}-{activation}",
-        constants={
-            "ACTIVATION": activation,
-            "HAS_B1": True,
-            "HAS_B2": True,
-            "BLOCK_ROWS": tile.block_rows,
-            "BLOCK_DIM": padded_width(width),
-            "BLOCK_HIDDEN": tile.block_hidden,
-            "BLOCK_OUT": padded_width(width),
-            "UPCAST": False,
-            "PRECISION": precision,
-        },
-        n_warps=tile.n_warps,
-        n_stages=tile.n_stages,
-        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
-        unaligned=frozenset() if aligned else _SIZES,
-    )

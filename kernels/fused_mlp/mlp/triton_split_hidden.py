@@ -14,25 +14,12 @@ bytes of parts (`is_ordered_cheap`) or torch.use_deterministic_algorithms make i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.triton_activations import activate
-from fused_mlp.triton_launch import launch
-from fused_mlp.triton_partials import add_part, finish, is_last_to_arrive, parts_and_counters
-from fused_mlp.triton_single_tiles import SplitTile, is_aligned, split_tile_for
-from fused_mlp.triton_tiles import float32_precision, is_interpreting, multiply_add
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from torch import Tensor
-
-_SIZES = frozenset({"n_rows", "dim", "hidden", "n_out", "x_row_stride", "w1_row_stride", "w2_row_stride"})
+from fused_mlp.triton_partials import multiply_and_add_up
+from fused_mlp.triton_tiles import multiply_add
 
 
 @triton.jit
@@ -64,10 +51,8 @@ def mlp_split_hidden_kernel(
     PRECISION: tl.constexpr,
 ):
     """One slice of hidden for BLOCK_ROWS rows; grid: slices × blocks of rows."""
-    slice_index = tl.program_id(0)
-    first_row = tl.program_id(1) * BLOCK_ROWS
-    rows = first_row + tl.arange(0, BLOCK_ROWS)
-    hids = slice_index * BLOCK_HIDDEN + tl.arange(0, BLOCK_HIDDEN)
+    rows = tl.program_id(1) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    hids = tl.program_id(0) * BLOCK_HIDDEN + tl.arange(0, BLOCK_HIDDEN)
     ins = tl.arange(0, BLOCK_IN)
     row_ok = rows[:, None] < n_rows
     hid_ok = hids < hidden
@@ -84,126 +69,22 @@ def mlp_split_hidden_kernel(
     if HAS_B1:
         z += tl.load(b1_ptr + hids, mask=hid_ok, other=0.0).to(tl.float32)[None, :]
     h = activate(z, ACTIVATION).to(x_ptr.dtype.element_ty)
-
-    n_out_tiles = tl.cdiv(n_out, BLOCK_OUT)
-    for tile in range(n_out_tiles):
-        # Each slice starts at another tile: else all programs would add to the same addresses at the same time.
-        outs = (tile + slice_index) % n_out_tiles * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
-        w2_ptrs = w2_ptr + outs[None, :].to(tl.int64) * w2_row_stride + hids[:, None]
-        w2 = tl.load(w2_ptrs, mask=(outs[None, :] < n_out) & hid_ok[:, None], other=0.0)
-        part = multiply_add(h, w2, tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32), UPCAST, PRECISION)
-        add_part(parts_ptr, part, rows, outs, n_rows, n_out, slice_index, ORDERED)
-
-    n_slices = tl.num_programs(0)
-    counter_ptr = counters_ptr + tl.program_id(1)
-    if is_last_to_arrive(counter_ptr, n_slices):
-        finish(parts_ptr, counter_ptr, b2_ptr, y_ptr, first_row, n_rows, n_out, n_slices, HAS_B2, ORDERED, BLOCK_ROWS)
-
-
-def launch_mlp_split_hidden(
-    x: Tensor,
-    w1: Tensor,
-    b1: Tensor | None,
-    w2: Tensor,
-    b2: Tensor | None,
-    y: Tensor,
-    *,
-    activation: str,
-    tile: SplitTile,
-) -> None:
-    """Y = act(x·W1ᵀ + b1)·W2ᵀ + b2 in one launch; x and y are matrices, rows and biases contiguous, y as a whole."""
-    n_rows, dim = x.shape
-    hidden, n_out = w1.shape[0], w2.shape[0]
-    n_slices = triton.cdiv(hidden, tile.block_hidden)
-    n_row_blocks = triton.cdiv(n_rows, tile.block_rows)
-    ordered, parts, counters = parts_and_counters(
-        x, n_slices=n_slices, n_row_blocks=n_row_blocks, block_rows=tile.block_rows, n_out=n_out
-    )
-    launch(
-        mlp_split_hidden_kernel,
-        (n_slices, n_row_blocks),
-        (x, w1, b1, w2, b2, y, parts, counters),
-        (n_rows, dim, hidden, n_out, x.stride(0), w1.stride(0), w2.stride(0)),
-        (
-            activation,
-            b1 is not None,
-            b2 is not None,
-            ordered,
-            tile.block_rows,
-            tile.block_hidden,
-            tile.block_in,
-            tile.block_out,
-            is_interpreting(),
-            float32_precision(),
-        ),
-        n_warps=tile.n_warps,
-        n_stages=tile.n_stages,
-    )
-
-
-def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices for few and for 64 rows, narrow and wide hidden, in both ways of adding up.
-
-    bfloat16 also for ragged sizes, which other tiles take.
-    """
-    for dtype in POINTER_TYPES:
-        for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
-            for n_rows in (16, 64):
-                for hidden in (4096, 16384, *((4095,) if dtype == torch.bfloat16 else ())):
-                    tile = split_tile_for(
-                        n_rows=n_rows,
-                        dim=1024,
-                        hidden=hidden,
-                        n_out=1024,
-                        dtype=dtype,
-                        capability=capability,
-                        precision=precision,
-                        n_accumulators=1,
-                    )
-                    for ordered in (False, True):
-                        yield configuration_of(
-                            tile,
-                            dtype=dtype,
-                            capability=capability,
-                            precision=precision,
-                            activation="gelu",
-                            ordered=ordered,
-                            aligned=is_aligned(hidden),
-                        )
-
-
-def configuration_of(
-    tile: SplitTile,
-    *,
-    dtype: torch.dtype,
-    capability: int,
-    precision: str,
-    activation: str,
-    ordered: bool,
-    aligned: bool,
-) -> Configuration:
-    """`tile` as Triton compiles it for sizes that are multiples of 16, or for others."""
-    product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
-    blocks = f"{tile.block_rows}x{tile.block_hidden}-in{tile.block_in}-out{tile.block_out}"
-    return Configuration(
-        kernel=mlp_split_hidden_kernel,
-        dtype=dtype,
-        label=f"{blocks}-{'ordered' if ordered else 'atomic'}{'' if aligned else '-ragged'}-{precision}-{activation}",
-        constants={
-            "ACTIVATION": activation,
-            "HAS_B1": True,
-            "HAS_B2": True,
-            "ORDERED": ordered,
-            "BLOCK_ROWS": tile.block_rows,
-            "BLOCK_HIDDEN": tile.block_hidden,
-            "BLOCK_IN": tile.block_in,
-            "BLOCK_OUT": tile.block_out,
-            "UPCAST": False,
-            "PRECISION": precision,
-        },
-        n_warps=tile.n_warps,
-        n_stages=tile.n_stages,
-        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
-        unaligned=frozenset() if aligned else _SIZES,
-        types={"parts_ptr": "*fp32", "counters_ptr": "*i32"},
+    multiply_and_add_up(
+        h,
+        w2_ptr,
+        b2_ptr,
+        y_ptr,
+        parts_ptr,
+        counters_ptr,
+        hids,
+        n_rows,
+        hidden,
+        n_out,
+        w2_row_stride,
+        HAS_B2,
+        ORDERED,
+        BLOCK_ROWS,
+        BLOCK_OUT,
+        UPCAST,
+        PRECISION,
     )

@@ -9,6 +9,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from fused_mlp.activations import Activation
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,19 +26,16 @@ KERNEL_FILES = (
     "fused_mlp.gated_mlp.triton_persistent",
     "fused_mlp.linear.triton_epilogue",
     "fused_mlp.gated_mlp.triton_dual_product",
-    "fused_mlp.mlp.triton_full_tile",
-    "fused_mlp.mlp.triton_split_hidden",
-    "fused_mlp.gated_mlp.triton_full_tile",
-    "fused_mlp.gated_mlp.triton_split_hidden",
+    "fused_mlp.mlp.triton_single",
+    "fused_mlp.gated_mlp.triton_single",
 )
 """Every module with Triton kernels; each has `configurations(*, capability)`."""
 
 
-def configurations_of(offer: str, *, capability: int, activation: str | None = None) -> list[Configuration]:
+def configurations_of(offer: str, *, capability: int) -> list[Configuration]:
     """What one offer yields for a device of `capability`, each once, in its order.
 
-    offer: a module, or "module:function" for another function than `configurations`. activation: instead of the GELU
-    with which kernels are offered; kernels without one are then left out.
+    offer: a module, or "module:function" for another function than `configurations`.
     Raises: ValueError if two different configurations have one name, so that the report could not tell them apart.
     """
     module, _, function = offer.partition(":")
@@ -44,17 +43,18 @@ def configurations_of(offer: str, *, capability: int, activation: str | None = N
         capability=capability
     )
     named: dict[str, Configuration] = {}
-    for as_offered in offered:
-        if activation and as_offered.constants.get("ACTIVATION") != "gelu":
-            continue
-        configuration = with_activation(as_offered, activation) if activation else as_offered
+    for configuration in offered:
         first = named.setdefault(str(configuration), configuration)
         if first != configuration:
             raise ValueError(f"{offer} offers two configurations called {configuration}; their labels must differ")
     return list(named.values())
 
 
-def with_activation(configuration: Configuration, activation: str) -> Configuration:
-    """The same with another activation than the GELU it has."""
-    constants = {**configuration.constants, "ACTIVATION": activation}
-    return replace(configuration, constants=constants, label=configuration.label.replace("gelu", activation))
+def with_each_activation(configuration: Configuration) -> dict[str, Configuration]:
+    """`configuration` by activation; under "" where its kernel has none."""
+    if "ACTIVATION" not in configuration.kernel.arg_names:
+        return {"": configuration}
+    return {
+        activation.value: replace(configuration, constants={**configuration.constants, "ACTIVATION": activation.value})
+        for activation in Activation
+    }

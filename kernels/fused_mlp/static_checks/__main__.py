@@ -1,7 +1,9 @@
 """Compiles every kernel in every committed configuration for sm_80, sm_90 and sm_100, and says what it takes.
 
-What stands on the page that it writes or compares with, under a key of the same source, constants, target and versions,
-is not compiled again, but for a few drawn at random; --again compiles everything.
+With each activation. What stands on the page that it writes or compares with, under a key of the same source,
+constants, target and versions, is not compiled again, but for a few drawn at random; --again compiles everything.
+
+--loops prints, instead of tables, how many instructions the longest loop of each kernel has, by activation.
 
 Exits with 1 if one spills, overflows its device or lacks an instruction that it declares, or if the page it is
 compared with says something else; with 0 otherwise.
@@ -17,7 +19,8 @@ from typing import TYPE_CHECKING
 from fused_mlp.static_checks import KERNEL_FILES
 from fused_mlp.static_checks.cuda_op import check_cuda_op, cuda_versions
 from fused_mlp.static_checks.page import Comparison, Section, compare, page_from_sections
-from fused_mlp.static_checks.report import check_triton_kernels, line_from_row, rows_from_table, triton_versions
+from fused_mlp.static_checks.report import check_triton_kernels, triton_versions
+from fused_mlp.static_checks.table import line_from_row, rows_from_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,11 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     page: Path | None = chosen.write or chosen.compare
     written = page.read_text(encoding="utf-8") if page and page.exists() else ""
-    sections = _sections(chosen, recorded={} if chosen.again else rows_from_table(written))
+    sections = _sections(chosen, recorded={} if chosen.again or chosen.loops else rows_from_table(written))
     rows = [row for section in sections for row in section.rows]
     comparison = compare(written, sections) if chosen.compare else Comparison(differences=[], not_compared=[])
     if chosen.write:
         chosen.write.write_text(page_from_sections(sections), encoding="utf-8")
+    elif chosen.loops:
+        _say("\n".join(map(_loops, rows)))
     elif not chosen.compare:
         _say("\n".join(map(str, sections)))
     for words in comparison.not_compared:
@@ -55,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _sections(chosen: argparse.Namespace, *, recorded: Mapping[str, Row]) -> list[Section]:
     offers = (*KERNEL_FILES, *chosen.also)
-    triton_rows = list(check_triton_kernels(offers, only=chosen.only, recorded=recorded, activation=chosen.activation))
+    triton_rows = list(check_triton_kernels(offers, only=chosen.only, recorded=recorded))
     cuda_rows = list(check_cuda_op(only=chosen.only))
     return [
         Section(title="Triton kernels", versions=triton_versions(), rows=triton_rows),
@@ -70,11 +75,15 @@ def _parser() -> argparse.ArgumentParser:
         "--also", metavar="MODULE[:FUNCTION]", action="append", default=[], help="further configurations to check"
     )
     parser.add_argument("--again", action="store_true", help="compile also what stands on the page unchanged")
-    parser.add_argument("--activation", metavar="NAME", help="with this activation instead of GELU, where there is one")
     outcome = parser.add_mutually_exclusive_group()
     outcome.add_argument("--write", metavar="PAGE", type=Path, help="write the table to PAGE instead of printing it")
     outcome.add_argument("--compare", metavar="PAGE", type=Path, help="fail if PAGE says something else")
+    outcome.add_argument("--loops", action="store_true", help="count the instructions of the longest loops instead")
     return parser
+
+
+def _loops(row: Row) -> str:
+    return f"{row.target} {row.kernel}: {' / '.join(str(used.longest_loop) for used in row.footprints)} instructions"
 
 
 def _say(line: str) -> None:

@@ -75,7 +75,7 @@ def _row(name: str, usage: str, code: str, *, capability: int) -> Row:
     # float32 is multiplied on the ordinary units, on purpose.
     declared = frozenset({"LDGSTS"} if dtype == torch.float32 else {"LDGSTS", "HMMA"})
     faults = faults_in(footprint, capability=capability, instructions=declared)
-    return Row(target=f"sm_{capability}", kernel=name, footprint=footprint, faults=tuple(faults))
+    return Row(target=f"sm_{capability}", kernel=name, footprints=(footprint,), faults=tuple(faults))
 
 
 def _disassembled(nvcc: str, target: str) -> tuple[dict[str, str], dict[str, str]]:

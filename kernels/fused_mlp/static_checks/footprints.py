@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import io
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from triton import compile as compile_kernel
@@ -17,7 +18,7 @@ from triton.compiler import ASTSource
 from fused_mlp.configurations import POINTER_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from fused_mlp.configurations import Configuration
 
@@ -35,6 +36,8 @@ ASYNCHRONOUS_COPIES = ("LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG")
 """cp.async; the bulk copies of the TMA without and with a tensor descriptor, in and out."""
 
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", re.MULTILINE)
+_LABEL = re.compile(r"^(\.L\w+):")
+_BRANCH = re.compile(r"\bBRA\S* `\((\.L\w+)\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,8 @@ class Footprint:
 
     registers and stack_bytes (spills, local arrays) are per thread, shared_memory_bytes per block,
     tensor_memory_columns per block of a Blackwell; instructions: which of the watched ones stand in the code.
+    one_by_one: ptxas says that it runs Hopper's products one after another (C7515). longest_loop: the instructions of
+    the longest stretch that is repeated, which the page does not hold.
     """
 
     registers: int
@@ -50,6 +55,8 @@ class Footprint:
     shared_memory_bytes: int
     tensor_memory_columns: int
     instructions: frozenset[str]
+    one_by_one: bool = False
+    longest_loop: int = field(default=0, compare=False)
 
 
 def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
@@ -57,11 +64,12 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
 
     Raises: whatever Triton raises for a kernel that it cannot compile.
     """
-    compiled = compile_kernel(
-        _source_of(configuration),
-        target=GPUTarget("cuda", capability, 32),
-        options={"num_warps": configuration.n_warps, "num_stages": configuration.n_stages, **configuration.options},
-    )
+    with _listening_to_ptxas() as said:
+        compiled = compile_kernel(
+            _source_of(configuration),
+            target=GPUTarget("cuda", capability, 32),
+            options={"num_warps": configuration.n_warps, "num_stages": configuration.n_stages, **configuration.options},
+        )
     usage, code = disassembled(compiled.asm["cubin"])
     return Footprint(
         registers=number_after("REG:", usage),
@@ -69,30 +77,27 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
         shared_memory_bytes=compiled.metadata.shared,
         tensor_memory_columns=getattr(compiled.metadata, "tmem_size", 0) or 0,
         instructions=watched_instructions(code),
+        one_by_one="(C7515)" in said.getvalue(),
+        longest_loop=longest_loop(code),
     )
 
 
-def key_of(configuration: Configuration, *, capability: int, versions: Mapping[str, str]) -> str:
-    """What the machine code of `configuration` follows from, as ten hexadecimal digits.
+@contextmanager
+def _listening_to_ptxas() -> Iterator[io.StringIO]:
+    """Triton prints what ptxas says of what it compiles meanwhile, which it would not of what it finds in its cache."""
+    with knobs.nvidia.scope(), knobs.compilation.scope(), redirect_stdout(io.StringIO()) as said:
+        knobs.nvidia.dump_ptxas_log = True
+        knobs.compilation.always_compile = True
+        yield said
 
-    The kernel's source and that of everything it calls, its arguments and constants, the options, the declared
-    instructions, the target, and the versions of the tools. The same key, the same footprint: compiling is
-    deterministic.
+
+def faults_in(
+    footprint: Footprint, *, capability: int, instructions: frozenset[str], one_by_one: bool = False
+) -> list[str]:
+    """What is wrong with a footprint that should use `instructions`, in words; empty if it fits.
+
+    one_by_one: whether it is accepted that its products run one after another; then they must.
     """
-    parts = (
-        _source_of(configuration).hash(),
-        configuration.n_warps,
-        configuration.n_stages,
-        sorted(configuration.options.items()),
-        sorted(configuration.instructions),
-        capability,
-        sorted(versions.items()),
-    )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
-
-
-def faults_in(footprint: Footprint, *, capability: int, instructions: frozenset[str]) -> list[str]:
-    """What is wrong with a footprint that should use `instructions`, in words; empty if it fits."""
     limit = SHARED_MEMORY_LIMIT_BYTES[capability]
     faults = []
     if footprint.stack_bytes:
@@ -102,6 +107,10 @@ def faults_in(footprint: Footprint, *, capability: int, instructions: frozenset[
     if footprint.tensor_memory_columns > TENSOR_MEMORY_LIMIT_COLUMNS:
         columns = f"{footprint.tensor_memory_columns} columns of tensor memory"
         faults.append(f"needs {columns}, the device has {TENSOR_MEMORY_LIMIT_COLUMNS}")
+    if footprint.one_by_one and not one_by_one:
+        faults.append("its wgmma run one by one (C7515)")
+    if one_by_one and not footprint.one_by_one:
+        faults.append("its wgmma no longer run one by one, which is accepted of it")
     missing = sorted(instructions - footprint.instructions)
     faults.extend(f"has no {name}, which it declares" for name in missing)
     return faults
@@ -120,6 +129,20 @@ def disassembled(cubin: bytes) -> tuple[str, str]:
 def watched_instructions(code: str) -> frozenset[str]:
     """Which tensor-core instructions and asynchronous copies stand in nvdisasm's listing."""
     return frozenset(_INSTRUCTION.findall(code)).intersection((*TENSOR_CORE_INSTRUCTIONS, *ASYNCHRONOUS_COPIES))
+
+
+def longest_loop(code: str) -> int:
+    """The instructions of the longest loop in nvdisasm's listing, from a label to the branch back to it; 0: none."""
+    longest, n_before, instructions_before = 0, 0, dict[str, int]()
+    for line in code.splitlines():
+        if label := _LABEL.match(line):
+            instructions_before[label.group(1)] = n_before
+        elif _INSTRUCTION.match(line):
+            n_before += 1
+            branch = _BRANCH.search(line)
+            if branch and branch.group(1) in instructions_before:
+                longest = max(longest, n_before - instructions_before[branch.group(1)])
+    return longest
 
 
 def number_after(label: str, text: str) -> int:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fused_mlp.static_checks.report import table_from_rows
+from fused_mlp.static_checks.table import table_from_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ _INTRODUCTION = """\
 
 Written by `python -m fused_mlp.static_checks --write docs/kernels-report.md` and checked by `make kernels-report`, not
 by hand. Nothing here was run: each kernel was compiled, in every configuration that its launcher chooses, for a GPU
-that need not be there, and the machine code read. The activation is the exact GELU throughout; `--activation silu` (or
-another) compiles the same with another, which takes as long as all of this and is not part of the check.
+that need not be there, and the machine code read. Each was compiled with every activation; where a number differs
+between them it stands four times, for relu / gelu / gelu_tanh / silu.
 
 - *registers*: per thread, of 255; a kernel that spills does not fit.
 - *shared memory*: per block; a block may have 166912 bytes on sm_80, 232448 on sm_90 and on sm_100.
@@ -28,6 +28,8 @@ another) compiles the same with another, which takes as long as all of this and 
   again by `make kernels-report`, but for a few drawn at random; `python -m fused_mlp.static_checks --again` does.
 - *instructions*: the tensor-core instructions HMMA (one warp's, every generation), HGMMA (four warps', sm_90), UTCHMMA
   (a block's, sm_100), and the asynchronous copies LDGSTS (cp.async), UBLKCP, UTMALDG and UTMASTG (the TMA's).
+- *one by one*: ptxas runs Hopper's products one after another instead of several at a time (its message C7515). Such a
+  kernel does not fit, unless the reason why that is accepted stands below the table.
 """
 
 
@@ -41,7 +43,9 @@ class Section:
 
     def __str__(self) -> str:
         named = ", ".join(f"{tool} {version}" for tool, version in self.versions.items())
-        return f"## {self.title}\n\nCompiled with: {named or 'nothing'}.\n\n{table_from_rows(self.rows)}\n"
+        accepted = [f"- {reason}" for reason in dict.fromkeys(row.accepted for row in self.rows) if reason]
+        reasons = "\n".join(["", "Accepted one by one:", "", *accepted, ""]) if accepted else ""
+        return f"## {self.title}\n\nCompiled with: {named or 'nothing'}.\n\n{table_from_rows(self.rows)}\n{reasons}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,10 @@
-"""Every configuration of every kernel on every target, checked over the cores of this machine, and the table of it."""
+"""Every configuration of every kernel on every target, checked over the cores of this machine."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import random
-import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING
 import triton
 from triton import knobs
 
-from fused_mlp.static_checks import configurations_of
-from fused_mlp.static_checks.footprints import Footprint, compile_for, faults_in, key_of
+from fused_mlp.static_checks import configurations_of, with_each_activation
+from fused_mlp.static_checks.footprints import Footprint, compile_for, faults_in
+from fused_mlp.static_checks.keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,31 +24,29 @@ if TYPE_CHECKING:
 CAPABILITIES = (80, 90, 100)
 """The targets: A100, H100 and H200, B200."""
 
-RECOMPILED_ANYWAY = 8
+RECOMPILED_ANYWAY = 3
 """How many recorded rows are compiled again at every check, drawn at random, so that a wrong record does not last."""
 
 _TOO_FEW_TO_SHARE = 4
 # Below, starting processes that import torch takes longer than compiling.
-
-_HEADER = (
-    "| target | kernel and configuration | registers | shared memory, bytes | tensor memory, columns "
-    "| instructions | fits | key |\n|---|---|---|---|---|---|---|---|"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One kernel in one configuration on one target, or why it was not compiled there.
 
-    faults: why it does not fit, in words. unchecked: why this machine cannot say; not a fault. key: what the numbers
-    follow from. is_recorded: they were not compiled now but stand under the same key in the page given.
+    footprints: by activation, in the order of Activation; one where the kernel has none. faults: why it does not fit,
+    in words. unchecked: why this machine cannot say; not a fault. accepted: why its products may run one by one. key:
+    what the numbers follow from. is_recorded: they were not compiled now but stand under the same key in the page
+    given.
     """
 
     target: str
     kernel: str
-    footprint: Footprint | None = None
+    footprints: tuple[Footprint, ...] = ()
     faults: tuple[str, ...] = ()
     unchecked: str | None = None
+    accepted: str = ""
     key: str | None = None
     is_recorded: bool = False
 
@@ -60,25 +58,20 @@ class Task:
     offer: str
     index: int
     capability: int
-    activation: str | None
     key: str
 
     def configuration(self) -> Configuration:
-        """What is compiled."""
-        return configurations_of(self.offer, capability=self.capability, activation=self.activation)[self.index]
+        """What is compiled, with each activation."""
+        return configurations_of(self.offer, capability=self.capability)[self.index]
 
 
 def check_triton_kernels(
-    offers: Sequence[str],
-    *,
-    only: str = "",
-    recorded: Mapping[str, Row] | None = None,
-    activation: str | None = None,
+    offers: Sequence[str], *, only: str = "", recorded: Mapping[str, Row] | None = None
 ) -> Iterator[Row]:
     """A row for each configuration of `offers` on each target, in that order, as soon as it is known.
 
     only: kernels whose name and configuration holds this text. recorded: rows by their keys that need not be compiled
-    again, but for a few. activation: instead of GELU. A target without an assembler here is one row that says so.
+    again, but for a few. A target without an assembler here is one row that says so.
     """
     versions = triton_versions()
     tasks: list[Task] = []
@@ -91,13 +84,10 @@ def check_triton_kernels(
                 offer=offer,
                 index=index,
                 capability=capability,
-                activation=activation,
                 key=key_of(configuration, capability=capability, versions=versions),
             )
             for offer in offers
-            for index, configuration in enumerate(
-                configurations_of(offer, capability=capability, activation=activation)
-            )
+            for index, configuration in enumerate(configurations_of(offer, capability=capability))
             if only in str(configuration)
         ]
     known = dict(recorded or {})
@@ -115,44 +105,13 @@ def triton_versions() -> dict[str, str]:
     return found
 
 
-def table_from_rows(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
-    return "\n".join([_HEADER, *map(line_from_row, rows)])
-
-
-def line_from_row(row: Row) -> str:
-    """One row as a line of the table."""
-    verdict = row.unchecked if row.unchecked is not None else "; ".join(row.faults) or "yes"
-    key = row.key or "–"
-    if row.footprint is None:
-        return f"| {row.target} | {row.kernel} | – | – | – | – | {verdict} | {key} |"
-    used = row.footprint
-    numbers = f"{used.registers} | {used.shared_memory_bytes} | {used.tensor_memory_columns or '–'}"
-    instructions = ", ".join(sorted(used.instructions)) or "–"
-    return f"| {row.target} | {row.kernel} | {numbers} | {instructions} | {verdict} | {key} |"
-
-
-def rows_from_table(text: str) -> dict[str, Row]:
-    """The rows of a table that fit, by their keys; others must be compiled again."""
-    line = re.compile(
-        r"^\| (sm_\d+) \| (\S+) \| (\d+) \| (\d+) \| (\d+|–) \| ([^|]+) \| yes \| ([0-9a-f]{10}) \|$", re.MULTILINE
-    )
-    rows = {}
-    for target, kernel, registers, shared, tensor, instructions, key in line.findall(text):
-        footprint = Footprint(
-            registers=int(registers),
-            stack_bytes=0,
-            shared_memory_bytes=int(shared),
-            tensor_memory_columns=0 if tensor == "–" else int(tensor),
-            instructions=frozenset(() if instructions == "–" else instructions.split(", ")),
-        )
-        rows[key] = Row(target=target, kernel=kernel, footprint=footprint, key=key, is_recorded=True)
-    return rows
-
-
 def _recorded(task: Task, row: Row) -> Row:
-    # The key is of what is compiled, not of what it is called.
-    return replace(row, target=f"sm_{task.capability}", kernel=str(task.configuration()))
+    # The key is of what is compiled, not of what it is called or of what is accepted of it.
+    configuration = task.configuration()
+    activations = with_each_activation(configuration)
+    footprints = row.footprints * len(activations) if len(row.footprints) == 1 else row.footprints
+    recorded = replace(_without_footprints(task, configuration), is_recorded=True)
+    return _judged(recorded, configuration, dict(zip(activations, footprints, strict=True)), task.capability)
 
 
 def _compiled(tasks: Sequence[Task]) -> Iterator[Row]:
@@ -167,14 +126,40 @@ def _compiled(tasks: Sequence[Task]) -> Iterator[Row]:
 
 def _checked(task: Task) -> Row:
     configuration = task.configuration()
-    row = Row(target=f"sm_{task.capability}", kernel=str(configuration), key=task.key)
-    try:
-        footprint = compile_for(configuration, capability=task.capability)
-    except Exception as error:  # noqa: BLE001 - whatever Triton raises is what is wrong with this kernel
-        lines = str(error).strip().splitlines() or [""]
-        return replace(row, faults=(f"does not compile: {type(error).__name__}: {lines[-1]}".replace("|", "\\|"),))
-    faults = faults_in(footprint, capability=task.capability, instructions=configuration.instructions)
-    return replace(row, footprint=footprint, faults=tuple(faults))
+    row = _without_footprints(task, configuration)
+    footprints = {}
+    for activation, activated in with_each_activation(configuration).items():
+        try:
+            footprints[activation] = compile_for(activated, capability=task.capability)
+        except Exception as error:  # noqa: BLE001 - whatever Triton raises is what is wrong with this kernel
+            lines = str(error).strip().splitlines() or [""]
+            fault = f"does not compile: {type(error).__name__}: {lines[-1]}".replace("|", "\\|")
+            return replace(row, faults=(f"{activation}: {fault}" if activation else fault,))
+    return _judged(row, configuration, footprints, task.capability)
+
+
+def _without_footprints(task: Task, configuration: Configuration) -> Row:
+    name, accepted = str(configuration), configuration.one_by_one
+    return Row(target=f"sm_{task.capability}", kernel=name, key=task.key, accepted=accepted)
+
+
+def _judged(row: Row, configuration: Configuration, footprints: Mapping[str, Footprint], capability: int) -> Row:
+    """`row` with its footprints and with what is wrong with them; what is wrong with all of them once."""
+    faults: dict[str, list[str]] = {}
+    for activation, footprint in footprints.items():
+        found = faults_in(
+            footprint,
+            capability=capability,
+            instructions=configuration.instructions,
+            one_by_one=bool(configuration.one_by_one),
+        )
+        for fault in found:
+            faults.setdefault(fault, []).append(activation)
+    worded = [
+        fault if len(found_in) == len(footprints) else f"{', '.join(found_in)}: {fault}"
+        for fault, found_in in faults.items()
+    ]
+    return replace(row, footprints=tuple(footprints.values()), faults=tuple(worded))
 
 
 def _why_no_assembler(capability: int) -> str | None:
