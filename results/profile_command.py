@@ -12,6 +12,7 @@ from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.profile_tables import profile_as_text, stacks_as_text
 from results.queries import StackKind, profile_of, stacks_of
+from results.records import State
 from results.selection import AXES, selection_from_texts
 from results.store import OpenMode, open_store
 
@@ -71,7 +72,8 @@ def _print(store: Store, point: PointRow, kind: StackKind | None) -> int:
         return ExitCode.FINE
     found = profile_of(store, point=point)
     if found is None:
-        return _nothing(NO_PROFILE)
+        is_ok = point.state == State.OK
+        return _nothing(NO_PROFILE if is_ok else f"There is no profile of this point: {point.state}: {point.reason}")
     click.echo(profile_as_text(point, found))
     return ExitCode.FINE
 

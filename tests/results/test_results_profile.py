@@ -79,15 +79,22 @@ def test_where_there_is_nothing_it_says_why(stored, arguments, said):
     assert said in answer.stderr
 
 
-def test_a_point_that_was_timed_and_not_profiled_says_so(journal_store, journals, tmp_path):
-    (path,) = journals.write_journals(tmp_path / "timed", [journals.Sweep()])
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ({}, "No profile of this point is stored"),
+        ({("mlp", "fused"): "wrong"}, "There is no profile of this point: wrong: fused is wrong in this test"),
+    ],
+)
+def test_a_point_without_a_profile_says_why(journal_store, journals, tmp_path, states, said):
+    (path,) = journals.write_journals(tmp_path / "timed", [journals.Sweep(states=states)])
     timings = [line for line in path.read_text().splitlines() if json.loads(line)["kind"] == "timing"]
     path.write_text("\n".join(timings) + "\n")
     opened = journal_store([])
     opened.ingest([path])
     answer = run_profile(opened.name, *ONE_POINT)
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
-    assert "No profile of this point is stored" in answer.stderr
+    assert said in answer.stderr
 
 
 def test_stacks_that_do_not_say_whose_they_are_are_the_hosts():
