@@ -6,6 +6,7 @@ What it can't do: dtypes other than float32, bfloat16 and float16, and devices b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -125,6 +126,13 @@ def tiles_for_linear(
     return _large_tiles(dtype, capability=capability)
 
 
+@lru_cache(maxsize=1024)
+def tiles_for_linear_keeping(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
+    """The ordinary kernel's configuration that also writes z; four warps would spill on a tile of 128 × 128."""
+    tiles = tiles_for_linear(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
+    return replace(tiles, n_warps=8) if tiles.block_rows * tiles.block_out > 64 * 128 else tiles
+
+
 def _large_tiles(dtype: torch.dtype, *, capability: int) -> Tiles:
     wide = dtype == torch.float32
     # On sm_100, whose sums lie in the tensor memory, ptxas gives eight warps 128 registers a thread, and then spills.
@@ -226,7 +234,7 @@ def launch_linear_keeping(
     if y.numel() > 0:
         if tiles is None:
             capability = device_capability(x.device)
-            tiles = tiles_for_linear(n_rows, x.dtype, capability=capability, n_out=n_out, persistent=False)
+            tiles = tiles_for_linear_keeping(n_rows, x.dtype, capability=capability, n_out=n_out)
         b = b if b is None or b.is_contiguous() else b.contiguous()
         _start(x_rows, with_contiguous_columns(w), b, y, z, activation=activation, tiles=tiles)
     return y, z
