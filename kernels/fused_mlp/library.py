@@ -107,6 +107,20 @@ def register_for_backward(
     return op
 
 
+def register_gradients(schema: str, *, formula: Callable[..., tuple[Tensor | None, ...]], n_grads: int) -> None:
+    """Defines the op of `schema`, by which the C++ autograd nodes compute their backward pass on the CPU.
+
+    It is `formula` itself, in differentiable operations that autograd and compilers see one by one. Its arguments are
+    those of `formula` in order: the first `n_grads` in a tuple, the last two, activation and needed, by name.
+    """
+
+    def by_formula(*arguments: Any) -> tuple[Tensor | None, ...]:
+        *tensors, activation, needed = arguments
+        return formula(tuple(tensors[:n_grads]), *tensors[n_grads:], activation=activation, needed=tuple(needed))
+
+    _LIBRARY.impl(_define(schema), by_formula, "CompositeImplicitAutograd")
+
+
 def is_backward_fused(grad: Tensor) -> bool:
     """Whether the backward pass of `grad` takes the fused kernels: on CUDA, unless it is to be differentiated again."""
     return grad.device.type == "cuda" and not torch.is_grad_enabled()

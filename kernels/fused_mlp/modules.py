@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.compiler import is_dynamo_compiling
 
+from fused_mlp import short_calls
 from fused_mlp.activations import (
     Activation,
     name_from_activation,
@@ -94,6 +96,17 @@ class PackableModule(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The operation on x and the module's parameters; raises as the function of its name."""
+        if not is_dynamo_compiling():
+            try:
+                result: Tensor = short_calls.call_module(self._operation, self, x)
+            except Exception as error:  # noqa: BLE001 - raised again, worded
+                raise explained(error, self._fault(x, self._parameters_in_order())) from None
+            if result is not NotImplemented:
+                return result
+        return self._forward_by_torch(x)
+
+    def _forward_by_torch(self, x: Tensor) -> Tensor:
+        """As forward, by torch.ops: for arguments and modes that short_calls leaves, and before it is compiled."""
         parameters = self._parameters_in_order()
         if self._packed is None or torch.compiler.is_compiling() or not _may_use_packs():
             return self._compute(x, parameters)

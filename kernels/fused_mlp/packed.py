@@ -24,3 +24,10 @@ gated_mlp_packed = without_wrapper(
         " int hidden, int out_features) -> Tensor"
     )
 )
+
+# On weights that oneDNN packed, where the C++ library is there: one op each instead of one per product.
+register_for_inference("linear_onednn(Tensor x, Tensor w, Tensor? b, str activation) -> Tensor")
+register_for_inference("mlp_onednn(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation) -> Tensor")
+register_for_inference(
+    "gated_mlp_onednn(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation) -> Tensor"
+)

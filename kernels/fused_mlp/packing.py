@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.build import ensure_built
+from fused_mlp import short_calls
+from fused_mlp.build import ensure_built, why_not_buildable
 from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.linear.onednn import pack_onednn
 from fused_mlp.packed import pack
@@ -29,25 +30,31 @@ class PackReport:
 
 @dataclass(frozen=True)
 class PackedWeights:
-    """Packed copies of some weights, and what those were: tensor, address and version counter each.
+    """Packed copies of some weights, and what those were: tensor, address, version counter and strides each.
 
     Holding the weights keeps their addresses from being given to others. rows: how many each weight has; asking a
-    tensor for its shape costs a tenth of a small call.
+    tensor for its shape costs a tenth of a small call. handle: all of this for short_calls, or NotImplemented.
     """
 
     implementation: Implementation
     tensors: tuple[Tensor, ...]
-    sources: tuple[tuple[Tensor, int, int], ...]
+    sources: tuple[tuple[Tensor, int, int, tuple[int, ...]], ...]
     rows: tuple[int, ...]
+    handle: Any
 
     def are_current(self, weights: tuple[Tensor, ...]) -> bool:
         """Whether `weights` are those that were packed, unchanged since.
 
-        A change is seen by address and version counter: an optimiser step, an in-place operation, another
+        A change is seen by address, version counter and strides: an optimiser step, an in-place operation, another
         parameter. A write through `weight.data` moves no counter and is not seen.
         """
-        for (_, address, version), weight in zip(self.sources, weights):  # noqa: B905 - in every call; of equal length
-            if weight._version != version or weight.data_ptr() != address:  # noqa: SLF001 - torch's own way
+        for (_, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
+            if (
+                weight.is_inference()
+                or weight._version != version  # noqa: SLF001 - torch's own way
+                or weight.data_ptr() != address
+                or weight.stride() != strides
+            ):
                 return False
         return True
 
@@ -73,17 +80,28 @@ def pack_weights(
         if weight.is_inference():
             expected = "one created outside torch.inference_mode, whose changes can be seen"
             raise InvalidArgument("weight", got="an inference tensor", expected=expected)
-    if implementation is Implementation.CPP:
-        # Building is paid once per machine and is no part of packing.
-        ensure_built()
+    if implementation is Implementation.CPP or why_not_buildable() is None:
+        # Building is paid once per machine and is no part of packing. oneDNN needs none of it, and is called the
+        # short way where it is there.
+        _build(is_needed=implementation is Implementation.CPP)
     start = time.perf_counter()
     with torch.no_grad():
         tensors = tuple(packer(weight.detach()) for weight in weights)
     seconds = time.perf_counter() - start
-    sources = tuple((w.detach(), w.data_ptr(), w._version) for w in weights)  # noqa: SLF001 - as above
+    sources = tuple((w.detach(), w.data_ptr(), w._version, w.stride()) for w in weights)  # noqa: SLF001 - as above
     n_bytes = sum(_n_bytes(tensor) for tensor in tensors)
     report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
-    return PackedWeights(implementation, tensors, sources, tuple(w.shape[0] for w in weights)), report
+    rows = tuple(w.shape[0] for w in weights)
+    handle = short_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
+    return PackedWeights(implementation, tensors, sources, rows, handle), report
+
+
+def _build(*, is_needed: bool) -> None:
+    try:
+        ensure_built()
+    except Unavailable:
+        if is_needed:
+            raise
 
 
 def _n_bytes(packed: Tensor) -> int:

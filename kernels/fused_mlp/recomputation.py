@@ -43,6 +43,8 @@ def name_from_recompute(recompute: Recompute | str | None, implementation: Imple
 
     Raises: InvalidArgument if there is none such, or if `implementation` cannot keep what it asks for.
     """
+    if implementation is None and recompute is None:
+        return "activation"
     if implementation == Implementation.PURE and recompute is not None:
         expected = "None with implementation 'pure', of which PyTorch keeps what its own operators need"
         raise InvalidArgument("recompute", got=repr(str(recompute)), expected=expected)

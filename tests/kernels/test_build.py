@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fused_mlp
+from fused_mlp import build
 
 USE = (
     "import torch, fused_mlp\n"
@@ -57,6 +58,22 @@ def test_building_again_in_one_process_is_the_same_library():
     assert fused_mlp.why_unavailable("mlp", device="cpu") is None
 
 
+def test_without_python_s_headers_the_reason_for_the_long_way_names_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "_python_headers", lambda: tmp_path)
+    assert (
+        build._built_calls(["c++"]) == f"{tmp_path} has no Python.h; install Python's headers (on Debian python3-dev)"
+    )
+
+
+def test_a_compiler_that_fails_leaves_a_reason_for_the_long_way(monkeypatch, tmp_path):
+    if not (build._python_headers() / "Python.h").exists():
+        pytest.skip("Python's headers are not installed")
+    monkeypatch.setattr(build, "_calls_path", lambda: tmp_path / "some" / "calls.so")
+    reason = build._built_calls(["false"])
+    assert isinstance(reason, str)
+    assert reason.startswith("the C++ compiler failed (false ")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("cpu_kernels")
 def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tmp_path):
@@ -73,7 +90,7 @@ def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tm
     began = time.monotonic()
     out, _ = start(tmp_path).communicate(timeout=300)
     assert out.splitlines() == ["None", "ran"]
-    assert len(list(tmp_path.glob("*/*.so"))) == 1
+    assert sorted(path.name for path in tmp_path.glob("*/*.so")) == ["fused_mlp_calls.so", "fused_mlp_cpu.so"]
     assert time.monotonic() - began < 30
 
 

@@ -9,6 +9,9 @@ import torch
 
 import fused_mlp
 from fused_mlp import FusedGatedMLP, FusedLinear, FusedMLP
+from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
+from fused_mlp.linear.onednn import linear_onednn, pack_onednn
+from fused_mlp.mlp.onednn import mlp_onednn
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -109,14 +112,40 @@ def test_a_module_trains_compiled_as_one_graph(name):
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
 
 
-def test_the_ops_on_packed_weights_pass_opcheck_and_have_no_gradient():
-    x, w = torch.randn(6, 12), torch.randn(20, 12)
-    pack, linear = torch.ops.fused_mlp.pack.default, torch.ops.fused_mlp.linear_packed.default
-    checks = ("test_schema", "test_autograd_registration")
-    torch.library.opcheck(pack, (w,), test_utils=checks)
-    torch.library.opcheck(linear, (x, pack(w), None, "gelu", 20), test_utils=checks)
+# The packed copies are for one process and never traced: those ops have no fake kernel.
+PACKED_CHECKS = ("test_schema", "test_autograd_registration")
+
+
+def packed_by(pack, small):
+    """The operation's arguments with its weights packed, up to the activation."""
+    x, *rest = small
+    return x, *(pack(a) if a is not None and a.dim() == 2 else a for a in rest)
+
+
+def test_packing_passes_opcheck():
+    checks = torch.library.opcheck(torch.ops.fused_mlp.pack.default, (torch.randn(20, 12),), test_utils=PACKED_CHECKS)
+    assert set(checks.values()) == {"SUCCESS"}
+
+
+def test_the_op_on_packed_weights_passes_opcheck_and_has_no_gradient(operation, small):
+    op = getattr(torch.ops.fused_mlp, f"{operation.name}_packed").default
+    x, *rest = packed_by(torch.ops.fused_mlp.pack, small)
+    sizes = (20,) if operation.name == "linear" else (20, 12)
+    checks = torch.library.opcheck(op, (x, *rest, "gelu", *sizes), test_utils=PACKED_CHECKS)
+    assert set(checks.values()) == {"SUCCESS"}
     with pytest.raises(ValueError, match="x requires a gradient"):
-        linear(x.requires_grad_(), pack(w), None, "gelu", 20)
+        op(x.clone().requires_grad_(), *rest, "gelu", *sizes)
+
+
+# opcheck cannot copy oneDNN's tensors, which have no storage.
+@pytest.mark.parametrize("activation", fused_mlp.Activation)
+def test_the_op_on_weights_packed_by_onednn_is_the_calls_of_onednn_and_has_no_gradient(operation, small, activation):
+    in_python = {"linear": linear_onednn, "mlp": mlp_onednn, "gated_mlp": gated_mlp_onednn}[operation.name]
+    op = getattr(torch.ops.fused_mlp, f"{operation.name}_onednn").default
+    x, *rest = packed_by(pack_onednn, small)
+    assert torch.equal(op(x, *rest, activation.value), in_python(x, *rest, activation=activation.value))
+    with pytest.raises(ValueError, match="x requires a gradient"):
+        op(x.clone().requires_grad_(), *rest, "gelu")
 
 
 def script(block):

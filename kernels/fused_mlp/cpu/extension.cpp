@@ -1,6 +1,10 @@
 // One translation unit: most of the build's time is reading torch's headers, so they are read once.
 #include "../gated_mlp/cpu.cpp"
+#include "../gated_mlp/cpu_autograd.cpp"
 #include "../linear/cpu.cpp"
+#include "../linear/cpu_autograd.cpp"
 #include "../mlp/cpu.cpp"
+#include "../mlp/cpu_autograd.cpp"
+#include "onednn.cpp"
 #include "pack.cpp"
 #include "policy.cpp"

@@ -4,11 +4,11 @@
 #endif
 
 #include <ATen/ops/from_blob.h>
+#include <torch/library.h>
 
 #include <cstdlib>
 
 #include "packing.h"
-#include "registration.h"
 
 namespace fused_mlp {
 namespace {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
+from torch.compiler import is_dynamo_compiling
 
+from fused_mlp import short_calls
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.gated_mlp.keeping import gated_mlp_keeping
 from fused_mlp.gated_mlp.pure import gated_mlp_pure
@@ -65,11 +66,13 @@ def gated_mlp_by_names(
     x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, recompute: str | None
 ) -> Tensor:
     """As `gated_mlp`, its choices spelt as the op spells them and known to be right: what the modules call."""
-    if torch.compiler.is_compiling():
+    if is_dynamo_compiling():
         # The fake kernel words the faults.
         return _op(x, w_gate, w_up, w_down, activation, None, recompute)
     try:
-        result: Tensor = _call(x, w_gate, w_up, w_down, activation, None, recompute)
+        result: Tensor = short_calls.gated_mlp(x, w_gate, w_up, w_down, activation, recompute)
+        if result is NotImplemented:
+            result = _call(x, w_gate, w_up, w_down, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_gated_mlp(x, w_gate, w_up, w_down)) from None
     return result

@@ -1,8 +1,9 @@
 // (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ on the CPU. Gate and up are one product with two weights, so that x is read once and
 // neither of the two reaches memory.
+#include <torch/library.h>
+
 #include "../cpu/chain.h"
 #include "../cpu/packing.h"
-#include "../cpu/registration.h"
 
 namespace fused_mlp {
 namespace {
@@ -101,24 +102,6 @@ at::Tensor gated_mlp_packed_cpu(
   return out;
 }
 
-template <typename Result>
-using GatedMlp = Result(
-    const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, std::string_view,
-    std::optional<std::string_view>, std::optional<std::string_view>);
-
-at::Tensor gated_mlp_autograd(
-    c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w_gate, const at::Tensor& w_up,
-    const at::Tensor& w_down, std::string_view activation, std::optional<std::string_view> implementation,
-    std::optional<std::string_view> recompute) {
-  static const auto op = typed_operator<GatedMlp<at::Tensor>>("fused_mlp::gated_mlp");
-  static const auto keeping = typed_operator<GatedMlp<GatedMlpKept>>("fused_mlp::gated_mlp_keeping");
-  if (records_gradient(x, w_gate, w_up, w_down)) {
-    return std::get<0>(keeping.call(x, w_gate, w_up, w_down, activation, implementation, recompute));
-  }
-  return op.redispatch(
-      keys & c10::after_autograd_keyset, x, w_gate, w_up, w_down, activation, implementation, recompute);
-}
-
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
@@ -126,6 +109,5 @@ TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
   m.impl("gated_mlp_keeping", gated_mlp_keeping_cpu);
   m.impl("gated_mlp_packed", gated_mlp_packed_cpu);
 }
-TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("gated_mlp", gated_mlp_autograd); }
 
 }  // namespace fused_mlp

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import activate, activation_gradient
+from fused_mlp.library import register_gradients
 from fused_mlp.linear.gradients import parameter_gradients, sum_of
 
 if TYPE_CHECKING:
@@ -52,3 +53,12 @@ def gated_mlp_gradients(
     dx_gate, d_gate, _ = parameter_gradients(dz, x, w_gate, needed=(need_x, need_gate, False))
     dx_up, d_up, _ = parameter_gradients(du, x, w_up, needed=(need_x, need_up, False))
     return sum_of(dx_gate, dx_up), d_gate, d_up, d_down
+
+
+register_gradients(
+    "gated_mlp_gradients(Tensor? dy, Tensor? dz, Tensor? du, Tensor? d_hidden, Tensor x, Tensor w_gate, Tensor w_up,"
+    " Tensor w_down, Tensor? z, Tensor? up, Tensor? hidden, str activation, bool[4] needed)"
+    " -> (Tensor, Tensor, Tensor, Tensor)",
+    formula=gated_mlp_gradients,
+    n_grads=4,
+)

@@ -79,12 +79,14 @@ def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     needed = ctx.needs_input_grad[:4]
-    kept = ctx.saved_tensors[4:]
+    # Asked for once: torch.utils.checkpoint lets each be unpacked only once.
+    saved = ctx.saved_tensors
+    kept = saved[4:]
     dy, *others = grads[0], *(grad if k is not None else None for grad, k in zip(grads[1:], kept, strict=True))
     if dy is not None and others == [None, None, None] and any(needed[:3]) and is_backward_fused(dy):
-        fused = fused_gated_mlp_gradients(dy, *ctx.saved_tensors, activation=ctx.activation, needed=needed)
+        fused = fused_gated_mlp_gradients(dy, *saved, activation=ctx.activation, needed=needed)
         return *fused, None, None, None
-    by_formula = gated_mlp_gradients((dy, *others), *ctx.saved_tensors, activation=ctx.activation, needed=needed)
+    by_formula = gated_mlp_gradients((dy, *others), *saved, activation=ctx.activation, needed=needed)
     return *by_formula, None, None, None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
+from torch.compiler import is_dynamo_compiling
 
+from fused_mlp import short_calls
 from fused_mlp.activations import Activation, name_from_optional_activation
 from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register, without_wrapper
@@ -59,11 +60,13 @@ def linear(
 
 def linear_by_names(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, recompute: str | None) -> Tensor:
     """As `linear`, its choices spelt as the op spells them and known to be right: what the modules call."""
-    if torch.compiler.is_compiling():
+    if is_dynamo_compiling():
         # The fake kernel words the faults.
         return _op(x, w, b, activation, None, recompute)
     try:
-        result: Tensor = _call(x, w, b, activation, None, recompute)
+        result: Tensor = short_calls.linear(x, w, b, activation, recompute)
+        if result is NotImplemented:
+            result = _call(x, w, b, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_linear(x, w, b)) from None
     return result

@@ -1,7 +1,8 @@
 // act(x·Wᵀ + b) on the CPU, in one pass over the output.
+#include <torch/library.h>
+
 #include "../cpu/arguments.h"
 #include "../cpu/packing.h"
-#include "../cpu/registration.h"
 
 namespace fused_mlp {
 namespace {
@@ -95,20 +96,6 @@ at::Tensor linear_packed_cpu(
   return out;
 }
 
-template <typename Result>
-using Linear = Result(
-    const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::string_view,
-    std::optional<std::string_view>, std::optional<std::string_view>);
-
-at::Tensor linear_autograd(
-    c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w, const std::optional<at::Tensor>& b,
-    std::string_view activation, std::optional<std::string_view> implementation, std::optional<std::string_view> recompute) {
-  static const auto op = typed_operator<Linear<at::Tensor>>("fused_mlp::linear");
-  static const auto keeping = typed_operator<Linear<std::tuple<at::Tensor, at::Tensor>>>("fused_mlp::linear_keeping");
-  if (records_gradient(x, w, b)) return std::get<0>(keeping.call(x, w, b, activation, implementation, recompute));
-  return op.redispatch(keys & c10::after_autograd_keyset, x, w, b, activation, implementation, recompute);
-}
-
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
@@ -116,6 +103,5 @@ TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
   m.impl("linear_keeping", linear_keeping_cpu);
   m.impl("linear_packed", linear_packed_cpu);
 }
-TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("linear", linear_autograd); }
 
 }  // namespace fused_mlp

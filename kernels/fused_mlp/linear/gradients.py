@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import NO_ACTIVATION, activation_gradient
+from fused_mlp.library import register_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,3 +61,11 @@ def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 def _as_rows(t: Tensor) -> Tensor:
     """[..., n] as [rows, n]; unlike reshape(-1, n), where n is 0 too."""
     return t.unsqueeze(0).flatten(0, -2)
+
+
+register_gradients(
+    "linear_gradients(Tensor? dy, Tensor? dz, Tensor x, Tensor w, Tensor? b, Tensor? z, str activation,"
+    " bool[3] needed) -> (Tensor, Tensor, Tensor)",
+    formula=linear_gradients,
+    n_grads=2,
+)

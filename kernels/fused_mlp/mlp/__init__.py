@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
+from torch.compiler import is_dynamo_compiling
 
+from fused_mlp import short_calls
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.implementations import compute_with
 from fused_mlp.library import explained, register, without_wrapper
@@ -66,11 +67,13 @@ def mlp_by_names(
     x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str, recompute: str | None
 ) -> Tensor:
     """As `mlp`, its choices spelt as the op spells them and known to be right: what the modules call."""
-    if torch.compiler.is_compiling():
+    if is_dynamo_compiling():
         # The fake kernel words the faults.
         return _op(x, w1, b1, w2, b2, activation, None, recompute)
     try:
-        result: Tensor = _call(x, w1, b1, w2, b2, activation, None, recompute)
+        result: Tensor = short_calls.mlp(x, w1, b1, w2, b2, activation, recompute)
+        if result is NotImplemented:
+            result = _call(x, w1, b1, w2, b2, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
         raise explained(error, fault_in_mlp(x, w1, b1, w2, b2)) from None
     return result

@@ -1,7 +1,8 @@
 // act(x·W1ᵀ + b1)·W2ᵀ + b2 on the CPU.
+#include <torch/library.h>
+
 #include "../cpu/chain.h"
 #include "../cpu/packing.h"
-#include "../cpu/registration.h"
 
 namespace fused_mlp {
 namespace {
@@ -104,23 +105,6 @@ at::Tensor mlp_packed_cpu(
   return out;
 }
 
-template <typename Result>
-using Mlp = Result(
-    const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, const at::Tensor&,
-    const std::optional<at::Tensor>&, std::string_view, std::optional<std::string_view>, std::optional<std::string_view>);
-
-at::Tensor mlp_autograd(
-    c10::DispatchKeySet keys, const at::Tensor& x, const at::Tensor& w1, const std::optional<at::Tensor>& b1,
-    const at::Tensor& w2, const std::optional<at::Tensor>& b2, std::string_view activation,
-    std::optional<std::string_view> implementation, std::optional<std::string_view> recompute) {
-  static const auto op = typed_operator<Mlp<at::Tensor>>("fused_mlp::mlp");
-  static const auto keeping = typed_operator<Mlp<MlpKept>>("fused_mlp::mlp_keeping");
-  if (records_gradient(x, w1, b1, w2, b2)) {
-    return std::get<0>(keeping.call(x, w1, b1, w2, b2, activation, implementation, recompute));
-  }
-  return op.redispatch(keys & c10::after_autograd_keyset, x, w1, b1, w2, b2, activation, implementation, recompute);
-}
-
 }  // namespace
 
 TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
@@ -128,6 +112,5 @@ TORCH_LIBRARY_IMPL(fused_mlp, CPU, m) {
   m.impl("mlp_keeping", mlp_keeping_cpu);
   m.impl("mlp_packed", mlp_packed_cpu);
 }
-TORCH_LIBRARY_IMPL(fused_mlp, AutogradCPU, m) { m.impl("mlp", mlp_autograd); }
 
 }  // namespace fused_mlp

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import activate, activation_gradient
+from fused_mlp.library import register_gradients
 from fused_mlp.linear.gradients import parameter_gradients, sum_of
 
 if TYPE_CHECKING:
@@ -46,3 +47,11 @@ def mlp_gradients(
     if need_dz and d_hidden is not None:
         dz = sum_of(activation_gradient(d_hidden, z, activation), dz)
     return *parameter_gradients(dz, x, w1, needed=(need_x, need_w1, need_b1)), dw2, db2
+
+
+register_gradients(
+    "mlp_gradients(Tensor? dy, Tensor? dz, Tensor? d_hidden, Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? z,"
+    " Tensor? hidden, str activation, bool[5] needed) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    formula=mlp_gradients,
+    n_grads=3,
+)

@@ -1,0 +1,112 @@
+// One call of an operation, on weights as they are or on packed copies.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../cpu/typed_operator.h"
+
+namespace fused_mlp {
+
+using at::Tensor;
+using MaybeTensor = std::optional<Tensor>;
+using MaybeView = std::optional<std::string_view>;
+
+using Linear = Tensor(const Tensor&, const Tensor&, const MaybeTensor&, std::string_view, MaybeView, MaybeView);
+using Mlp = Tensor(
+    const Tensor&, const Tensor&, const MaybeTensor&, const Tensor&, const MaybeTensor&, std::string_view, MaybeView,
+    MaybeView);
+using GatedMlp =
+    Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, std::string_view, MaybeView, MaybeView);
+using LinearPacked = Tensor(const Tensor&, const Tensor&, const MaybeTensor&, std::string_view, int64_t);
+using MlpPacked = Tensor(
+    const Tensor&, const Tensor&, const MaybeTensor&, const Tensor&, const MaybeTensor&, std::string_view, int64_t,
+    int64_t);
+using GatedMlpPacked =
+    Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, std::string_view, int64_t, int64_t);
+using LinearOnednn = Tensor(const Tensor&, const Tensor&, const MaybeTensor&, std::string_view);
+using MlpOnednn =
+    Tensor(const Tensor&, const Tensor&, const MaybeTensor&, const Tensor&, const MaybeTensor&, std::string_view);
+using GatedMlpOnednn = Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, std::string_view);
+
+enum class Operation { linear, mlp, gated_mlp };
+using Weights = std::array<Tensor, 3>;
+
+// What an operation is called with: as many weights and biases as it has.
+struct Call {
+  Operation operation;
+  Tensor x;
+  Weights w;
+  std::array<MaybeTensor, 2> b;
+  std::string activation, recompute;
+
+  Tensor on_plain_weights() const {
+    static const auto linear = typed_operator<Linear>("fused_mlp::linear");
+    static const auto mlp = typed_operator<Mlp>("fused_mlp::mlp");
+    static const auto gated_mlp = typed_operator<GatedMlp>("fused_mlp::gated_mlp");
+    switch (operation) {
+      case Operation::linear: return linear.call(x, w[0], b[0], activation, std::nullopt, recompute);
+      case Operation::mlp: return mlp.call(x, w[0], b[0], w[1], b[1], activation, std::nullopt, recompute);
+      default: return gated_mlp.call(x, w[0], w[1], w[2], activation, std::nullopt, recompute);
+    }
+  }
+
+  Tensor on_panels(const Weights& p, int64_t n_first, int64_t n_last) const {
+    static const auto linear = typed_operator<LinearPacked>("fused_mlp::linear_packed");
+    static const auto mlp = typed_operator<MlpPacked>("fused_mlp::mlp_packed");
+    static const auto gated_mlp = typed_operator<GatedMlpPacked>("fused_mlp::gated_mlp_packed");
+    switch (operation) {
+      case Operation::linear: return linear.call(x, p[0], b[0], activation, n_last);
+      case Operation::mlp: return mlp.call(x, p[0], b[0], p[1], b[1], activation, n_first, n_last);
+      default: return gated_mlp.call(x, p[0], p[1], p[2], activation, n_first, n_last);
+    }
+  }
+
+  Tensor by_onednn(const Weights& p) const {
+    static const auto linear = typed_operator<LinearOnednn>("fused_mlp::linear_onednn");
+    static const auto mlp = typed_operator<MlpOnednn>("fused_mlp::mlp_onednn");
+    static const auto gated_mlp = typed_operator<GatedMlpOnednn>("fused_mlp::gated_mlp_onednn");
+    switch (operation) {
+      case Operation::linear: return linear.call(x, p[0], b[0], activation);
+      case Operation::mlp: return mlp.call(x, p[0], b[0], p[1], b[1], activation);
+      default: return gated_mlp.call(x, p[0], p[1], p[2], activation);
+    }
+  }
+};
+
+// Weights and their packed copies, and how to tell that the weights are what they were.
+struct Pack {
+  struct Source {
+    // Held, so that its address is not given to another.
+    Tensor weight;
+    const void* address;
+    std::array<int64_t, 2> strides;
+    int64_t version;
+  };
+  std::vector<Source> sources;
+  Weights packed;
+  bool is_onednn;
+
+  bool is_of(const Weights& weights) const {
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const Tensor& w = weights[i];
+      const Source& source = sources[i];
+      if (!w.defined() || w.is_inference() || w._version() != source.version || w.const_data_ptr() != source.address ||
+          w.strides() != at::IntArrayRef(source.strides)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  Tensor compute(const Call& call) const {
+    if (is_onednn) return call.by_onednn(packed);
+    return call.on_panels(packed, sources.front().weight.size(0), sources.back().weight.size(0));
+  }
+};
+
+}  // namespace fused_mlp

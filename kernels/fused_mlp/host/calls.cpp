@@ -1,0 +1,170 @@
+// The short way from a Python call to the ops. torch.ops parses arguments by schema, at half the price of a small call;
+// here they are read as what they nearly always are, plain tensors outside of any mode, and everything else is left to
+// torch.ops: a function returns NotImplemented where it does not apply, and where C++ refused the arguments, so that the
+// long way words the error.
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/autocast_mode.h>
+
+#include <memory>
+
+#include "call.h"
+#include "python.h"
+
+namespace fused_mlp {
+namespace {
+
+// No mode, transform or tracer sees calls: nothing is switched on beside the dispatcher's own defaults.
+bool is_plain_context() {
+  constexpr c10::DispatchKeySet usual({c10::DispatchKey::BackendSelect, c10::DispatchKey::ADInplaceOrView});
+  const auto included = c10::impl::tls_local_dispatch_key_set().included_;
+  return (included - usual).empty() && !at::impl::torch_function_mode_enabled();
+}
+
+struct WithoutGil {
+  PyThreadState* state = PyEval_SaveThread();
+  ~WithoutGil() { PyEval_RestoreThread(state); }
+};
+
+// The result of `compute`, a call of an op. What Python raised within it is raised: torch.utils.checkpoint ends a
+// computation so.
+template <typename Compute>
+PyObject* result_of(const Compute& compute) {
+  try {
+    Tensor result;
+    {
+      WithoutGil released;
+      result = compute();
+    }
+    return THPVariable_Wrap(std::move(result));
+  } catch (python_error& error) {
+    error.restore();
+    return nullptr;
+  }
+}
+
+using Function = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+
+template <Function function>
+PyObject* guarded(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+  try {
+    return function(self, args, n);
+  } catch (...) {
+    return other_way();
+  }
+}
+
+std::optional<Operation> operation_of(PyObject* name) {
+  std::string text;
+  if (!read(name, text)) return std::nullopt;
+  if (text == "linear") return Operation::linear;
+  if (text == "mlp") return Operation::mlp;
+  if (text == "gated_mlp") return Operation::gated_mlp;
+  return std::nullopt;
+}
+
+constexpr const char* capsule_name = "fused_mlp.pack";
+using SharedPack = std::shared_ptr<const Pack>;
+
+void release(PyObject* capsule) { delete static_cast<SharedPack*>(PyCapsule_GetPointer(capsule, capsule_name)); }
+
+// (weights, packed copies, whether oneDNN packed them) → a handle of them.
+PyObject* pack(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 3 || !PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || PyTuple_GET_SIZE(args[0]) > 3 ||
+      PyTuple_GET_SIZE(args[0]) != PyTuple_GET_SIZE(args[1])) {
+    return other_way();
+  }
+  auto made = std::make_shared<Pack>();
+  made->is_onednn = args[2] == Py_True;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args[0]); ++i) {
+    Tensor weight;
+    if (!read(PyTuple_GET_ITEM(args[0], i), weight) || !read(PyTuple_GET_ITEM(args[1], i), made->packed[i]) ||
+        weight.dim() != 2 || weight.is_inference()) {
+      return other_way();
+    }
+    made->sources.push_back({weight, weight.const_data_ptr(), {weight.stride(0), weight.stride(1)}, weight._version()});
+  }
+  return PyCapsule_New(new SharedPack(std::move(made)), capsule_name, release);
+}
+
+// (x, each weight and bias in the operation's order, activation, recompute) → the result.
+template <Operation operation>
+PyObject* call_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  constexpr Py_ssize_t n_tensors = operation == Operation::linear ? 3 : operation == Operation::mlp ? 5 : 4;
+  if (n != n_tensors + 2 || !is_plain_context()) return other_way();
+  Call call{operation};
+  bool is_read = read(args[0], call.x) && read(args[1], call.w[0]) && read(args[n - 2], call.activation) &&
+      read(args[n - 1], call.recompute);
+  if constexpr (operation == Operation::gated_mlp) {
+    is_read = is_read && read(args[2], call.w[1]) && read(args[3], call.w[2]);
+  } else {
+    is_read = is_read && read(args[2], call.b[0]);
+  }
+  if constexpr (operation == Operation::mlp) {
+    is_read = is_read && read(args[3], call.w[1]) && read(args[4], call.b[1]);
+  }
+  return is_read ? result_of([&] { return call.on_plain_weights(); }) : other_way();
+}
+
+// The parameters of a module as fused_mlp.modules registers them: its own, or those of the layers it names. A parameter
+// that is computed when asked for (torch.nn.utils.parametrize) is not found, and left to Python.
+bool read_parameters(PyObject* module, Call& call) {
+  if (call.operation == Operation::linear) {
+    PyObject* own = attribute(module, names().parameters);
+    return read(entry(own, names().weight), call.w[0]) && read(entry(own, names().bias), call.b[0]);
+  }
+  PyObject *layers = attribute(module, names().modules), *layer_names = attribute(module, names().names);
+  const Py_ssize_t n = call.operation == Operation::mlp ? 2 : 3;
+  if (layer_names == nullptr || !PyTuple_Check(layer_names) || PyTuple_GET_SIZE(layer_names) != n) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* of_layer = attribute(entry(layers, PyTuple_GET_ITEM(layer_names, i)), names().parameters);
+    if (!read(entry(of_layer, names().weight), call.w[i])) return false;
+    if (n == 2 && !read(entry(of_layer, names().bias), call.b[i])) return false;
+  }
+  return true;
+}
+
+// (operation, module, x) → what the module's forward returns: by its packed weights where they are current and may be
+// used, which is where no gradient is recorded and autocast asks for no other dtype.
+PyObject* call_module(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 3 || !is_plain_context()) return other_way();
+  const auto operation = operation_of(args[0]);
+  PyObject* module = args[1];
+  if (!operation) return other_way();
+  Call call{*operation};
+  if (!read(args[2], call.x) || !read_parameters(module, call) ||
+      !read(attribute(module, names().activation), call.activation) ||
+      !read(attribute(module, names().recompute), call.recompute)) {
+    return other_way();
+  }
+  PyObject* packed = attribute(module, names().packed);
+  if (packed == nullptr || packed == Py_None || at::GradMode::is_enabled() ||
+      at::autocast::is_autocast_enabled(at::kCPU)) {
+    return result_of([&] { return call.on_plain_weights(); });
+  }
+  PyObject* handle = attribute(packed, names().handle);
+  if (handle == nullptr || !PyCapsule_IsValid(handle, capsule_name)) return other_way();
+  const SharedPack pack = *static_cast<SharedPack*>(PyCapsule_GetPointer(handle, capsule_name));
+  // Python drops what is out of date.
+  if (!pack->is_of(call.w)) return other_way();
+  return result_of([&] { return pack->compute(call); });
+}
+
+template <Function function>
+PyMethodDef method(const char* name) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(guarded<function>)), METH_FASTCALL, nullptr};
+}
+
+PyMethodDef methods[] = {
+    method<call_function<Operation::linear>>("linear"),
+    method<call_function<Operation::mlp>>("mlp"),
+    method<call_function<Operation::gated_mlp>>("gated_mlp"),
+    method<call_module>("call_module"),
+    method<pack>("pack"),
+    {nullptr, nullptr, 0, nullptr},
+};
+PyModuleDef definition{PyModuleDef_HEAD_INIT, "fused_mlp_calls", nullptr, -1, methods};
+
+}  // namespace
+}  // namespace fused_mlp
+
+PyMODINIT_FUNC PyInit_fused_mlp_calls() { return PyModule_Create(&fused_mlp::definition); }
