@@ -15,7 +15,7 @@ import click
 from results.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # Name → where it is, and what the list of commands says of it without importing it.
 COMMANDS = {
@@ -26,7 +26,7 @@ COMMANDS = {
     "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
     "ingest": ("results.commands:ingest", "Store journals, or any project's asv results."),
     "export": ("results.export_command:export", "Write measurements as CSV, Parquet or JSON."),
-    "store": ("results.store_commands:store", "The database itself: size, check, compact."),
+    "store": ("results.store_commands:store", "The database itself: size, check, merge, known changes."),
 }
 
 
@@ -78,7 +78,9 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
         return _to_its_end(measure, checkout, os.environ)
     if "--uncommitted" not in options:
         measured = _to_its_end(measure, checkout, os.environ)
-        return measured if measured not in {ExitCode.FINE, ExitCode.FAILED} else _show(ctx, measured, [])
+        if measured not in {ExitCode.FINE, ExitCode.FAILED}:
+            return measured
+        return _show(ctx, measured, [], revision=_head_of(checkout))
     with tempfile.TemporaryDirectory() as folder:
         # What no commit holds is kept only long enough to be shown.
         environ = {**os.environ, "FUSEBENCH_DATA": folder}
@@ -98,21 +100,35 @@ def _to_its_end(command: list[str], folder: Path, environ: Mapping[str, str]) ->
                 continue
 
 
-def _show(ctx: click.Context, measured: int, paths: list[str], *, db: str | None = None) -> int:
-    """Ingest `paths` (the default ones if there are none), print the latest points, say where to go from here."""
-    table = CommandTable()
+def _head_of(checkout: Path) -> list[str]:
+    """The commit that is checked out there; nothing where git does not say."""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True, check=False)
+    return asked.stdout.split()
+
+
+def _show(
+    ctx: click.Context, measured: int, paths: list[str], *, db: str | None = None, revision: Sequence[str] = ()
+) -> int:
+    """Ingest `paths` (the default ones if there are none), print those of `revision`, say where to go from here."""
     where = ["--db", db] if db else []
-    for name, arguments in (("ingest", [*paths, *where]), ("show", where)):
-        command = table.get_command(ctx, name)
-        assert command is not None  # noqa: S101 - both are in the table
-        answer = command.main(args=arguments, prog_name=f"fusebench {name}", standalone_mode=False)
-        if answer:
-            return int(answer)
+    answer = _called(ctx, "ingest", [*paths, *where])
+    if answer:
+        return answer
+    answer = _called(ctx, "show", [*revision, *where])
+    if answer:
+        return answer
     if db is None:
-        click.echo("\nSee the curves: make dashboard   (fusebench dashboard)")
+        click.echo("\nThe curves: make dashboard   (fusebench dashboard). Of other commits: fusebench show")
     else:
         click.echo("\nNothing was recorded: the measured files are in no commit.")
     return measured
+
+
+def _called(ctx: click.Context, name: str, arguments: list[str]) -> int:
+    """The exit code of the command `name`."""
+    command = CommandTable().get_command(ctx, name)
+    assert command is not None  # noqa: S101 - ours are in the table
+    return int(command.main(args=arguments, prog_name=f"fusebench {name}", standalone_mode=False) or ExitCode.FINE)
 
 
 def _checkout() -> Path:
