@@ -62,6 +62,8 @@ def main(*, rounds: int, share_us: float) -> None:
         torch.set_num_threads(threads)
     click.echo("\n".join(markdown(tables)))
     click.echo(f"\n{rounds} rounds of {share_us:.0f} µs a way, 1 thread, torch {torch.__version__}; grad: forward only")
+    if (reason := fused_mlp.build.why_long_way()) is not None:
+        click.echo(f"functions and modules called the ops by torch.ops: {reason}")
 
 
 def ways(dim: int = 8) -> dict[str, Call]:
