@@ -145,7 +145,9 @@ def _immutable_sqlite_engine(url: URL) -> Engine:
 
 
 def _postgresql_engine(url: URL, namespace: str | None) -> Engine:
-    options = "-c timezone=UTC" + (f" -c search_path={namespace}" if namespace else "")
+    # Compiling a plan, or sharing it out among processes, takes longer than any of our questions.
+    options = "-c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0"
+    options += f" -c search_path={namespace}" if namespace else ""
     try:
         engine = sa.create_engine(url, connect_args={"options": options})
     except ModuleNotFoundError as error:

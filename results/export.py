@@ -63,9 +63,9 @@ class Table:
 
 def table_of_points() -> Table:
     """Sweep points; the names of their fields carry their units already."""
-    names = [field.name for field in fields(PointRow)]
-    columns = {EXTERNAL_NAMES.get(field.name, field.name): _type_of(str(field.type)) for field in fields(PointRow)}
-    return Table(columns, lambda row: [getattr(row, name) for name in names])
+    # A named tuple keeps its types as references to what was written.
+    types = {name: reference.__forward_arg__ for name, reference in PointRow.__annotations__.items()}
+    return Table({EXTERNAL_NAMES.get(name, name): _type_of(kind) for name, kind in types.items()}, list)
 
 
 def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from array import array
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from results.joined_series import first_of, joined_series
+from results.fetching import any_of, collecting_later, fetched, in_parts, moments_of
+from results.joined_series import joined_series
 from results.parameters import value_from_typed
 from results.rows import (
-    ExecutionRow,
     HistoryValue,
     ParameterValue,
     SeriesFilter,
     SeriesHistory,
     SeriesRow,
-    SeriesValueRow,
 )
 from results.run_order import OLDEST_FIRST
 from results.schema import (
     Benchmark,
     Commit,
     Environment,
-    Execution,
     Machine,
     Parameter,
     Project,
@@ -44,8 +42,7 @@ if TYPE_CHECKING:
 # SQLAlchemy's Row; its columns have no names that a type checker could follow.
 DatabaseRow = Any
 ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
-# Fewer than any database allows in one statement.
-MANY = 10_000
+Place = tuple[int, int, int]  # machine, environment and project
 
 
 def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow]:
@@ -68,93 +65,60 @@ def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow
     )
 
 
-def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> list[SeriesValueRow]:
-    """The newest value at the commit with the full hash `commit` of every series that `chosen` takes.
-
-    Ordered by project, benchmark and metric. Where versions were declared equal, `series_id` is the oldest's, so
-    that values before and after belong together.
-    """
-    with store.reading() as connection:
-        # The runs by name: given a subquery, SQLite reads every value there is.
-        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
-        run_ids = list(connection.execute(runs).scalars())
-        found = connection.execute(_values(run_ids).where(*conditions_from(chosen))).all()
-        parameters = parameters_of_points(connection, {row.point_id for row in found})
-        joined = joined_series(connection)
-    # Ordered, so that the newest run is last.
-    newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
-    return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
-
-
-def executions(store: Store, *, commit: str) -> list[ExecutionRow]:
-    """When and how long asv's benchmarks ran at the commit with the full hash `commit`; by project and benchmark."""
-    with store.reading() as connection:
-        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
-        rows = connection.execute(
-            sa.select(
-                Project.name.label("project"),
-                Machine.name.label("machine"),
-                Environment.name.label("environment"),
-                Benchmark.name.label("benchmark"),
-                Benchmark.version,
-                Execution.started_at,
-                Execution.duration_s,
-            )
-            .join(Run, Run.id == Execution.run_id)
-            .join(Benchmark, Benchmark.id == Execution.benchmark_id)
-            .join(Project, Project.id == Run.project_id)
-            .join(Machine, Machine.id == Run.machine_id)
-            .join(Environment, Environment.id == Run.environment_id)
-            .where(Execution.run_id.in_(list(connection.execute(runs).scalars())))
-            .order_by(Project.name, Machine.name, Environment.name, Benchmark.name, Benchmark.version)
-        )
-        return [ExecutionRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
-
-
 def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory]:
     """The chosen series with all their values, in the order of `series_ids`; unknown ids are left out.
 
     A series whose version was declared equal to others' has their values too.
     """
     chosen = list(series_ids)
-    with store.reading() as connection:
+    with store.reading() as connection, collecting_later():
         found = _series(connection, chosen)
-        joined = joined_series(connection)
+        joined = joined_series(connection) if any(has_others for *_, has_others in found.values()) else {}
+        runs = {place: _runs_of(connection, place) for _, place, _ in found.values()}
         return [
             SeriesHistory(
-                series=found[series_id][0],
-                values=_history(connection, found[series_id][1], joined.get(series_id, (series_id,))),
+                series=series,
+                values=_history(connection, place, runs[place], joined.get(series_id, (series_id,))),
             )
             for series_id in chosen
             if series_id in found
+            for series, place, _ in [found[series_id]]
         ]
 
 
-def _history(connection: Connection, place: Mapping[str, int], series_ids: tuple[int, ...]) -> tuple[HistoryValue, ...]:
-    # Binary: PostgreSQL otherwise spends most of its time writing numbers as text, and we reading them.
-    found = connection.execute(_HISTORY, {**place, "series_ids": series_ids}, execution_options={"is_binary": True})
-    if connection.dialect.name == "sqlite" or found.cursor is None:
-        return tuple(map(HistoryValue._make, found.all()))
-    # psycopg's own rows are right as they come; SQLAlchemy's would be made of each only to be taken apart again.
-    return tuple(map(HistoryValue._make, found.cursor.fetchall()))
-
-
-def _series(connection: Connection, series_ids: list[int]) -> dict[int, tuple[SeriesRow, dict[str, int]]]:
-    """Each series by id, and what `_HISTORY` needs to know of it."""
-    rows = [
-        row
-        for start in range(0, len(series_ids), MANY)
-        for row in connection.execute(_SERIES_BY_ID, {"series_ids": series_ids[start : start + MANY]})
-    ]
-    parameters = parameters_of_points(connection, {row.point_id for row in rows})
-    return {row.id: (_series_row(row, parameters), _place_of(row)) for row in rows}
-
-
-def _place_of(row: DatabaseRow) -> dict[str, int]:
+def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, DatabaseRow]]:
+    """The runs of a place by id: where each stands in their order, and how a value of it begins."""
+    moment = moments_of(connection)
+    rows = fetched(connection, _RUNS, _at(place))
     return {
-        "machine_id": row.machine_id,
-        "environment_id": row.environment_id,
-        "project_id": row.project_id,
+        run_id: (i, (commit, moment(date), subject, uid, moment(started_at)))
+        for i, (run_id, commit, date, subject, uid, started_at) in enumerate(rows)
+    }
+
+
+def _history(
+    connection: Connection, place: Place, runs: Mapping[int, tuple[int, DatabaseRow]], series_ids: tuple[int, ...]
+) -> tuple[HistoryValue, ...]:
+    found = fetched(connection, _VALUES, {**_at(place), "series_ids": series_ids})
+    values = sorted([(*runs[row[0]], row) for row in found], key=itemgetter(0))
+    return tuple([HistoryValue._make(run + row[1:]) for _, run, row in values])
+
+
+def _at(place: Place) -> dict[str, int]:
+    return dict(zip(("machine_id", "environment_id", "project_id"), place, strict=True))
+
+
+def _series(connection: Connection, series_ids: list[int]) -> dict[int, tuple[SeriesRow, Place, bool]]:
+    """Each series by id, where its runs are, and whether another version may be one with it."""
+    rows = [row for part in in_parts(series_ids) for row in connection.execute(_SERIES_BY_ID, {"series_ids": part})]
+    parameters = parameters_of_points(connection, {row.point_id for row in rows})
+    return {
+        row.id: (
+            _series_row(row, parameters),
+            (row.machine_id, row.environment_id, row.project_id),
+            row.continues_id is not None or row.is_continued,
+        )
+        for row in rows
     }
 
 
@@ -195,124 +159,47 @@ _SERIES = (
     .join(Machine, Machine.id == Series.machine_id)
     .join(Environment, Environment.id == Series.environment_id)
 )
-_SERIES_BY_ID = _SERIES.where(Series.id.in_(sa.bindparam("series_ids", expanding=True)))
+_NEWER = sa.orm.aliased(Benchmark)
+_SERIES_BY_ID = _SERIES.add_columns(
+    Benchmark.continues_id, sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued")
+).where(Series.id.in_(any_of("series_ids")))
 
-# One look-up by key for each run of the series' machine and environment (see schema.Value).
-_HISTORY = (
-    sa.select(
-        Commit.hash,
-        Commit.date,
-        Commit.subject,
-        Run.uid,
-        Run.started_at,
-        Value.state,
-        Value.reason,
-        Value.median,
-        Value.ci_low,
-        Value.ci_high,
-        Value.q25,
-        Value.q75,
-        Value.sample_count,
-    )
-    .select_from(Run)
-    .join(Value, Value.run_id == Run.id)
+_PLACE = (
+    Run.machine_id == sa.bindparam("machine_id"),
+    Run.environment_id == sa.bindparam("environment_id"),
+    Run.project_id == sa.bindparam("project_id"),
+)
+_RUNS = (
+    sa.select(Run.id, Commit.hash, Commit.date, Commit.subject, Run.uid, Run.started_at)
     .join(Commit, Commit.id == Run.commit_id)
-    .where(
-        Run.machine_id == sa.bindparam("machine_id"),
-        Run.environment_id == sa.bindparam("environment_id"),
-        Run.project_id == sa.bindparam("project_id"),
-        Value.series_id.in_(sa.bindparam("series_ids", expanding=True)),
-    )
+    .where(*_PLACE)
     .order_by(*OLDEST_FIRST)
 )
+# One look-up by key for each run of the series' machine and environment (see schema.Value).
+_VALUES = sa.select(
+    Value.run_id,
+    Value.state,
+    Value.reason,
+    Value.median,
+    Value.ci_low,
+    Value.ci_high,
+    Value.q25,
+    Value.q75,
+    Value.sample_count,
+).where(Value.series_id.in_(any_of("series_ids")), Value.run_id.in_(sa.select(Run.id).where(*_PLACE)))
 
 _PARAMETERS = (
     sa.select(Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-    .where(Parameter.point_id.in_(sa.bindparam("point_ids", expanding=True)))
+    .where(Parameter.point_id.in_(any_of("point_ids")))
     .order_by(Parameter.point_id, Parameter.position)
 )
 
 
-def _values(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
-    return (
-        sa.select(
-            Value.series_id,
-            Project.name.label("project"),
-            Commit.hash.label("commit"),
-            Commit.date.label("commit_date"),
-            Commit.subject.label("commit_subject"),
-            Machine.name.label("machine"),
-            Environment.name.label("environment"),
-            Benchmark.name.label("benchmark"),
-            Benchmark.metric,
-            Benchmark.unit,
-            Benchmark.version,
-            Value.state,
-            Value.reason,
-            Value.median,
-            Value.ci_low,
-            Value.ci_high,
-            Value.q25,
-            Value.q75,
-            Value.sample_count,
-            Value.samples,
-            Value.calls_per_sample,
-            Run.uid,
-            Run.started_at,
-            Series.point_id,
-        )
-        .select_from(Value)
-        .join(Run, Run.id == Value.run_id)
-        .join(Commit, Commit.id == Run.commit_id)
-        .join(Series, Series.id == Value.series_id)
-        .join(Benchmark, Benchmark.id == Series.benchmark_id)
-        .join(Project, Project.id == Commit.project_id)
-        .join(Machine, Machine.id == Run.machine_id)
-        .join(Environment, Environment.id == Run.environment_id)
-        .where(Value.run_id.in_(run_ids))
-        .order_by(Run.started_at.asc().nulls_first(), Run.id)
-    )
-
-
 def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
     """The parameters of each point, in their order; a point without any is left out."""
-    wanted = sorted(point_ids)
     found: dict[int, list[ParameterValue]] = {}
-    for start in range(0, len(wanted), MANY):
-        for point_id, name, kind, text, number in connection.execute(
-            _PARAMETERS, {"point_ids": wanted[start : start + MANY]}
-        ):
+    for part in in_parts(point_ids):
+        for point_id, name, kind, text, number in fetched(connection, _PARAMETERS, {"point_ids": part}):
             value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
             found.setdefault(point_id, []).append(value)
     return {point_id: tuple(values) for point_id, values in found.items()}
-
-
-def _series_value(
-    row: DatabaseRow, parameters: ParametersOfPoint, joined: dict[int, tuple[int, ...]]
-) -> SeriesValueRow:
-    return SeriesValueRow(
-        series_id=first_of(row.series_id, joined),
-        project=row.project,
-        commit=row.commit,
-        commit_date=row.commit_date,
-        commit_subject=row.commit_subject,
-        machine=row.machine,
-        environment=row.environment,
-        benchmark=row.benchmark,
-        metric=row.metric,
-        unit=row.unit,
-        version=row.version,
-        parameters=parameters.get(row.point_id, ()),
-        state=row.state,
-        reason=row.reason,
-        value=row.median,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        q25=row.q25,
-        q75=row.q75,
-        sample_count=row.sample_count,
-        samples=None if row.samples is None else tuple(array("d", row.samples)),
-        run_id=row.uid,
-        measured_at=row.started_at,
-        calls_per_sample=row.calls_per_sample,
-    )

@@ -1,4 +1,4 @@
-"""What the database says of a sweep point → rows; quotients of stored quantities are formed here; pure."""
+"""Rows of sweep points: their order, who wins among them, which are beside each other; pure."""
 
 from __future__ import annotations
 
@@ -8,71 +8,9 @@ from typing import TYPE_CHECKING, Any
 from results.rows import OperationChoices, PointRow, WinnerRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from results.records import PointRecord
-
-
-def point_row(described: Any, point: PointRecord, metrics: Mapping[str, Any]) -> PointRow:  # noqa: ANN401 - a row of the database
-    """One row from its three parts: the measurement, its axes, and its values by metric."""
-
-    def median_of(name: str) -> float | None:
-        value = metrics.get(name)
-        return None if value is None else value.median
-
-    latency = metrics.get("latency_s")
-    speedup = metrics.get("speedup_vs_eager")
-    latency_s = median_of("latency_s")
-    return PointRow(
-        project=described.project,
-        commit=described.commit,
-        commit_date=described.commit_date,
-        commit_subject=described.commit_subject,
-        machine=described.machine,
-        environment=described.environment,
-        ruler_version=described.ruler_version,
-        operation=point.operation,
-        provider=point.provider,
-        pass_=point.pass_,
-        dtype=point.dtype,
-        activation=point.activation,
-        batch=point.batch,
-        hidden=point.hidden,
-        dim=point.dim,
-        cache=point.cache,
-        weights=point.weights,
-        threads=point.threads,
-        state=described.state,
-        reason=described.reason,
-        disturbed=described.disturbed,
-        provider_detail=described.provider_detail,
-        latency_s=latency_s,
-        latency_ci_low_s=None if latency is None else latency.ci_low,
-        latency_ci_high_s=None if latency is None else latency.ci_high,
-        sample_count=None if latency is None else latency.sample_count,
-        device_time_s=median_of("device_time_s"),
-        host_time_s=median_of("host_time_s"),
-        operator_time_s=median_of("operator_time_s"),
-        kernel_launches=median_of("kernel_launches"),
-        operator_count=median_of("operator_count"),
-        peak_memory_bytes=median_of("peak_memory_bytes"),
-        rows_per_s=_quotient(point.batch, latency_s),
-        tflop_per_s=_quotient(described.flop, latency_s, scale=1e-12),
-        gb_per_s=_quotient(described.min_bytes, latency_s, scale=1e-9),
-        floor_s=described.floor_s,
-        percent_of_floor=_quotient(described.floor_s, latency_s, scale=100.0),
-        speedup_vs_eager=median_of("speedup_vs_eager"),
-        speedup_ci_low=None if speedup is None else speedup.ci_low,
-        speedup_ci_high=None if speedup is None else speedup.ci_high,
-        bound=described.bound,
-        compile_time_s=median_of("compile_time_s"),
-        compile_time_cold_s=median_of("compile_time_cold_s"),
-        prepare_time_s=median_of("prepare_time_s"),
-        error_rel=median_of("error_rel"),
-        run_id=described.uid,
-        point_id=described.point_id,
-        measured_at=described.measured_at,
-    )
 
 
 def by_shape(row: PointRow) -> tuple[object, ...]:
@@ -109,7 +47,7 @@ def winner_among(rows: Sequence[PointRow]) -> WinnerRow | None:
         winner=winner,
         runner_up=runner_up,
         eager=next((row for row in ranked if row.provider == "eager"), None),
-        margin=None if runner_up is None else _quotient(runner_up.latency_s, winner.latency_s),
+        margin=None if runner_up is None else quotient(runner_up.latency_s, winner.latency_s),
         is_clear=runner_up is not None
         and winner.latency_ci_high_s is not None
         and runner_up.latency_ci_low_s is not None
@@ -178,5 +116,6 @@ def choices_of(operation: str, *, points: Sequence[PointRecord], places: Iterabl
     )
 
 
-def _quotient(above: float | None, below: float | None, *, scale: float = 1.0) -> float | None:
+def quotient(above: float | None, below: float | None, *, scale: float = 1.0) -> float | None:
+    """`above` over `below`; None where either is not known or the latter is 0."""
     return above * scale / below if above is not None and below else None

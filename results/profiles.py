@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
+from results.measured_points import point_rows, runs_by_id, together
 from results.point_rows import nearest_along, rivals_of
 from results.rows import KernelRow, NeighboursRow, OperatorRow, PointRow, ProfileRow
 from results.run_order import NEWEST_FIRST, OLDEST_FIRST
 from results.schema import Measurement, Profile, ProfileKernel, ProfileOperator, Project, Run
 from results.stacks import FoldedStack, StackKind, stacks_from_bytes, stacks_of_kind
 from results.sweep_points import sweep_points
-from results.sweeps import newest_runs, point_rows
+from results.sweeps import newest_at
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -90,14 +91,21 @@ def neighbours_of(store: Store, *, point: PointRow) -> NeighboursRow:
     }
     with store.reading() as connection:
         points = sweep_points(connection)
-        others = point_rows(connection, points, newest_runs(points, around, commit=point.commit))
         run_id = _run_id(connection, point)
-        previous, following = (
-            next(iter(point_rows(connection, points, _beside(run_id, point.point_id, is_later=is_later))), None)
-            for is_later in (False, True)
+        before, after = (
+            connection.execute(_beside(run_id, point.point_id, is_later=is_later)).all() for is_later in (False, True)
+        )
+        here = newest_at(connection, points, around, commit=point.commit)
+        pairs = [(one, point_id) for one, point_id in (*before, *here, *after)]
+        runs = runs_by_id(connection, (one for one, _ in pairs))
+        others, previous, following = (
+            point_rows(connection, points, together(found), runs=runs) for found in (here, before, after)
         )
     return NeighboursRow(
-        previous=previous, next=following, providers=rivals_of(point, others), **nearest_along(point, others)
+        previous=next(iter(previous), None),
+        next=next(iter(following), None),
+        providers=rivals_of(point, others),
+        **nearest_along(point, others),
     )
 
 

@@ -1,13 +1,17 @@
 """The questions the dashboard and the judgement may ask; answers are frozen rows (results.rows).
 
 Every question takes the store first and everything else by keyword. Nothing here writes. What is where:
-what is stored (inventory), series of any suite (histories), sweep points (sweeps), what one call does inside
-(profiles), how things stand (standing).
+what is stored (inventory), series of any suite (histories), one commit (commit_values), sweep points (sweeps), what
+one call does inside (profiles), what was measured when (freshness), what fails since when (failures), what people
+decided (triage).
 """
 
 from __future__ import annotations
 
-from results.histories import executions, history_of, series_where, values_at
+from results.commit_values import executions, values_at
+from results.failures import failures
+from results.freshness import freshness
+from results.histories import history_of, series_where
 from results.inventory import benchmarks, commits, environments, machines, parameter_names, projects
 from results.profiles import neighbours_of, profile_of, stacks_of
 from results.rows import (
@@ -39,7 +43,6 @@ from results.rows import (
     WinnerRow,
 )
 from results.stacks import FoldedStack, StackKind
-from results.standing import failures, freshness, triage
 from results.sweeps import (
     latest_points,
     sweep_choices,
@@ -48,6 +51,7 @@ from results.sweeps import (
     throughput_by_hidden,
     winners_by_shape,
 )
+from results.triage import triage
 
 __all__ = [
     "BenchmarkRow",

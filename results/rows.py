@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-@dataclass(frozen=True, kw_only=True)
-class PointRow:
-    """One sweep point as one run measured it: everything `show --format json` prints.
+class PointRow(NamedTuple):
+    """One sweep point as one run measured it: everything `show --format json` prints. A tuple: they come by thousands.
 
     Every number is None unless `state` is "ok" (`error_rel` is also given when "wrong").
     latency: median seconds of one call, with its 95 % interval. `percent_of_floor`: 100 means as fast as the

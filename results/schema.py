@@ -49,11 +49,12 @@ class UtcDateTime(TypeDecorator[datetime]):
         del coltype
         # SQLite's text is read by ourselves: the same few moments come back in every question. PostgreSQL's
         # session is in UTC (results.database), so its moments are right as they come.
-        return _moment_from_text if dialect.name == "sqlite" else None
+        return moment_from_text if dialect.name == "sqlite" else None
 
 
 @lru_cache(maxsize=65536)
-def _moment_from_text(text: str | None) -> datetime | None:
+def moment_from_text(text: str | None) -> datetime | None:
+    """The moment that SQLite keeps as `text`."""
     return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 

@@ -83,6 +83,12 @@ def chosen_places(axes: PointFilter) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
+def allowed_places(axes: PointFilter) -> dict[str, Collection[object]]:
+    """The names that `axes` lets through for the project, machine and environment, where it chooses any."""
+    chosen = {name: axes.get(name) for name in PLACES}
+    return {name: _as_collection(choice) for name, choice in chosen.items() if choice is not None}
+
+
 def _as_collection(choice: object) -> Collection[object]:
     if isinstance(choice, str | int):
         return (choice,)

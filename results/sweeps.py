@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from results.fetching import any_of, in_parts
+from results.measured_points import TOLD, measured_of, point_rows, runs_at, runs_by_id, together
 from results.metrics import LATENCY
-from results.point_rows import by_shape, choices_of, point_row, shape_of, winner_among
+from results.point_rows import by_shape, choices_of, shape_of, winner_among
 from results.revisions import commit_of
 from results.rows import PointFilter, PointRow, SweepChoices, WinnerRow
-from results.run_order import NEWEST_FIRST, OLDEST_FIRST
-from results.schema import (
-    Benchmark,
-    Commit,
-    Environment,
-    Machine,
-    Measurement,
-    Profile,
-    Project,
-    Run,
-    Series,
-    Value,
-)
-from results.sweep_points import chosen_places, chosen_points, sweep_points
+from results.run_order import NEWEST_FIRST
+from results.schema import Benchmark, Commit, Environment, Machine, Measurement, Run, Series
+from results.sweep_points import allowed_places, chosen_places, chosen_points, sweep_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Unpack
 
     from sqlalchemy.engine import Connection
 
+    from results.measured_points import Ids, Measured, MeasuringRun
     from results.records import PointRecord
     from results.store import Store
 
@@ -48,26 +40,60 @@ def latest_points(store: Store, *, revision: str | None = None, **axes: Unpack[P
     commit = None if revision is None else commit_of(store, revision)
     with store.reading() as connection:
         points = sweep_points(connection)
-        rows = point_rows(connection, points, newest_runs(points, axes, commit=commit))
+        if commit is None:
+            pairs = _newest(connection, points, axes)
+        else:
+            pairs = newest_at(connection, points, axes, commit=commit)
+        rows = point_rows(
+            connection, points, together(pairs), runs=runs_by_id(connection, (run_id for run_id, _ in pairs))
+        )
     return sorted(rows, key=by_shape)
 
 
-def throughput_by_commit(store: Store, **axes: Unpack[PointFilter]) -> list[PointRow]:
-    """Every measured commit's rows of the chosen points, oldest commit first; each commit's newest run."""
+def throughput_by_commit(
+    store: Store, *, metrics: Collection[str] = TOLD, **axes: Unpack[PointFilter]
+) -> list[PointRow]:
+    """Every measured commit's rows of the chosen points, oldest commit first; each commit's newest run.
+
+    Only `metrics` are looked up, by their names in results.metrics: what the others tell is then None.
+    """
     with store.reading() as connection:
         points = sweep_points(connection)
-        place = (Measurement.point_id, Run.machine_id, Run.environment_id, Run.commit_id)
-        order = sa.func.row_number().over(partition_by=place, order_by=(Run.started_at.desc(), Run.id.desc()))
-        ranked = (
-            sa.select(Measurement.run_id, Measurement.point_id, order.label("place"))
-            .join(Run, Run.id == Measurement.run_id)
-            .where(Measurement.point_id.in_(chosen_points(points, axes)), *chosen_places(axes))
-            .subquery()
-        )
-        chosen = sa.select(ranked.c.run_id, ranked.c.point_id).where(ranked.c.place == 1)
-        rows = point_rows(connection, points, chosen)
+        point_ids = chosen_points(points, axes)
+        runs = _chosen_runs(connection, point_ids, axes)
+        groups = _newest_of_commits(connection, point_ids, runs)
+        rows = point_rows(connection, points, groups, runs=runs, metrics=metrics)
     place_of = {commit: i for i, commit in enumerate(dict.fromkeys(row.commit for row in rows))}
-    return sorted(rows, key=lambda row: (place_of[row.commit], by_shape(row)))
+    # The same few points at every commit: compared once, not again for each.
+    some = {(row.point_id, row.machine, row.environment): row for row in rows}
+    rank_of = {spot: i for i, spot in enumerate(sorted(some, key=lambda spot: by_shape(some[spot])))}
+    return sorted(rows, key=lambda row: (place_of[row.commit], rank_of[row.point_id, row.machine, row.environment]))
+
+
+def _chosen_runs(connection: Connection, point_ids: list[int], axes: PointFilter) -> dict[int, MeasuringRun]:
+    """The runs, oldest first, that may have measured any of the points and are of the chosen places."""
+    places = {
+        (machine_id, environment_id)
+        for part in in_parts(point_ids)
+        for machine_id, environment_id in connection.execute(_PLACES, {"point_ids": part})
+    }
+    return _allowed(runs_at(connection, places), axes)
+
+
+def _newest_of_commits(
+    connection: Connection, point_ids: list[int], runs: Mapping[int, MeasuringRun]
+) -> list[Measured]:
+    """Of each commit at each place the newest run of each point."""
+    run_ids_of: dict[tuple[object, ...], list[int]] = {}
+    for run_id, run in runs.items():
+        run_ids_of.setdefault((run.project, run.commit, run.place), []).append(run_id)
+    once = [run_ids[0] for run_ids in run_ids_of.values() if len(run_ids) == 1]
+    again = {run_id: key for key, run_ids in run_ids_of.items() if len(run_ids) > 1 for run_id in run_ids}
+    # What was measured again has to be asked first; a later run stands in the place of an earlier one.
+    in_order = {run_id: i for i, run_id in enumerate(runs)}
+    found = sorted(measured_of(connection, again, point_ids), key=lambda ids: in_order[ids[0]])
+    newest = {(again[run_id], point_id): (run_id, point_id) for run_id, point_id in found}
+    return [(once, point_ids), *together(newest.values())]
 
 
 def throughput_by_batch(
@@ -96,13 +122,12 @@ def _along(
     with store.reading() as connection:
         points = sweep_points(connection)
         if revision is None:
-            newest = _newest_commit(connection, chosen_points(points, axes), axes)
-            commits = [] if newest is None else [newest]
-        rows = [
-            row
-            for commit in commits
-            for row in point_rows(connection, points, newest_runs(points, axes, commit=commit))
-        ]
+            # Oldest first: the last run is the newest that measured any of the points.
+            newest = runs_by_id(connection, (run_id for run_id, _ in _newest(connection, points, axes)))
+            commits = [run.commit for run in newest.values()][-1:]
+        pairs = [pair for commit in commits for pair in newest_at(connection, points, axes, commit=commit)]
+        runs = runs_by_id(connection, (run_id for run_id, _ in pairs))
+        rows = point_rows(connection, points, together(pairs), runs=runs)
     return sorted(rows, key=lambda row: (commits.index(row.commit), row.provider, along(row), by_shape(row)))
 
 
@@ -147,8 +172,8 @@ def sweep_choices(store: Store) -> SweepChoices:
     )
 
 
-def newest_runs(points: Points, axes: PointFilter, *, commit: str | None) -> sa.Select[int, int]:
-    """(run, point) of each chosen point's newest measurement on each machine and environment, at `commit` or ever."""
+def newest_runs(points: Points, axes: PointFilter) -> sa.Select[int, int]:
+    """(run, point) of each chosen point's newest measurement on each machine and environment."""
     point_ids = chosen_points(points, axes)
     is_chosen = [] if len(point_ids) == len(points) else [Series.point_id.in_(point_ids)]
     spots = (
@@ -158,11 +183,9 @@ def newest_runs(points: Points, axes: PointFilter, *, commit: str | None) -> sa.
         .distinct()
         .subquery()
     )
-    runs = sa.select(Run.id)
-    if commit is not None:
-        runs = runs.join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
     newest = (
-        runs.join(Measurement, Measurement.run_id == Run.id)
+        sa.select(Run.id)
+        .join(Measurement, Measurement.run_id == Run.id)
         .where(
             Measurement.point_id == spots.c.point_id,
             Run.machine_id == spots.c.machine_id,
@@ -174,82 +197,33 @@ def newest_runs(points: Points, axes: PointFilter, *, commit: str | None) -> sa.
         .correlate(spots)
         .scalar_subquery()
     )
-    # Null where there is none at `commit`; joining the measurement then leaves the point out.
+    # Null where the chosen places have none.
     return sa.select(newest.label("run_id"), spots.c.point_id)
 
 
-def _newest_commit(connection: Connection, point_ids: list[int], axes: PointFilter) -> str | None:
-    return connection.execute(
-        sa.select(Commit.hash)
-        .join(Run, Run.commit_id == Commit.id)
-        .join(Measurement, Measurement.run_id == Run.id)
-        .where(Measurement.point_id.in_(point_ids), *chosen_places(axes))
-        .order_by(*NEWEST_FIRST)
-        .limit(1)
-    ).scalar()
+def _newest(connection: Connection, points: Points, axes: PointFilter) -> list[Ids]:
+    return [(run_id, i) for run_id, i in connection.execute(newest_runs(points, axes)) if run_id is not None]
 
 
-def point_rows(
-    connection: Connection, points: Mapping[int, PointRecord], chosen: sa.Select[int, int]
-) -> list[PointRow]:
-    """The rows of the (run, point) that `chosen` finds, in the order of their runs."""
-    # PostgreSQL would otherwise write the search for the newest run into every join and do it again for each.
-    wanted = chosen.cte("chosen").prefix_with("MATERIALIZED", dialect="postgresql")
-    metrics: dict[tuple[int, int], dict[str, Any]] = {}
-    values = (
-        sa.select(
-            wanted.c.run_id,
-            wanted.c.point_id,
-            Benchmark.metric,
-            Value.median,
-            Value.ci_low,
-            Value.ci_high,
-            Value.sample_count,
-        )
-        .join(Run, Run.id == wanted.c.run_id)
-        .join(
-            Series,
-            (Series.point_id == wanted.c.point_id)
-            & (Series.machine_id == Run.machine_id)
-            & (Series.environment_id == Run.environment_id),
-        )
-        .join(Value, (Value.run_id == wanted.c.run_id) & (Value.series_id == Series.id))
-        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+def newest_at(connection: Connection, points: Points, axes: PointFilter, *, commit: str) -> list[Ids]:
+    """(run, point) of each chosen point's newest measurement at `commit` on each machine and environment."""
+    commit_ids = [commit_id for (commit_id,) in connection.execute(sa.select(Commit.id).where(Commit.hash == commit))]
+    at_commit = connection.execute(sa.select(Run.id).where(Run.commit_id.in_(commit_ids)))
+    runs = _allowed(runs_by_id(connection, (run_id for (run_id,) in at_commit)), axes)
+    in_order = {run_id: i for i, run_id in enumerate(runs)}
+    found = sorted(
+        measured_of(connection, runs, chosen_points(points, axes)), key=lambda measured: in_order[measured[0]]
     )
-    for row in connection.execute(values).all():
-        metrics.setdefault((row.run_id, row.point_id), {})[row.metric] = row
-    described = (
-        sa.select(
-            wanted.c.run_id,
-            wanted.c.point_id,
-            Project.name.label("project"),
-            Commit.hash.label("commit"),
-            Commit.date.label("commit_date"),
-            Commit.subject.label("commit_subject"),
-            Machine.name.label("machine"),
-            Environment.name.label("environment"),
-            Run.uid,
-            Measurement.ruler_version,
-            Measurement.state,
-            Measurement.reason,
-            Measurement.disturbed,
-            Measurement.provider_detail,
-            Measurement.flop,
-            Measurement.min_bytes,
-            Measurement.floor_s,
-            Measurement.measured_at,
-            Profile.bound,
-        )
-        .join(Measurement, (Measurement.run_id == wanted.c.run_id) & (Measurement.point_id == wanted.c.point_id))
-        .join(Run, Run.id == wanted.c.run_id)
-        .join(Commit, Commit.id == Run.commit_id)
-        .join(Project, Project.id == Run.project_id)
-        .join(Machine, Machine.id == Run.machine_id)
-        .join(Environment, Environment.id == Run.environment_id)
-        .outerjoin(Profile, (Profile.run_id == wanted.c.run_id) & (Profile.point_id == wanted.c.point_id))
-        .order_by(*OLDEST_FIRST)
-    )
-    return [
-        point_row(row, points[row.point_id], metrics.get((row.run_id, row.point_id), {}))
-        for row in connection.execute(described).all()
-    ]
+    return list({(point_id, runs[run_id].place): (run_id, point_id) for run_id, point_id in found}.values())
+
+
+def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, MeasuringRun]:
+    allowed = allowed_places(axes)
+    return {
+        run_id: run
+        for run_id, run in runs.items()
+        if all(getattr(run, name) in names for name, names in allowed.items())
+    }
+
+
+_PLACES = sa.select(Series.machine_id, Series.environment_id).where(Series.point_id.in_(any_of("point_ids"))).distinct()

@@ -52,12 +52,12 @@ def points_as_text(rows: Sequence[PointRow]) -> str:
 
 def points_as_json(rows: Sequence[PointRow]) -> str:
     """A JSON list of objects; null where something is not known."""
-    return json.dumps([plain(asdict(row)) for row in rows], indent=1, ensure_ascii=False)
+    return json.dumps([plain(row._asdict()) for row in rows], indent=1, ensure_ascii=False)
 
 
 def points_as_csv(rows: Sequence[PointRow]) -> str:
     """One line a point, the same columns as the JSON; empty where something is not known."""
-    return _csv([plain(asdict(row)) for row in rows])
+    return _csv([plain(row._asdict()) for row in rows])
 
 
 def values_as_text(rows: Sequence[SeriesValueRow]) -> str:
