@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RESULT_VERSION = 2
 LARGEST_GRID = 10_000_000  # combinations of one benchmark; more is no benchmark but a broken file
 LARGEST_COUNT = 2**31 - 1  # what an INTEGER column of any database holds
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # as `parsed_json` quotes them
 SIMPLE_COLUMNS = frozenset({"result", "params", "version", "started_at", "duration", "samples", "profile"})
 
 # asv_runner's prefixes, for a benchmark that benchmarks.json no longer describes.
@@ -49,13 +50,14 @@ def parsed_json(content: bytes, *, path: str) -> dict[str, object]:
     """
     # orjson is several times faster than json but refuses NaN. In quotes it takes it; inside a text the quotes
     # would end the text and leave a bare NaN behind, which never parses, so json then reads the original.
-    quoted = (
-        content.replace(b"NaN", b'"NaN"')
-        .replace(b"-Infinity", b'"-Infinity"')
-        .replace(b" Infinity", b' "Infinity"')
-        .replace(b"[Infinity", b'["Infinity"')
-        .replace(b",Infinity", b',"Infinity"')
-    )
+    quoted = content.replace(b"NaN", b'"NaN"')
+    if b"Infinity" in content:
+        quoted = (
+            quoted.replace(b"-Infinity", b'"-Infinity"')
+            .replace(b" Infinity", b' "Infinity"')
+            .replace(b"[Infinity", b'["Infinity"')
+            .replace(b",Infinity", b',"Infinity"')
+        )
     try:
         found: object = orjson.loads(quoted)
     except orjson.JSONDecodeError as error:
@@ -188,7 +190,7 @@ def _parameters(name: str, found: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(found, list):
         raise Malformed(f"{name}: `params` is {shown(found)}, not a list")
     for axis in found:
-        if not isinstance(axis, list) or not all(isinstance(value, str) for value in axis):
+        if not isinstance(axis, list) or set(map(type, axis)) - {str}:
             raise Malformed(f"{name}: a parameter is {shown(axis)}, not a list of reprs")
     return tuple(map(tuple, found))
 
@@ -197,9 +199,9 @@ def _values(name: str, found: object, length: int) -> tuple[list[float | None], 
     if found is None:
         return [None] * length, {}
     column = _column(name, "result", found, length)
-    kinds = set(map(type, column))
-    if kinds <= {float, type(None)}:
-        return cast("list[float | None]", column), {}
+    plain = _plain(column)
+    if plain is not None:
+        return plain, {}
     reasons: dict[int, str] = {}
     values: list[float | None] = []
     for position, value in enumerate(column):
@@ -216,12 +218,26 @@ def _numbers(name: str, cells: Mapping[str, object], key: str, length: int) -> l
     if found is None:
         return None
     column = _column(name, key, found, length)
-    if set(map(type, column)) <= {float, type(None)}:
-        return cast("list[float | None]", column)
+    plain = _plain(column)
+    if plain is not None:
+        return plain
     try:
         return [_number(value) for value in column]
     except (ValueError, OverflowError) as error:
         raise Malformed(f"{name}: `{key}` holds something that is not a number") from error
+
+
+def _plain(column: list[object]) -> list[float | None] | None:
+    """`column` itself if it holds what a healthy file holds, which is quickly seen; else None."""
+    kinds = set(map(type, column))
+    if kinds <= {float, type(None)}:
+        return cast("list[float | None]", column)
+    if kinds <= {float, type(None), str}:
+        try:
+            return [NOT_FINITE[cell] if type(cell) is str else cast("float | None", cell) for cell in column]
+        except KeyError:
+            return None
+    return None
 
 
 def _counts(name: str, cells: Mapping[str, object], key: str, length: int) -> list[int | None] | None:
@@ -229,7 +245,9 @@ def _counts(name: str, cells: Mapping[str, object], key: str, length: int) -> li
     if found is None:
         return None
     column = _column(name, key, found, length)
-    for count in column:
+    # Of a whole column there are few different ones.
+    different = set(column) if set(map(type, column)) <= {int, type(None)} else column
+    for count in different:
         if count is not None and (type(count) is not int or not 0 <= count <= LARGEST_COUNT):
             raise Malformed(f"{name}: `{key}` holds {shown(count)}, not a count")
     return cast("list[int | None]", column)
@@ -260,8 +278,10 @@ def _number(found: object) -> float | None:
     """`found` as a float; the text "NaN" and its like are what `parsed_json` makes of the bare words."""
     if found is None or type(found) is float:
         return found
-    if isinstance(found, int) or (isinstance(found, str) and found in {"NaN", "Infinity", "-Infinity"}):
+    if isinstance(found, int):
         return float(found)
+    if isinstance(found, str) and found in NOT_FINITE:
+        return NOT_FINITE[found]
     raise ValueError(found)
 
 

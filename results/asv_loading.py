@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from array import array
-from itertools import repeat
+from itertools import chain, count, islice, repeat
+from operator import attrgetter, lt
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from results.asv_json import undescribed_benchmark
-from results.bulk import insert_rows
-from results.dimensions import BenchmarkIdentity, Place
-from results.loading import VALUE_COLUMNS, Desk, ValueRow, count_values, store_run
+from results.bulk import insert_columns, insert_rows
+from results.dimensions import BenchmarkIdentity
+from results.loading import Desk, store_run
 from results.records import State
-from results.schema import Benchmark, Execution, Machine, Parameter, Point, Value
+from results.schema import Benchmark, Execution, Machine, Parameter, Point, Run, Value
+from results.series_ids import Grid, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from results.records import AsvBenchmarkRecord, AsvMachineRecord, AsvResultRecord, AsvRunRecord
 
 ASV_INTERVAL_LEVEL = 0.99
+OK, FAILED, SKIPPED = State.OK.value, State.FAILED.value, State.SKIPPED.value
 
 
 def load_asv_run(
@@ -56,33 +59,23 @@ def load_asv_run(
     )
     for table in (Value, Execution):
         connection.execute(sa.delete(table).where(table.run_id == run_id))
-    rows: list[ValueRow] = []
-    executions = []
-    for result in results:
-        benchmark_id, names = _benchmark(desk, project_id, result, described)
-        series_ids = dimensions.series_of_combinations(
-            connection, project_id, (benchmark_id, result.name), place, result.parameters, names
-        )
-        rows.extend(_value_rows(run_id, series_ids, result))
-        executions.append(
-            {
-                "run_id": run_id,
-                "benchmark_id": benchmark_id,
-                "started_at": result.started_at,
-                "duration_s": result.duration_s,
-            }
-        )
-    rows.sort(key=_series_of)  # in the order of the key, so that pages fill once
-    insert_rows(connection, Value, VALUE_COLUMNS, rows)
-    if executions:
-        connection.execute(sa.insert(Execution), executions)
-    count_values(desk.connection, run_id)
-    return len(rows)
+    dimensions.recall_benchmarks(connection, project_id, [result.name for result in results])
+    grids = [_grid(desk, project_id, result, described) for result in results]
+    series = dimensions.series.of_grids(connection, project_id, place, grids)
+    columns = _value_columns(series, results)
+    n_values = len(columns["series_id"])
+    if n_values:
+        insert_columns(connection, Value, {"run_id": [run_id] * n_values, **columns})
+    executions = [
+        (run_id, grid.benchmark_id, result.started_at, result.duration_s)
+        for grid, result in zip(grids, results, strict=True)
+    ]
+    insert_rows(connection, Execution, ("run_id", "benchmark_id", "started_at", "duration_s"), executions)
+    connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
+    return n_values
 
 
-def _benchmark(
-    desk: Desk, project_id: int, result: AsvResultRecord, described: Mapping[str, AsvBenchmarkRecord]
-) -> tuple[int, tuple[str, ...]]:
+def _grid(desk: Desk, project_id: int, result: AsvResultRecord, described: Mapping[str, AsvBenchmarkRecord]) -> Grid:
     benchmark = described.get(result.name) or undescribed_benchmark(
         result.name, version=result.version, n_parameters=len(result.parameters)
     )
@@ -95,44 +88,56 @@ def _benchmark(
         interval_level=ASV_INTERVAL_LEVEL,
         parameter_names=benchmark.parameter_names,
     )
-    return benchmark_id, benchmark.parameter_names
+    return Grid(benchmark_id, result.name, result.parameters, benchmark.parameter_names)
 
 
-def _series_of(row: ValueRow) -> int:
-    series_id: int = row[1]
-    return series_id
+def _value_columns(series: Sequence[tuple[int, ...]], results: Sequence[AsvResultRecord]) -> dict[str, Sequence[Any]]:
+    """The values of all `results` as columns, in the order of their series, so that the key's pages fill once."""
+    pairs = sorted(zip(series, results, strict=True), key=lambda pair: pair[0][:1])
+    series_ids = list(chain.from_iterable(ids for ids, _ in pairs))
+    columns: dict[str, Sequence[Any]] = {"series_id": series_ids}
+    for name, column_of in COLUMNS.items():
+        parts = [column_of(result) for _, result in pairs]
+        if any(part is not None for part in parts):
+            whole = (
+                repeat(None, len(ids)) if part is None else part for part, (ids, _) in zip(parts, pairs, strict=True)
+            )
+            columns[name] = list(chain.from_iterable(whole))
+    if all(map(lt, series_ids, islice(series_ids, 1, None))):
+        return columns
+    # The same value twice in a parameter: the last one counts.
+    last = dict(zip(series_ids, count(), strict=False))
+    places = [last[series_id] for series_id in sorted(last)]
+    return {name: [column[place] for place in places] for name, column in columns.items()}
 
 
-def _value_rows(run_id: int, series_ids: Sequence[int], result: AsvResultRecord) -> Iterable[ValueRow]:
-    values = result.values
+def _states(result: AsvResultRecord) -> list[str]:
     # NaN is not equal to itself: that is how asv's skipped values are told apart, at no cost to the others.
-    states = ["ok" if v == v and v is not None else _state_of(v) for v in values]  # noqa: PLR0124
-    reasons = [result.reasons.get(i) for i in range(len(values))] if result.reasons else repeat(None)
-    samples = (
-        repeat(None) if result.samples is None else [array("d", s).tobytes() if s else None for s in result.samples]
-    )
-    rows = zip(
-        repeat(run_id),
-        series_ids,
-        states,
-        [v if v == v else None for v in values],  # noqa: PLR0124
-        result.ci_low or repeat(None),
-        result.ci_high or repeat(None),
-        result.q25 or repeat(None),
-        result.q75 or repeat(None),
-        result.sample_count or repeat(None),
-        result.calls_per_sample or repeat(None),
-        samples,
-        reasons,
-        strict=False,
-    )
-    if len(set(series_ids)) == len(series_ids):
-        return rows
-    return {row[1]: row for row in rows}.values()  # the same value twice in a parameter: the last one counts
+    return [OK if v == v and v is not None else FAILED if v is None else SKIPPED for v in result.values]  # noqa: PLR0124
 
 
-def _state_of(value: float | None) -> str:
-    return State.FAILED.value if value is None else State.SKIPPED.value
+def _medians(result: AsvResultRecord) -> list[float | None]:
+    return [value if value == value else None for value in result.values]  # noqa: PLR0124
+
+
+def _samples(result: AsvResultRecord) -> list[bytes | None] | None:
+    if result.samples is None:
+        return None
+    return [array("d", samples).tobytes() if samples else None for samples in result.samples]
+
+
+def _reasons(result: AsvResultRecord) -> list[str | None] | None:
+    return [result.reasons.get(i) for i in range(len(result.values))] if result.reasons else None
+
+
+# None: every row's is NULL.
+COLUMNS: dict[str, Callable[[AsvResultRecord], Sequence[Any] | None]] = {
+    "state": _states,
+    "median": _medians,
+    **{name: attrgetter(name) for name in ("ci_low", "ci_high", "q25", "q75", "sample_count", "calls_per_sample")},
+    "samples": _samples,
+    "reason": _reasons,
+}
 
 
 def load_asv_machine(desk: Desk, record: AsvMachineRecord) -> int:

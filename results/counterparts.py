@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.bulk import next_id
-from results.dimensions import BenchmarkIdentity, Dimensions, Place
+from results.dimensions import BenchmarkIdentity, Dimensions
 from results.parameters import ParameterType, Typed
 from results.schema import Benchmark, Commit, Environment, Machine, Parameter, Point, Project, Series
+from results.series_ids import Place, Points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,7 +103,7 @@ def _points(ours: Connection, theirs: Connection, dimensions: Dimensions, projec
         points = list(group)
         parameters_of = _parameters(theirs, [point.id for point in points], project_id, subject)
         keys = [point.key for point in points]
-        found = dimensions.points(ours, projects[project_id], subject, keys, parameters_of)
+        (found,) = dimensions.series.points(ours, projects[project_id], [Points(subject, keys, parameters_of)])
         ids.update(zip((point.id for point in points), found, strict=True))
     return ids
 
@@ -136,8 +137,7 @@ def _series(ours: Connection, theirs: Connection, dimensions: Dimensions, known:
     ):
         series = list(group)
         place = Place(machines[machine_id], environments[environment_id])
-        found = dimensions.series_of_points(
-            ours, benchmarks[benchmark_id], place, [points[row.point_id] for row in series]
-        )
+        wanted = (benchmarks[benchmark_id], [points[row.point_id] for row in series])
+        (found,) = dimensions.series.of_points(ours, place, [wanted])
         ids.update(zip((row.id for row in series), found, strict=True))
     return ids

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import asdict
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
 import sqlalchemy as sa
 
-from results.bulk import insert_rows, next_id
-from results.parameters import Typed, typed_from_repr, typed_from_value
-from results.schema import (
-    Base,
-    Benchmark,
-    Commit,
-    Environment,
-    Machine,
-    Parameter,
-    Point,
-    Project,
-    Run,
-    Series,
-)
+from results.bulk import next_id
+from results.schema import Base, Benchmark, Commit, Environment, Machine, Point, Project, Run, Series
+from results.series_ids import SeriesIds, batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy.engine import Connection
 
-    from results.records import CommitRecord, PointRecord
+    from results.records import CommitRecord
 
-Parameters = tuple[tuple[str, ...], ...]
-
-
-class Place(NamedTuple):
-    """Where a series is measured."""
-
-    machine_id: int
-    environment_id: int
+# What may have grown when somebody else has written.
+GROWING: tuple[type[Base], ...] = (Project, Machine, Environment, Commit, Run, Benchmark, Point, Series)
+LARGEST_IDS = "SELECT " + ", ".join(f"(SELECT max(id) FROM {table.__tablename__})" for table in GROWING)  # noqa: S608
 
 
 class BenchmarkIdentity(NamedTuple):
@@ -59,42 +39,28 @@ class Dimensions:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[object, ...], int] = {}
-        self._points: dict[tuple[int, str], dict[str, int]] = {}
-        self._series: dict[tuple[int, Place], dict[int, int]] = {}
-        self._combinations: dict[tuple[object, ...], tuple[int, ...]] = {}
-        self._seen: tuple[int, ...] = ()
+        self._runs: dict[tuple[int, str], int] = {}
+        self._benchmarks: dict[tuple[int, str], dict[BenchmarkIdentity, int]] = {}
+        self._seen: tuple[int | None, ...] = ()
+        self.series = SeriesIds()
 
     def forget(self) -> None:
         """Remember nothing."""
         self._ids.clear()
-        self._points.clear()
-        self._series.clear()
-        self._combinations.clear()
+        self._runs.clear()
+        self._benchmarks.clear()
         self._seen = ()
+        self.series.forget()
 
     def enter(self, connection: Connection) -> None:
         """Begin a transaction: what was remembered holds only if nobody has written in between."""
-        if self._state(connection) != self._seen:
+        if _largest_ids(connection) != self._seen:
             self.forget()
-        for cached in [cached for cached in self._ids if cached[0] == "run"]:
-            del self._ids[cached]
+        self._runs.clear()
 
     def leave(self, connection: Connection) -> None:
         """End a transaction: what is remembered is what the database now holds."""
-        self._seen = self._state(connection)
-
-    def _state(self, connection: Connection) -> tuple[int, ...]:
-        tables: tuple[type[Base], ...] = (
-            Project,
-            Machine,
-            Environment,
-            Commit,
-            Run,
-            Benchmark,
-            Point,
-            Series,
-        )
-        return tuple(next_id(connection, table) for table in tables)
+        self._seen = _largest_ids(connection)
 
     def _id(
         self,
@@ -158,14 +124,13 @@ class Dimensions:
 
     def remembered_run(self, identity: tuple[int, str], find: Callable[[], int]) -> int:
         """The id of the run `identity` (project, uid) within this transaction; `find` is called once for it."""
-        cached = ("run", *identity)
-        if cached not in self._ids:
-            self._ids[cached] = find()
-        return self._ids[cached]
+        if identity not in self._runs:
+            self._runs[identity] = find()
+        return self._runs[identity]
 
     def remembered_runs(self) -> list[int]:
         """The runs asked for within this transaction."""
-        return [run_id for cached, run_id in self._ids.items() if cached[0] == "run"]
+        return list(self._runs.values())
 
     def benchmark(  # noqa: PLR0913 - the columns of a benchmark
         self,
@@ -178,118 +143,34 @@ class Dimensions:
         parameter_names: Sequence[str],
     ) -> int:
         """The id of a benchmark; the rest is kept when it is new."""
-        return self._id(
-            connection,
-            Benchmark,
-            {"project_id": project_id, **identity._asdict()},
-            {
-                "unit": unit,
-                "interval_level": interval_level,
-                "parameter_names": list(parameter_names),
-                "continues_id": None,
-            },
-        )
-
-    def sweep_point(self, connection: Connection, project_id: int, point: PointRecord) -> int:
-        """The id of a point of our own sweep."""
-        axes = {"pass" if axis == "pass_" else axis: value for axis, value in asdict(point).items()}
-        subject = axes.pop("operation")
-        typed = {name: typed_from_value(value) for name, value in axes.items()}
-        key = _digest(orjson.dumps(axes, option=orjson.OPT_SORT_KEYS))
-        (point_id,) = self.points(connection, project_id, subject, [key], lambda _: typed.items())
-        return point_id
-
-    def series(self, connection: Connection, benchmark_id: int, place: Place, point_id: int) -> int:
-        """The id of one series."""
-        (series_id,) = self.series_of_points(connection, benchmark_id, place, [point_id])
-        return series_id
-
-    def series_of_combinations(  # noqa: PLR0913, PLR0917 - what identifies a series, and names for new ones
-        self,
-        connection: Connection,
-        project_id: int,
-        benchmark: tuple[int, str],
-        place: Place,
-        parameters: Parameters,
-        names: Sequence[str],
-    ) -> tuple[int, ...]:
-        """The series of every combination of asv's `parameters`, the last one running fastest.
-
-        `benchmark` is its id and its name.
-        """
-        benchmark_id, name = benchmark
-        cached = (benchmark_id, place, parameters)
-        found = self._combinations.get(cached)
-        if found is None:
-            combinations = list(itertools.product(*parameters))
-            keys = [_digest(orjson.dumps(combination)) for combination in combinations]
-
-            def parameters_of(position: int) -> Iterable[tuple[str, Typed]]:
-                return [
-                    (names[i] if i < len(names) else f"param{i + 1}", typed_from_repr(text))
-                    for i, text in enumerate(combinations[position])
-                ]
-
-            point_ids = self.points(connection, project_id, name, keys, parameters_of)
-            found = tuple(self.series_of_points(connection, benchmark_id, place, point_ids))
-            self._combinations[cached] = found
-        return found
-
-    def points(
-        self,
-        connection: Connection,
-        project_id: int,
-        subject: str,
-        keys: Sequence[str],
-        parameters_of: Callable[[int], Iterable[tuple[str, Typed]]],
-    ) -> list[int]:
-        """The ids of the points with these keys; `parameters_of` is asked for a new one's, by its place in `keys`."""
-        known = self._points.get((project_id, subject))
-        if known is None:
-            where = (Point.project_id == project_id, Point.subject == subject)
-            rows = connection.execute(sa.select(Point.key, Point.id).where(*where))
-            known = self._points[project_id, subject] = {row.key: row.id for row in rows}
-        new: dict[str, int] = {}
-        parameters: list[tuple[object, ...]] = []
-        if missing := [position for position, key in enumerate(keys) if key not in known]:
-            point_id = next_id(connection, Point)
-            for position in missing:
-                if keys[position] in new:
-                    continue  # asv allows the same value twice in a parameter
-                new[keys[position]] = point_id
-                parameters.extend(
-                    (point_id, i, name, typed.type.value, typed.text, typed.number)
-                    for i, (name, typed) in enumerate(parameters_of(position))
+        if (project_id, identity.name) not in self._benchmarks:
+            self.recall_benchmarks(connection, project_id, [identity.name])
+        known = self._benchmarks[project_id, identity.name]
+        if identity not in known:
+            known[identity] = next_id(connection, Benchmark)
+            connection.execute(
+                sa.insert(Benchmark).values(
+                    id=known[identity],
+                    project_id=project_id,
+                    **identity._asdict(),
+                    unit=unit,
+                    interval_level=interval_level,
+                    parameter_names=list(parameter_names),
+                    continues_id=None,
                 )
-                point_id += 1
-            rows_of_points = [(i, project_id, subject, key) for key, i in new.items()]
-            insert_rows(connection, Point, ("id", "project_id", "subject", "key"), rows_of_points)
-            columns = ("point_id", "position", "name", "type", "text", "number")
-            insert_rows(connection, Parameter, columns, parameters)
-            known.update(new)
-        return [known[key] for key in keys]
-
-    def series_of_points(
-        self, connection: Connection, benchmark_id: int, place: Place, point_ids: Sequence[int]
-    ) -> list[int]:
-        """The ids of a benchmark's series at these points in one place."""
-        known = self._series.get((benchmark_id, place))
-        if known is None:
-            where = (
-                Series.benchmark_id == benchmark_id,
-                Series.machine_id == place.machine_id,
-                Series.environment_id == place.environment_id,
             )
-            rows = connection.execute(sa.select(Series.point_id, Series.id).where(*where))
-            known = self._series[benchmark_id, place] = {row.point_id: row.id for row in rows}
-        if missing := dict.fromkeys(point_id for point_id in point_ids if point_id not in known):
-            first = next_id(connection, Series)
-            new = {point_id: first + i for i, point_id in enumerate(missing)}
-            columns = ("id", "benchmark_id", "point_id", "machine_id", "environment_id")
-            insert_rows(connection, Series, columns, [(i, benchmark_id, point, *place) for point, i in new.items()])
-            known.update(new)
-        return [known[point_id] for point_id in point_ids]
+        return known[identity]
+
+    def recall_benchmarks(self, connection: Connection, project_id: int, names: Iterable[str]) -> None:
+        """Look up many benchmarks at once, which is cheaper than one by one."""
+        unknown = [name for name in names if (project_id, name) not in self._benchmarks]
+        self._benchmarks.update(((project_id, name), {}) for name in unknown)
+        columns = (Benchmark.id, Benchmark.name, Benchmark.metric, Benchmark.version)
+        for some in batches(unknown):
+            where = (Benchmark.project_id == project_id, Benchmark.name.in_(some))
+            for benchmark_id, *identity in connection.execute(sa.select(*columns).where(*where)):
+                self._benchmarks[project_id, identity[0]][BenchmarkIdentity(*identity)] = benchmark_id
 
 
-def _digest(identity: bytes) -> str:
-    return blake2b(identity, digest_size=16).hexdigest()
+def _largest_ids(connection: Connection) -> tuple[int | None, ...]:
+    return tuple(connection.exec_driver_sql(LARGEST_IDS).one())

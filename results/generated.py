@@ -11,12 +11,13 @@ import sqlalchemy as sa
 
 from results.bulk import insert_rows, next_id
 from results.database import refresh_statistics, writing
-from results.dimensions import BenchmarkIdentity, Dimensions, Place
+from results.dimensions import BenchmarkIdentity, Dimensions
 from results.journal_loading import SWEEP_INTERVAL_LEVEL
 from results.loading import VALUE_COLUMNS
 from results.metrics import SWEEP_METRICS
 from results.records import CommitRecord, PointRecord
 from results.schema import Measurement, Profile, Run, Value
+from results.series_ids import Place
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -40,9 +41,9 @@ def fill_with_sweeps(store: Store, *, n_commits: int) -> None:
             dimensions.machine(connection, "generated"),
             dimensions.environment(connection, "py3.11-cpu-t2", details={}),
         )
-        points = {dimensions.sweep_point(connection, project_id, point): point for point in _points()}
+        points = {dimensions.series.sweep_point(connection, project_id, point): point for point in _points()}
         series = {
-            (point_id, metric): dimensions.series(
+            (point_id, metric): dimensions.series.of_point(
                 connection, _benchmark(connection, dimensions, project_id, point.operation, metric), place, point_id
             )
             for point_id, point in points.items()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import sqlalchemy as sa
 
 from results.bulk import insert_rows
-from results.dimensions import BenchmarkIdentity, Place
+from results.dimensions import BenchmarkIdentity
 from results.loading import VALUE_COLUMNS, Desk, ValueRow, count_values, store_run
 from results.metrics import LATENCY, PROFILE_METRICS, TIMING_METRICS, Metric
 from results.records import ProfileRecord, State, TimingRecord
 from results.schema import Benchmark, Measurement, Profile, ProfileKernel, ProfileOperator, Series, Value
+from results.series_ids import Place
 from results.stacks import stacks_as_bytes
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _spot(desk: Desk, line: TimingRecord | ProfileRecord) -> _Spot:
             conditions=dict(line.conditions),
         ),
     )
-    point_id = dimensions.sweep_point(connection, project_id, line.point)
+    point_id = dimensions.series.sweep_point(connection, project_id, line.point)
     return _Spot(project_id, run_id, point_id, place)
 
 
@@ -172,7 +172,7 @@ def _store_metrics(desk: Desk, spot: _Spot, line: TimingRecord | ProfileRecord, 
             interval_level=SWEEP_INTERVAL_LEVEL,
             parameter_names=(),
         )
-        series_id = desk.dimensions.series(desk.connection, benchmark_id, spot.place, spot.point_id)
+        series_id = desk.dimensions.series.of_point(desk.connection, benchmark_id, spot.place, spot.point_id)
         rows.append(_value_row(spot.run_id, series_id, metric, line))
     insert_rows(desk.connection, Value, VALUE_COLUMNS, rows)
     return len(rows)
@@ -188,6 +188,8 @@ def _value_row(run_id: int, series_id: int, metric: Metric, line: TimingRecord |
         low, high = line.latency_ci_low_s, line.latency_ci_high_s
         calls = line.calls_per_sample
         if line.samples_s:
+            import numpy as np  # noqa: PLC0415 - a tenth of a second that an asv tree need not pay
+
             q25, q75 = (float(q) for q in np.percentile(line.samples_s, [25, 75]))
             count = len(line.samples_s)
             samples = array("d", line.samples_s).tobytes()

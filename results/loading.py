@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from results.dimensions import Dimensions, Place
+    from results.dimensions import Dimensions
     from results.records import CeilingRecord, CommitRecord
+    from results.series_ids import Place
 
 VALUE_COLUMNS = (
     "run_id",
