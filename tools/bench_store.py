@@ -44,6 +44,7 @@ from results.store import open_store
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file, not as a module of a package
 
 from made_history import make_history
+from process_cost import Cost, Together, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,19 +57,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 SERVER = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
 N_CALLS = 100
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a process used."""
-
-    cpu_s: float
-    wall_s: float
-    peak_bytes: int
-
-    def __str__(self) -> str:
-        """For the table."""
-        return f"CPU {self.cpu_s:.1f} s, wall {self.wall_s:.1f} s, {self.peak_bytes / 1e6:.0f} MB"
+N_READERS = 2  # processes that parse ahead
 
 
 @dataclass
@@ -89,27 +78,10 @@ class Figures:
         return tabulate(rows, headers=["", *columns], disable_numparse=True)
 
 
-def cost_of(command: list[str]) -> Cost:
-    """Run `command` silently and count what it used. Raises: SystemExit with its output if it fails."""
-    with tempfile.TemporaryFile() as output:
-        started = time.perf_counter()
-        pid = os.posix_spawnp(
-            command[0],
-            command,
-            os.environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, output.fileno(), 1), (os.POSIX_SPAWN_DUP2, output.fileno(), 2)],
-        )
-        _, status, used = os.wait4(pid, 0)
-        wall_s = time.perf_counter() - started
-        if os.waitstatus_to_exitcode(status) != 0:
-            output.seek(0)
-            sys.exit(f"{' '.join(command)}\n{output.read().decode()}")
-    return Cost(used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
-
-
-def ingest(tree: Path, db: str, *options: str) -> Cost:
+def ingest(tree: Path, db: str, *options: str, together: Together | None = None) -> Cost:
     """What `fusebench ingest` costs."""
-    return cost_of([sys.executable, str(ROOT / "fusebench.py"), "ingest", str(tree), "--db", db, *options])
+    command = [sys.executable, str(ROOT / "fusebench.py"), "ingest", str(tree), "--db", db, *options]
+    return cost_of(command, together=together)
 
 
 def n_entries(db: str) -> int:
@@ -133,7 +105,7 @@ def linked(files: list[Path], *, tree: Path, to: Path) -> None:
 
 
 def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Databases, scratch: Path) -> None:
-    """Cold, again, rebuilt, incremental, one file more."""
+    """Cold, again, rebuilt, by several processes, incremental, one file more."""
     files = sorted(corpus.rglob("*.json"))
     described = [path for path in files if path.name in {"machine.json", "benchmarks.json"}]
     results = [path for path in files if path not in described]
@@ -152,6 +124,16 @@ def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Dat
             "again, nothing changed (≤ 1 s)", column, f"{n_more} values, {again.wall_s - idle_s:.2f} s beyond start-up"
         )
         add_rate(figures, "--rebuild", column, n_all, ingest(corpus, db, "--project", "corpus", "--rebuild"))
+
+    with new_database() as db:
+        together = Together()
+        parallel = ingest(corpus, db, "--project", "corpus", "--processes", str(N_READERS), together=together)
+        figures.add(
+            f"cold, --processes {N_READERS}",
+            column,
+            f"wall {parallel.wall_s:.1f} s (without: {cold.wall_s:.1f} s), CPU {parallel.cpu_s:.1f} s, "
+            f"all processes together {together.peak_bytes / 1e6:.0f} MB",
+        )
 
     with new_database() as db:
         parts = scratch / f"parts-{column}"
