@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fused_mlp.choices import choice_on_cuda
+import torch
+
+from fused_mlp.choices import choice_on_cuda, number_format
 from fused_mlp.triton_single_tiles import FullTile, SplitTile
 from fused_mlp.triton_tiles import PointwiseTiles, Tiles
 from fused_mlp.vocabulary import Implementation
@@ -14,7 +16,6 @@ from fused_mlp.vocabulary import Implementation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    import torch
     from torch import Tensor
 
     from fused_mlp.vocabulary import NumberFormat, Operation
@@ -45,6 +46,37 @@ class Level:
 
     launch: Callable[..., Tensor]
     candidates: Callable[[Shape], Iterable[Any]]
+
+
+def beside_the_rule(candidates: Callable[..., Iterable[Any]]) -> Callable[[Shape], Iterable[Any]]:
+    """What tuning tries, of a kernel whose tiles depend on the rows and whose `candidates` name the rule's first."""
+    return lambda shape: tuple(candidates(shape.n_rows, shape.dtype, capability=shape.capability))[1:]
+
+
+def launched(
+    operation: Operation,
+    levels: Mapping[Implementation, Level],
+    x: Tensor,
+    weights: tuple[Tensor | None, ...],
+    *,
+    first: Tensor,
+    n_out: int,
+    activation: str,
+    implementation: str | None,
+) -> Tensor:
+    """The operation on the device of x, by the one of `levels` named or else chosen for the shape; arguments checked.
+
+    weights: weights and biases in the operation's order. first: the first weight, hidden × dim.
+
+    Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
+    """
+    hidden, dim = first.shape
+    rows, index = x.numel() // dim if dim else 0, x.get_device()
+    level, tiles = level_and_tiles(
+        operation, implementation, rows, dim, hidden, n_out, number_format(x.dtype, "cuda"), index
+    )
+    with torch.cuda.device(index):
+        return levels[level].launch(x, *weights, activation=activation, tiles=tiles)
 
 
 @lru_cache(maxsize=4096)

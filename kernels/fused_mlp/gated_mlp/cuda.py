@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import torch
-
-from fused_mlp.choices import number_format
-from fused_mlp.cuda_levels import Level, level_and_tiles
+from fused_mlp.cuda_levels import Level, beside_the_rule, launched
 from fused_mlp.gated_mlp.triton_dual_product import candidates_for_dual_product, launch_gated_mlp
 from fused_mlp.gated_mlp.triton_pointwise import candidates_for_gate_product, launch_gated_mlp_pointwise
 from fused_mlp.gated_mlp.triton_single import candidates_for_gated_mlp_single, launch_gated_mlp_single
@@ -20,11 +17,11 @@ if TYPE_CHECKING:
 LEVELS = {
     Implementation.POINTWISE: Level(
         launch=launch_gated_mlp_pointwise,
-        candidates=lambda s: candidates_for_gate_product(s.n_rows, s.dtype, capability=s.capability)[1:],
+        candidates=beside_the_rule(candidates_for_gate_product),
     ),
     Implementation.EPILOGUE: Level(
         launch=launch_gated_mlp,
-        candidates=lambda s: candidates_for_dual_product(s.n_rows, s.dtype, capability=s.capability)[1:],
+        candidates=beside_the_rule(candidates_for_dual_product),
     ),
     Implementation.SINGLE: Level(
         launch=launch_gated_mlp_single, candidates=lambda s: candidates_for_gated_mlp_single(**asdict(s))
@@ -39,11 +36,13 @@ def gated_mlp_on_cuda(
 
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """
-    hidden, dim = w_gate.shape
-    rows, index = x.numel() // dim if dim else 0, x.get_device()
-    level, tiles = level_and_tiles(
-        Operation.GATED_MLP, implementation, rows, dim, hidden, w_down.shape[0], number_format(x.dtype, "cuda"), index
+    return launched(
+        Operation.GATED_MLP,
+        LEVELS,
+        x,
+        (w_gate, w_up, w_down),
+        first=w_gate,
+        n_out=w_down.shape[0],
+        activation=activation,
+        implementation=implementation,
     )
-    with torch.cuda.device(index):
-        result: Tensor = LEVELS[level].launch(x, w_gate, w_up, w_down, activation=activation, tiles=tiles)
-    return result

@@ -103,7 +103,8 @@ def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) ->
     # "ieee" products hold their operands in registers, of which ptxas gives eight warps only 80 on sm_80.
     ieee = precision == "ieee"
     n_warps = 4 if ieee and not busy and width == 128 and capability < 90 else 8
-    block_hidden = 32 if width <= 128 and not ieee else 16
+    # As many on sm_100, where two tiles of 64 × 32 then do not fit beside sums 128 wide.
+    block_hidden = 32 if width <= (64 if capability >= 100 else 128) and not ieee else 16
     if width == WIDEST_FULL_TILE:
         return FullTile(block_rows=64 if busy and not ieee else 16, block_hidden=16, n_warps=8, n_stages=2)
     return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=n_warps, n_stages=2)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-
-from fused_mlp.choices import number_format
-from fused_mlp.cuda_levels import Level, level_and_tiles
+from fused_mlp.cuda_levels import Level, beside_the_rule, launched
 from fused_mlp.linear.triton_epilogue import candidates_for_linear, launch_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation, launch_linear_pointwise
 from fused_mlp.vocabulary import Implementation, Operation
@@ -18,11 +15,11 @@ if TYPE_CHECKING:
 LEVELS = {
     Implementation.POINTWISE: Level(
         launch=launch_linear_pointwise,
-        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability)[1:],
+        candidates=beside_the_rule(candidates_for_bias_activation),
     ),
     Implementation.EPILOGUE: Level(
         launch=launch_linear,
-        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability)[1:],
+        candidates=beside_the_rule(candidates_for_linear),
     ),
 }
 
@@ -34,11 +31,13 @@ def linear_on_cuda(
 
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """
-    hidden, dim = w.shape
-    rows, index = x.numel() // dim if dim else 0, x.get_device()
-    level, tiles = level_and_tiles(
-        Operation.LINEAR, implementation, rows, dim, hidden, hidden, number_format(x.dtype, "cuda"), index
+    return launched(
+        Operation.LINEAR,
+        LEVELS,
+        x,
+        (w, b),
+        first=w,
+        n_out=w.shape[0],
+        activation=activation,
+        implementation=implementation,
     )
-    with torch.cuda.device(index):
-        result: Tensor = LEVELS[level].launch(x, w, b, activation=activation, tiles=tiles)
-    return result

@@ -173,9 +173,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
         return [one for one in candidates_for_linear(n_rows, dtype, capability=capability) if not one.persistent]
 
     def tried_keeping(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
-        return [
-            tiles_for_linear(n_rows, dtype, capability=capability, n_out=n, persistent=False) for n in (1024, 65536)
-        ]
+        return [tiles_for_linear_keeping(n_rows, dtype, capability=capability, n_out=n) for n in (1024, 65536)]
 
     for keeps_z, candidates in ((False, tried), (True, tried_keeping)):
         without_z = {} if keeps_z else {"z_ptr": None}

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import torch
-
-from fused_mlp.choices import number_format
-from fused_mlp.cuda_levels import Level, level_and_tiles
+from fused_mlp.cuda_levels import Level, beside_the_rule, launched
 from fused_mlp.linear.triton_epilogue import candidates_for_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
 from fused_mlp.mlp.cuda_op import launch_mlp_cuda
@@ -23,11 +20,11 @@ if TYPE_CHECKING:
 LEVELS = {
     Implementation.POINTWISE: Level(
         launch=launch_mlp_pointwise,
-        candidates=lambda s: candidates_for_bias_activation(s.n_rows, s.dtype, capability=s.capability)[1:],
+        candidates=beside_the_rule(candidates_for_bias_activation),
     ),
     Implementation.EPILOGUE: Level(
         launch=launch_mlp,
-        candidates=lambda s: candidates_for_linear(s.n_rows, s.dtype, capability=s.capability)[1:],
+        candidates=beside_the_rule(candidates_for_linear),
     ),
     Implementation.SINGLE: Level(launch=launch_mlp_single, candidates=lambda s: candidates_for_mlp_single(**asdict(s))),
     Implementation.CUDA: Level(launch=launch_mlp_cuda, candidates=lambda _: ()),
@@ -48,11 +45,13 @@ def mlp_on_cuda(
 
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """
-    hidden, dim = w1.shape
-    rows, index = x.numel() // dim if dim else 0, x.get_device()
-    level, tiles = level_and_tiles(
-        Operation.MLP, implementation, rows, dim, hidden, w2.shape[0], number_format(x.dtype, "cuda"), index
+    return launched(
+        Operation.MLP,
+        LEVELS,
+        x,
+        (w1, b1, w2, b2),
+        first=w1,
+        n_out=w2.shape[0],
+        activation=activation,
+        implementation=implementation,
     )
-    with torch.cuda.device(index):
-        result: Tensor = LEVELS[level].launch(x, w1, b1, w2, b2, activation=activation, tiles=tiles)
-    return result
