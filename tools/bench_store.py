@@ -28,13 +28,25 @@ from tabulate import tabulate
 
 from results.generated import fill_with_sweeps
 from results.queries import (
+    benchmarks,
+    commits,
+    environments,
     failures,
     freshness,
     history_of,
     latest_points,
+    machines,
     neighbours_of,
+    parameter_names,
+    profile_of,
+    projects,
+    series_where,
+    stacks_of,
+    sweep_choices,
     throughput_by_batch,
     throughput_by_commit,
+    throughput_by_hidden,
+    triage,
     values_at,
     winners_by_shape,
 )
@@ -191,22 +203,41 @@ def bench_answers(figures: Figures, column: str, new_database: Databases, *, n_c
         fill_with_sweeps(store, n_commits=n_commits)
         with store.reading() as connection:
             ids = list(connection.execute(sa.select(Series.id).order_by(Series.id)).scalars())
-        points = latest_points(store)
-        shape = {"operation": "mlp", "hidden": 1024}
-        questions: dict[str, Callable[[Store, int], object]] = {
-            "history of one series (≤ 5 ms)": lambda s, i: history_of(s, series_ids=[ids[i * 37 % len(ids)]]),
-            "latest of all (≤ 50 ms)": lambda s, _: latest_points(s),
-            "winners by shape (≤ 50 ms)": lambda s, _: winners_by_shape(s),
-            "throughput by batch": lambda s, _: throughput_by_batch(s, **shape),
-            "throughput by commit, one shape": lambda s, _: throughput_by_commit(s, **shape, batch=64),
-            "every value of a commit": lambda s, i: values_at(s, commit=points[i % len(points)].commit),
-            "neighbours of a profile": lambda s, i: neighbours_of(s, point=points[i % len(points)]),
-            "freshness": lambda s, _: freshness(s),
-            "failures": lambda s, _: failures(s),
-        }
-        for name, ask in questions.items():
+        for name, ask in questions_to(store, ids).items():
             wall, cpu = medians(lambda i, ask=ask: ask(store, i), n_calls=N_CALLS if "≤" in name else 20)
             figures.add(f"{len(ids)} × {n_commits}: {name}", column, f"{wall * 1e3:.1f} ms (CPU {cpu * 1e3:.1f} ms)")
+
+
+def questions_to(store: Store, ids: list[int]) -> dict[str, Callable[[Store, int], object]]:
+    """Every question that the dashboard and the judgement may ask, its aim beside it where there is one."""
+    points = latest_points(store)
+    shape = {"operation": "mlp", "hidden": 1024}
+    return {
+        "history of one series (≤ 5 ms)": lambda s, i: history_of(s, series_ids=[ids[i * 37 % len(ids)]]),
+        "latest of all (≤ 50 ms)": lambda s, _: latest_points(s),
+        "winners by shape (≤ 50 ms)": lambda s, _: winners_by_shape(s),
+        "throughput by commit, one shape (≤ 50 ms)": lambda s, _: throughput_by_commit(s, **shape, batch=64),
+        "throughput by commit, what its chart shows (≤ 50 ms)": lambda s, _: throughput_by_commit(
+            s, metrics=("latency_s", "speedup_vs_eager"), **shape, batch=64
+        ),
+        "throughput by batch": lambda s, _: throughput_by_batch(s, **shape),
+        "throughput by hidden": lambda s, _: throughput_by_hidden(s, operation="mlp", batch=64),
+        "choices of the sweep": lambda s, _: sweep_choices(s),
+        "commits, counted": lambda s, _: commits(s),
+        "every value of a commit": lambda s, i: values_at(s, commit=points[i % len(points)].commit),
+        "profile of a point": lambda s, i: profile_of(s, point=points[i % len(points)]),
+        "stacks of a point": lambda s, i: stacks_of(s, point=points[i % len(points)]),
+        "neighbours of a profile": lambda s, i: neighbours_of(s, point=points[i % len(points)]),
+        "freshness": lambda s, _: freshness(s),
+        "failures": lambda s, _: failures(s),
+        "triage": lambda s, _: triage(s),
+        "every series": lambda s, _: series_where(s),
+        "projects": lambda s, _: projects(s),
+        "machines": lambda s, _: machines(s),
+        "environments": lambda s, _: environments(s),
+        "benchmarks and their parameters": lambda s, _: benchmarks(s),
+        "names of parameters": lambda s, _: parameter_names(s),
+    }
 
 
 def medians(ask: Callable[[int], object], *, n_calls: int) -> tuple[float, float]:
