@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from results.deciding import load_decisions, settle_stored_decisions
 from results.decisions_toml import decisions_from_bytes
 from results.dimensions import Dimensions
 from results.errors import NoRepository, UnreadableFile
+from results.fetching import collecting_later
 from results.journal_json import journal_from_bytes
 from results.journal_loading import load_journal
 from results.loading import Desk, load_ceilings
@@ -144,7 +144,7 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
     ingestion = _Ingestion(engine, project=project)
     with ingestion.reading_ahead(sources, n_processes=n_processes):
         for n_done, source in enumerate(sources, start=1):
-            with _uncollected():
+            with collecting_later():
                 ingestion.take(source)
             if on_progress is not None:
                 on_progress(
@@ -166,18 +166,6 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
         problems=tuple(ingestion.problems),
         notes=tuple(ingestion.notes),
     )
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without Python's search for cycles: a file's records are many objects in none, and it costs a tenth."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _ordered(engine: Engine, paths: Iterable[Path], repository: Path | None) -> list[str]:
