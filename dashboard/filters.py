@@ -8,7 +8,6 @@ from math import log
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from dashboard.contenders import contender_of
 from dashboard.quantities import Quantity
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def view_from_query(query: str, *, points: Sequence[PointRow], commits: Sequence
         options[axis.name] = tuple(sorted(values, key=_sort_key))
         left = [row for row in left if axis.value_of(row) == value]
         if axis.name == "threads":
-            providers = tuple(sorted({contender_of(row) for row in left}, key=_provider_key))
+            providers = tuple(sorted({row.contender for row in left}, key=_provider_key))
     choice = Choice(
         **columns,  # type: ignore[arg-type]  # AXES and Choice name the same columns; a test holds them together
         commit=_commit(wanted.get("commit", LATEST), commits, problems),

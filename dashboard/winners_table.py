@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import html
 
-from dashboard.contenders import contender_of
 from dashboard.selectors import swatch
 from dashboard.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-    from dashboard.winners import Winner
-    from results.rows import PointRow
+    from results.rows import PointRow, WinnerRow
 
 HEADINGS = (
     ("Batch", "number"),
@@ -32,11 +30,13 @@ HEADINGS = (
 )
 
 
-def winners_table(winners: Sequence[Winner]) -> Component:
+def winners_table(winners: Sequence[tuple[int, WinnerRow | None]]) -> Component:
     """One line per batch: the provider to run, what it gives, and what the next best would cost."""
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     return html.Div(
-        html.Table([html.Thead(head), html.Tbody([_line(winner) for winner in winners])], className="winners"),
+        html.Table(
+            [html.Thead(head), html.Tbody([_line(batch, winner) for batch, winner in winners])], className="winners"
+        ),
         className="scrolls",
     )
 
@@ -45,7 +45,7 @@ def absences_list(rows: Sequence[PointRow]) -> Component | None:
     """Which provider has no number at which batches, in what state and why; None if all have one."""
 
     def cause(row: PointRow) -> tuple[str, str, str]:
-        return (contender_of(row), row.state, row.reason or "no reason given")
+        return (row.contender, row.state, row.reason or "no reason given")
 
     absent = sorted((row for row in rows if row.state != "ok"), key=lambda row: (*cause(row), row.batch))
     if not absent:
@@ -61,15 +61,15 @@ def absences_list(rows: Sequence[PointRow]) -> Component | None:
     )
 
 
-def _line(winner: Winner) -> Component:
-    row = winner.fastest
-    batch = html.Th(f"{winner.batch}", className="number", scope="row")
-    if row is None or row.latency_s is None:
-        return html.Tr([batch, html.Td("no provider is ok here", colSpan=7, className="dimmed")])
+def _line(batch: int, winner: WinnerRow | None) -> Component:
+    head = html.Th(f"{batch}", className="number", scope="row")
+    if winner is None:
+        return html.Tr([head, html.Td("no provider is ok here", colSpan=7, className="dimmed")])
+    row = winner.winner
     return html.Tr(
         [
-            batch,
-            html.Td(_name(contender_of(row))),
+            head,
+            html.Td(_name(row.contender)),
             html.Td(_latency(row), className="number"),
             html.Td("" if row.rows_per_s is None else si(row.rows_per_s, ""), className="number"),
             html.Td(_speedup(row), className="number"),
@@ -118,11 +118,11 @@ def _bound(row: PointRow) -> list[Component | str]:
     return [row.bound or "", " ", html.Span(near, className="dimmed")]
 
 
-def _runner_up(winner: Winner) -> list[Component | str]:
-    if winner.runner_up is None or winner.lead is None:
+def _runner_up(winner: WinnerRow) -> list[Component | str]:
+    if winner.runner_up is None or winner.margin is None:
         return [html.Span("no other", className="dimmed")]
-    told = "as fast, the intervals overlap" if winner.is_tied else f"takes {percent(winner.lead)} longer"
-    return [_name(contender_of(winner.runner_up)), html.Span(told, className="dimmed")]
+    told = f"takes {percent(winner.margin - 1)} longer" if winner.is_clear else "as fast, the intervals overlap"
+    return [_name(winner.runner_up.contender), html.Span(told, className="dimmed")]
 
 
 def _name(contender: str) -> Component:

@@ -24,17 +24,17 @@ def by_shape(row: PointRow) -> tuple[object, ...]:
         row.dim,
         row.batch,
         row.cache,
-        row.weights,
         row.threads,
         row.machine,
         row.environment,
         row.provider,
+        row.weights,
     )
 
 
 def shape_of(row: PointRow) -> tuple[object, ...]:
-    """Everything that must be equal for providers to compete."""
-    return by_shape(row)[:-1]
+    """Everything that must be equal to compete; who packs its weights competes with who leaves them plain."""
+    return by_shape(row)[:-2]
 
 
 def winner_among(rows: Sequence[PointRow]) -> WinnerRow | None:

@@ -13,6 +13,7 @@ from results.failures import failures
 from results.freshness import freshness
 from results.histories import history_of, series_where
 from results.inventory import benchmarks, commits, environments, machines, parameter_names, projects
+from results.point_rows import winner_among
 from results.profiles import neighbours_of, profile_of, stacks_of
 from results.rows import (
     BenchmarkRow,
@@ -103,5 +104,6 @@ __all__ = [
     "throughput_by_hidden",
     "triage",
     "values_at",
+    "winner_among",
     "winners_by_shape",
 ]

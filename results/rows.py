@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+PLAIN_WEIGHTS = "plain"
+
+
 class PointRow(NamedTuple):
     """One sweep point as one run measured it: everything `show --format json` prints. A tuple: they come by thousands.
 
@@ -69,6 +72,11 @@ class PointRow(NamedTuple):
     point_id: int
     measured_at: datetime
     compile_time_cold_s: float | None = None
+
+    @property
+    def contender(self) -> str:
+        """The name of a rival: `fused`, or `fused:packed` for a layout of weights of its own."""
+        return self.provider if self.weights == PLAIN_WEIGHTS else f"{self.provider}:{self.weights}"
 
 
 @dataclass(frozen=True)

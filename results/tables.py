@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from results.point_rows import shape_of, winner_among
 from results.records import State
 from results.units import ABSENT, figures, in_words, scaled, seconds
 
@@ -32,19 +33,20 @@ POINT_HEADERS = (
     "kernels",
     "operators",
     "bound",
-    "",
+    "remark",
 )
-VALUE_HEADERS = ("benchmark", "parameters", "value", "±", "")
+VALUE_HEADERS = ("benchmark", "parameters", "value", "±", "remark")
 
 # Names of the columns that people type; `pass` is a word of Python and so has an underscore in the rows.
 EXTERNAL_NAMES = {"pass_": "pass"}
 
 
 def points_as_text(rows: Sequence[PointRow]) -> str:
-    """A table for each operation and shape, a line for each batch and provider."""
+    """A table for each operation and shape, a line for each batch and provider; the fastest of each batch is marked."""
+    standings = _standings(rows)
     blocks = []
     for title, group in groupby(rows, key=point_title):
-        lines = [_point_cells(row) for row in group]
+        lines = [_point_cells(row, standing=standings.get(_key(row), "")) for row in group]
         blocks.append(f"{title}\n{_table(lines, POINT_HEADERS)}")
     blocks.extend(_what_disturbed(rows))
     return "\n\n".join(blocks)
@@ -112,10 +114,27 @@ def _place(row: SeriesValueRow) -> str:
     return f"{row.project} · {row.machine} · {row.environment} · {row.commit[:8]}"
 
 
-def _point_cells(row: PointRow) -> tuple[str, ...]:
+def _standings(rows: Sequence[PointRow]) -> dict[tuple[object, ...], str]:
+    """`fastest` for each batch's winner, `as fast` for a next one whose interval overlaps the winner's."""
+    standings = {}
+    for _, group in groupby(rows, key=lambda row: (row.commit, shape_of(row))):
+        standing = winner_among(list(group))
+        if standing is not None and standing.runner_up is not None:
+            standings[_key(standing.winner)] = "fastest"
+            if not standing.is_clear:
+                standings[_key(standing.runner_up)] = "as fast"
+    return standings
+
+
+def _key(row: PointRow) -> tuple[object, ...]:
+    return (row.run_id, row.point_id)
+
+
+def _point_cells(row: PointRow, *, standing: str) -> tuple[str, ...]:
+    remarks = (standing, _remark(row.state, row.reason), "disturbed" if row.disturbed else "")
     return (
         str(row.batch),
-        row.provider if row.weights == "plain" else f"{row.provider}:{row.weights}",
+        row.contender,
         seconds(row.latency_s),
         _half_width(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s),
         scaled(row.rows_per_s),
@@ -124,7 +143,7 @@ def _point_cells(row: PointRow) -> tuple[str, ...]:
         figures(row.kernel_launches),
         figures(row.operator_count),
         row.bound or ABSENT,
-        _remark(row.state, row.reason) or ("disturbed" if row.disturbed else ""),
+        ", ".join(filter(None, remarks)),
     )
 
 
@@ -133,7 +152,7 @@ def _what_disturbed(rows: Sequence[PointRow]) -> list[str]:
     if not reasons:
         return []
     n_points = sum(row.disturbed is not None for row in rows)
-    more = f" (and {len(reasons) - 1} more of the kind)" if len(reasons) > 1 else ""
+    more = f" (or alike: {len(reasons)} different readings)" if len(reasons) > 1 else ""
     return [f"disturbed, {n_points} of {len(rows)} points: {reasons[0]}{more}"]
 
 
@@ -157,7 +176,9 @@ def _table(lines: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
         [[line[i] for i in kept] for line in lines],
         headers=[headers[i] for i in kept],
         disable_numparse=True,
-        colalign=["left" if headers[i] in {"provider", "bound", "", *VALUE_HEADERS[:2]} else "right" for i in kept],
+        colalign=[
+            "left" if headers[i] in {"provider", "bound", "remark", *VALUE_HEADERS[:2]} else "right" for i in kept
+        ],
     )
     return table
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from dashboard.contenders import contender_of
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.looks import look_of
 from dashboard.figures.notes import lines_of_commit, wrapped
@@ -62,7 +62,7 @@ def _chart(
     curves: list[Curve] = []
     absences: list[Absence] = []
     # sorted() is stable, so each contender's rows stay in the order of the axis.
-    for name, group in groupby(sorted(rows, key=contender_of), key=contender_of):
+    for name, group in groupby(sorted(rows, key=attrgetter("contender")), key=attrgetter("contender")):
         pieces: list[list[Mark]] = [[]]
         ruler = None
         for row in group:
@@ -121,7 +121,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     if row.bound is not None:
         facts.append(f"bound by {row.bound}")
     lines = [
-        f"<b>{html.escape(contender_of(row))}</b>  {quantity.text(reading.value)}{interval}",
+        f"<b>{html.escape(row.contender)}</b>  {quantity.text(reading.value)}{interval}",
         " · ".join(facts),
     ]
     if row.disturbed is not None:
@@ -130,7 +130,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
 
 
 def _note_of_absence(row: PointRow) -> str:
-    head = f"<b>{html.escape(contender_of(row))}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
+    head = f"<b>{html.escape(row.contender)}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
     return "<br>".join(
         [
             head,

@@ -9,7 +9,6 @@ import dash_mantine_components as dmc
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard.contenders import contender_of
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.filters import AXES, CommitSpacing, query_from_choice, view_from_query
@@ -225,7 +224,7 @@ def _shape(choice: Choice) -> PointFilter:
 
 def _shown(rows: Sequence[PointRow], choice: Choice) -> tuple[PointRow, ...]:
     """The rows of the chosen providers. Here no activation is a choice; to the store's filter it is any."""
-    return tuple(row for row in rows if choice.shows(contender_of(row)) and row.activation == choice.activation)
+    return tuple(row for row in rows if choice.shows(row.contender) and row.activation == choice.activation)
 
 
 def _clicked_key(click: Mapping[str, Any]) -> str | None:

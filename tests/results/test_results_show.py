@@ -101,3 +101,12 @@ def test_a_store_of_another_suite_shows_its_values(tmp_path, write_asv_run, time
 )
 def test_quantities_are_written_for_people(written, expected):
     assert written == expected
+
+
+def test_text_marks_who_is_fastest_and_who_is_as_fast(journal_store, journals):
+    """A winner is named only where the intervals are apart; packed weights compete with plain ones."""
+    clear = run_show(journal_store()).stdout
+    assert "fastest" in clear
+    assert "as fast" not in clear
+    noisy = run_show(journal_store([journals.Sweep(noise=2.0)])).stdout
+    assert noisy.count("as fast") == noisy.count("fastest") > 0
