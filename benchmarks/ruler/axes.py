@@ -14,7 +14,7 @@ from benchmarks.ruler.errors import InvalidAxes
 from benchmarks.ruler.plugins import foreign_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 BASELINE = "eager"
 DIM_BY_DEFAULT = "hidden/4"
@@ -210,7 +210,7 @@ def axes_from_environment(environ: Mapping[str, str] = os.environ) -> Axes:
         return _with_foreign_providers(NAMED_AXES[name], environ)
     if name.endswith(".toml"):
         return _with_foreign_providers(axes_from_toml(Path(name)), environ)
-    raise InvalidAxes(f"FUSEBENCH_AXES is {name!r}; choose from {', '.join(NAMED_AXES)}, or name a .toml file")
+    raise InvalidAxes(f"no axes are called {name!r}; choose from {', '.join(NAMED_AXES)}, or name a .toml file")
 
 
 def _with_foreign_providers(axes: Axes, environ: Mapping[str, str]) -> Axes:
@@ -226,7 +226,9 @@ def axes_from_toml(path: Path) -> Axes:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise InvalidAxes(f"{path}: cannot be read ({error.strerror})") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidAxes(f"{path}: {error}") from error
     known = {field.name for field in fields(Axes)} - {"name", "also"}
     unknown = sorted(set(content) - known)
@@ -320,35 +322,3 @@ def _shapes(axes: Axes, *, operation: str, device: DeviceKind) -> Iterator[Shape
             dim=resolve_dim(dim, hidden=hidden),
             cache=CachePolicy(cache),
         )
-
-
-FILTERS: Mapping[str, Callable[[Shape, Contender], str]] = {
-    "OPERATION": lambda shape, _: shape.operation,
-    "PROVIDER": lambda _, contender: str(contender),
-    "DTYPE": lambda shape, _: shape.dtype,
-    "PASS": lambda shape, _: shape.pass_,
-    "BATCH": lambda shape, _: str(shape.batch),
-    "HIDDEN": lambda shape, _: str(shape.hidden),
-}
-
-
-def selected(all_groups: Sequence[Group], environ: Mapping[str, str] = os.environ) -> tuple[Group, ...]:
-    """The groups that FUSEBENCH_OPERATION, _PROVIDER, _DTYPE, _PASS, _BATCH and _HIDDEN leave over.
-
-    Each variable is a comma-separated list of values; an unset or empty one keeps everything.
-    """
-    wanted = {
-        name: {value.strip() for value in environ[f"FUSEBENCH_{name}"].split(",")}
-        for name in FILTERS
-        if environ.get(f"FUSEBENCH_{name}")
-    }
-    kept = []
-    for group in all_groups:
-        contenders = tuple(
-            contender
-            for contender in group.contenders
-            if all(FILTERS[name](group.shape, contender) in values for name, values in wanted.items())
-        )
-        if contenders:
-            kept.append(replace(group, contenders=contenders))
-    return tuple(kept)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,22 @@ def foreign_names(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     installed = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
     module = environ.get(MODULE_VARIABLE)
     return (*installed, *(names_in_module(Path(module)) if module else ()))
+
+
+def refuse_broken_module(environ: Mapping[str, str] = os.environ) -> None:
+    """Run the provider module once, in a process of its own: what fails at once is no measurement to record.
+
+    Raises: InvalidProviderModule, with what the module raised.
+    """
+    path = environ.get(MODULE_VARIABLE)
+    if path is None:
+        return
+    names_in_module(Path(path))
+    command = [sys.executable, "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", path]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environ})
+    if tried.returncode != 0:
+        raised = tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"]
+        raise InvalidProviderModule(f"{path}: fails when it is run ({raised[-1]})")
 
 
 def names_in_module(path: Path) -> tuple[str, ...]:

@@ -21,10 +21,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from benchmarks.ruler.axes import FILTERS, NAMED_AXES, Operation, axes_from_environment
+from benchmarks.ruler.axes import NAMED_AXES, Operation, axes_from_environment, groups
 from benchmarks.ruler.errors import RulerError
 from benchmarks.ruler.outcome import FAILURES, State
-from benchmarks.ruler.plugins import MODULE_VARIABLE
+from benchmarks.ruler.plugins import MODULE_VARIABLE, refuse_broken_module
+from benchmarks.ruler.point_filters import FILTERS, refuse_unknown_values
 from benchmarks.ruler.progress import Step
 from benchmarks.ruler.provenance import (
     BEGUN_AT,
@@ -96,6 +97,7 @@ def main(
     console = Console(highlight=False)
     try:
         refuse_uncommitted_changes()
+        refuse_broken_module()
         before = plans()
         announce(console, before)
         answer = run_asv(console, environ, before)
@@ -109,10 +111,11 @@ def main(
 def plans() -> tuple[Plan, ...]:
     """The plan of each operation, as the environment's axes and filters say. Raises: RulerError."""
     axes, device = axes_from_environment(), expected_device()
+    refuse_unknown_values([group for name in Operation for group in groups(axes, operation=name, device=device)])
     made = tuple(plan_sweep(axes, operation=operation, device=device) for operation in Operation)
     if not any(plan.groups for plan in made):
         asked = ", ".join(f"{n.lower()} {v}" for n in FILTERS if (v := os.environ.get(f"FUSEBENCH_{n}")))
-        raise RulerError(f"no point of the {axes.name} axes on {device} has {asked or 'any value'}")
+        raise RulerError(f"no point of the {axes.name} axes on {device} has {asked or 'any value'} together")
     return made
 
 

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler import journal, roofline, work
-from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape, groups, selected
+from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape, groups
 from benchmarks.ruler.expectations import compared, expectation
 from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.lock import machine_lock
 from benchmarks.ruler.machine import machine_ceilings
 from benchmarks.ruler.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.point_filters import selected
 from benchmarks.ruler.process import WorkerProcess
 from benchmarks.ruler.progress import Progress, Step
 from benchmarks.ruler.protocol import Request, Task
@@ -127,7 +128,7 @@ def measure(axes: Axes, *, operation: str, tasks: Sequence[Task] = tuple(Task)) 
     plan = plan_sweep(axes, operation=operation, device=expected_device())
     with Progress() as progress:
         if not plan.untimed() and not plan.unprofiled():
-            said = "everything is measured; FUSEBENCH_RUN_ID starts anew"
+            said = "everything is measured already; fusebench run --again measures anew"
             progress.tell(_step(plan, operation, "measured", last=said))
             return plan.recorded
         if is_time_up():

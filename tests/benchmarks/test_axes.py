@@ -20,9 +20,9 @@ from benchmarks.ruler.axes import (
     contender_from_name,
     groups,
     resolve_dim,
-    selected,
 )
 from benchmarks.ruler.errors import InvalidAxes
+from benchmarks.ruler.point_filters import refuse_unknown_values, selected
 
 
 @pytest.mark.parametrize("operation", list(Operation))
@@ -110,6 +110,20 @@ def test_filters_keep_what_they_name_and_drop_empty_groups():
     assert all([c.provider for c in group.contenders] == ["eager", "fused"] for group in kept)
     assert selected(found, {"FUSEBENCH_BATCH": "3"}) == ()
     assert selected(found, {"FUSEBENCH_BATCH": ""}) == found
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"FUSEBENCH_PROVIDER": "eager,fusde"}, "no point has provider 'fusde', did you mean fused.* there are eager"),
+        ({"FUSEBENCH_BATCH": "x"}, "no point has batch 'x'; there are 1, "),
+    ],
+)
+def test_a_value_that_no_point_has_is_refused_beside_those_there_are(filters, message):
+    found = groups(FULL, operation="mlp", device=DeviceKind.CPU)
+    with pytest.raises(InvalidAxes, match=message):
+        refuse_unknown_values(found, filters)
+    refuse_unknown_values(found, {"FUSEBENCH_PROVIDER": "eager", "FUSEBENCH_BATCH": "16"})
 
 
 def test_a_contender_is_read_as_it_is_written():

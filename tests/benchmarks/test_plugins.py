@@ -11,7 +11,7 @@ from benchmarks.ruler import providers
 from benchmarks.ruler.axes import Contender, Operation, Weights, axes_from_environment
 from benchmarks.ruler.built import Unavailable
 from benchmarks.ruler.errors import InvalidProviderModule
-from benchmarks.ruler.plugins import names_in_module
+from benchmarks.ruler.plugins import names_in_module, refuse_broken_module
 from benchmarks.ruler.workload import error_rel, tolerance, workload
 
 
@@ -62,6 +62,14 @@ def test_a_module_without_providers_is_refused_by_name(tmp_path, content, messag
     with pytest.raises(InvalidProviderModule, match=message) as raised:
         names_in_module(path)
     assert str(path) in str(raised.value)
+
+
+def test_a_module_that_fails_when_it_is_run_is_refused_before_anything_is_measured(readme_example, tmp_path):
+    refuse_broken_module()
+    path = tmp_path / "mine.py"
+    path.write_text("PROVIDERS = {'a': build_a}\n")
+    with pytest.raises(InvalidProviderModule, match=r"mine.py: fails when it is run \(NameError: .*build_a"):
+        refuse_broken_module({"FUSEBENCH_PROVIDER_MODULE": str(path)})
 
 
 def test_an_unknown_provider_or_layout_is_unavailable_with_the_choices(shape):
