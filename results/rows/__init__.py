@@ -1,0 +1,43 @@
+"""What the store answers: frozen rows, SI units, the unit in the name; None means not known.
+
+What is where: what may be asked of (filters), sweep points (points), what one call does inside (profiles), what is
+stored (inventory), series of any suite and their values (series), freshness, failures and decisions (standing).
+"""
+
+from __future__ import annotations
+
+from results.rows.filters import Between, PointFilter, SeriesFilter
+from results.rows.inventory import BenchmarkRow, CommitRow, EnvironmentRow, MachineRow, ParameterRow, ProjectRow
+from results.rows.points import OperationChoices, PointRow, SweepChoices, WinnerRow
+from results.rows.profiles import KernelRow, NeighboursRow, OperatorRow, ProfileRow
+from results.rows.series import ExecutionRow, HistoryValue, ParameterValue, SeriesHistory, SeriesRow, SeriesValueRow
+from results.rows.standing import FailureRow, FreshnessRow, TriageRow
+
+__all__ = [
+    "BenchmarkRow",
+    "Between",
+    "CommitRow",
+    "EnvironmentRow",
+    "ExecutionRow",
+    "FailureRow",
+    "FreshnessRow",
+    "HistoryValue",
+    "KernelRow",
+    "MachineRow",
+    "NeighboursRow",
+    "OperationChoices",
+    "OperatorRow",
+    "ParameterRow",
+    "ParameterValue",
+    "PointFilter",
+    "PointRow",
+    "ProfileRow",
+    "ProjectRow",
+    "SeriesFilter",
+    "SeriesHistory",
+    "SeriesRow",
+    "SeriesValueRow",
+    "SweepChoices",
+    "TriageRow",
+    "WinnerRow",
+]

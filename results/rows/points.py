@@ -1,0 +1,119 @@
+"""Sweep points: each as one run measured it, who is fastest among them, and what there is to choose from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+PLAIN_WEIGHTS = "plain"
+
+
+class PointRow(NamedTuple):
+    """One sweep point as one run measured it: everything `show --format json` prints. A tuple: they come by thousands.
+
+    Every number is None unless `state` is "ok" (`error_rel` is also given when "wrong").
+    latency: median seconds of one call, with its 95 % interval. `percent_of_floor`: 100 means as fast as the
+    machine allows. `point_id` and `run_id` together find the point's profile.
+    """
+
+    project: str
+    commit: str
+    commit_date: datetime | None
+    commit_subject: str | None
+    machine: str
+    environment: str
+    ruler_version: str
+    operation: str
+    provider: str
+    pass_: str
+    dtype: str
+    activation: str | None
+    batch: int
+    hidden: int
+    dim: int
+    cache: str
+    weights: str
+    threads: int
+    state: str
+    reason: str | None
+    disturbed: str | None
+    provider_detail: str | None
+    latency_s: float | None
+    latency_ci_low_s: float | None
+    latency_ci_high_s: float | None
+    sample_count: int | None
+    device_time_s: float | None
+    host_time_s: float | None
+    operator_time_s: float | None
+    kernel_launches: float | None
+    operator_count: float | None
+    peak_memory_bytes: float | None
+    rows_per_s: float | None
+    tflop_per_s: float | None
+    gb_per_s: float | None
+    floor_s: float | None
+    percent_of_floor: float | None
+    speedup_vs_eager: float | None
+    speedup_ci_low: float | None
+    speedup_ci_high: float | None
+    bound: str | None
+    compile_time_s: float | None
+    prepare_time_s: float | None
+    error_rel: float | None
+    run_id: str
+    point_id: int
+    measured_at: datetime
+    compile_time_cold_s: float | None = None
+
+    @property
+    def contender(self) -> str:
+        """The name of a rival: `fused`, or `fused:packed` for a layout of weights of its own."""
+        return self.provider if self.weights == PLAIN_WEIGHTS else f"{self.provider}:{self.weights}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinnerRow:
+    """Who is fastest at one shape. `winner`: the point of the least latency; `runner_up`: the next, if any.
+
+    `margin`: the runner-up's latency over the winner's. `is_clear`: their intervals do not touch, so that noise
+    alone did not choose. `eager`: the eager point, if measured.
+    """
+
+    winner: PointRow
+    runner_up: PointRow | None
+    eager: PointRow | None
+    margin: float | None
+    is_clear: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationChoices:
+    """The axis values one operation has been measured at, each sorted; `shapes` are (hidden, dim)."""
+
+    operation: str
+    machines: tuple[str, ...]
+    environments: tuple[str, ...]
+    providers: tuple[str, ...]
+    passes: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    activations: tuple[str | None, ...]
+    batches: tuple[int, ...]
+    hiddens: tuple[int, ...]
+    shapes: tuple[tuple[int, int], ...]
+    caches: tuple[str, ...]
+    weights: tuple[str, ...]
+    threads: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepChoices:
+    """Everything selectors need. `operations` is empty when no journal has been ingested yet."""
+
+    operations: tuple[OperationChoices, ...]
+
+    def of(self, operation: str) -> OperationChoices | None:
+        """The choices of `operation`; None if it was never measured."""
+        return next((choices for choices in self.operations if choices.operation == operation), None)

@@ -1,0 +1,75 @@
+"""What one call of a sweep point does inside, and the points it is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from results.rows.points import PointRow
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorRow:
+    """One operator of a profile, per call; times on the host in seconds."""
+
+    name: str
+    count: float
+    self_time_s: float | None
+    total_time_s: float | None
+    is_compute: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRow:
+    """One device kernel of a profile, per call."""
+
+    name: str
+    count: float
+    device_time_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileRow:
+    """What one call does inside: counts and times per call, operators and kernels by descending time.
+
+    expected_…: what the provider declares; `unexpected`: how the counts differ from it, in words. `trace`: the name
+    of a file under traces/, which may have been removed since. Its stacks are asked for apart (stacks_of).
+    """
+
+    state: str
+    reason: str | None
+    measured_at: datetime
+    operator_count: float | None
+    operator_time_s: float | None
+    kernel_launches: float | None
+    device_time_s: float | None
+    peak_memory_bytes: float | None
+    bound: str | None
+    expected_operator_count: float | None
+    expected_kernel_launches: float | None
+    unexpected: str | None
+    trace: str | None
+    operators: tuple[OperatorRow, ...]
+    kernels: tuple[KernelRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighboursRow:
+    """What a profile is compared with. None or empty where nothing was measured.
+
+    previous, next: the same point in the run before and after, on the same machine and environment; the runs
+    that did not measure it are passed over. The others are of the same commit's newest run: `providers`, the same
+    shape by everybody else, in the order of latency; the same provider at the next smaller and larger batch, and
+    at the next smaller and larger hidden (with the dim nearest to the same fraction of it).
+    """
+
+    previous: PointRow | None
+    next: PointRow | None
+    providers: tuple[PointRow, ...]
+    smaller_batch: PointRow | None
+    larger_batch: PointRow | None
+    smaller_hidden: PointRow | None
+    larger_hidden: PointRow | None

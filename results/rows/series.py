@@ -1,0 +1,107 @@
+"""Series of any suite: what stays the same along one, its values over commits, and what one commit has of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterValue:
+    """One parameter of a benchmark as it was given: `value` is an int, float, bool, None or text."""
+
+    name: str
+    value: float | bool | str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRow:
+    """What stays the same along a series: any metric of any asv suite or of our own sweep."""
+
+    series_id: int
+    project: str
+    machine: str
+    environment: str
+    benchmark: str
+    metric: str
+    unit: str
+    version: str
+    interval_level: float
+    parameters: tuple[ParameterValue, ...]
+
+
+class HistoryValue(NamedTuple):
+    """One value along a series. `value` is None unless `state` is "ok"; the interval where there is none."""
+
+    commit: str
+    commit_date: datetime | None
+    commit_subject: str | None
+    run_id: str
+    measured_at: datetime | None
+    state: str
+    reason: str | None
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    q25: float | None
+    q75: float | None
+    sample_count: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesHistory:
+    """A series and its values in the order of their runs, oldest commit first."""
+
+    series: SeriesRow
+    values: tuple[HistoryValue, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesValueRow:
+    """One value of one series: any metric of any asv suite or of our own sweep.
+
+    `value` is None unless `state` is "ok"; `reason` says why it is not, or what disturbed a value that is.
+    Lower, higher or unknown is better: see `metrics.metric_of`.
+    The interval is None where the file gave none; asv's is 99 %, the sweep's 95 %.
+    """
+
+    series_id: int
+    project: str
+    commit: str
+    commit_date: datetime | None
+    commit_subject: str | None
+    machine: str
+    environment: str
+    benchmark: str
+    metric: str
+    unit: str
+    version: str
+    parameters: tuple[ParameterValue, ...]
+    state: str
+    reason: str | None
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    q25: float | None
+    q75: float | None
+    sample_count: int | None
+    samples: tuple[float, ...] | None
+    run_id: str
+    measured_at: datetime | None
+    calls_per_sample: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionRow:
+    """When an asv benchmark was run at a commit, and for how long."""
+
+    project: str
+    machine: str
+    environment: str
+    benchmark: str
+    version: str
+    started_at: datetime | None
+    duration_s: float | None
