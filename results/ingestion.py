@@ -1,11 +1,12 @@
-"""Files → the database: incremental by content, one transaction per file, the bad ones named and set aside."""
+"""Files → the database: incremental by content, one transaction per file, the bad ones named and set aside.
+
+What is noted of each file is in source_register, what the files of an asv tree share in asv_trees.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -13,7 +14,7 @@ from sqlalchemy.exc import StatementError
 
 from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
-from results.bulk import next_id
+from results.asv_trees import AsvTree
 from results.ceilings_json import ceilings_from_bytes
 from results.commit_order import order_commits, repository_around
 from results.database import is_fault_of_the_data, reading, refresh_statistics, store_error_from, writing
@@ -26,26 +27,24 @@ from results.journal_json import journal_from_bytes
 from results.journal_loading import load_journal
 from results.loading import Desk, load_ceilings
 from results.reading_ahead import ReadingAhead, Request, parsed_result, usual_processes
-from results.schema import Quarantine, Run
-from results.schema import Source as SourceTable
+from results.schema import Run
+from results.source_register import register_read, set_aside, sources_set_aside, stored_sources, take_back
 from results.sources import (
     Source,
     SourceKind,
     content_hash_of,
-    covered_suites,
-    project_of,
     records_version_of,
     signature_of,
     sources_under,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.engine import Engine
 
-    from results.records import AsvBenchmarkRecord
+    from results.source_register import StoredSource
 
 
 MANY_VALUES = 1000  # so many that a planner should hear of them,
@@ -75,52 +74,6 @@ class Progress:
     n_files: int
     n_values: int
     path: Path
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """What the database says of a file that was read before."""
-
-    source_id: int
-    signature: str
-    content_hash: str
-    n_bytes_read: int
-
-
-@dataclass
-class _Tree:
-    """What the files of an asv tree have in common, found out when first needed."""
-
-    path: Path
-    named_project: str | None
-    machines: dict[Path, str | None] = field(default_factory=dict)
-
-    @cached_property
-    def project(self) -> str:
-        return self.named_project or project_of(self.path)
-
-    @cached_property
-    def covered(self) -> frozenset[str]:
-        return covered_suites(self.path)
-
-    @cached_property
-    def described(self) -> Mapping[str, AsvBenchmarkRecord]:
-        path = self.path / "benchmarks.json"
-        try:
-            records = asv_benchmarks_from_bytes(path.read_bytes(), path=str(path))
-        except (OSError, UnreadableFile):
-            return {}  # benchmarks.json is a source of its own and reported as such
-        return {record.name: record for record in records}
-
-    def machine(self, folder: Path) -> str | None:
-        """The machine's name by its machine.json; None if that says nothing."""
-        if folder not in self.machines:
-            path = folder / "machine.json"
-            try:
-                self.machines[folder] = asv_machine_from_bytes(path.read_bytes(), path=str(path)).name
-            except (OSError, UnreadableFile):
-                self.machines[folder] = None
-        return self.machines[folder]
 
 
 def ingest(  # noqa: PLR0913 - what an ingest may be told
@@ -190,15 +143,15 @@ class _Ingestion:
         self._engine = engine
         self._named_project = project
         self._dimensions = Dimensions()
-        self._trees: dict[Path, _Tree] = {}
+        self._trees: dict[Path, AsvTree] = {}
         self._parse = parsed_result
         self.n_values = 0
         self.n_unchanged = 0
         self.problems: list[str] = []
         self.notes: list[str] = []
         with reading(engine) as connection:
-            self._stored = _stored_sources(connection)
-            self._quarantined = {row.path: row for row in connection.execute(sa.select(Quarantine.__table__))}
+            self._stored = stored_sources(connection)
+            self._quarantined = sources_set_aside(connection)
 
     @contextmanager
     def reading_ahead(self, sources: Iterable[Source], *, n_processes: int | None) -> Iterator[None]:
@@ -235,8 +188,8 @@ class _Ingestion:
             known_hash=None if stored is None else stored.content_hash,
         )
 
-    def _tree(self, source: Source) -> _Tree:
-        return self._trees.setdefault(source.tree, _Tree(source.tree, self._named_project))
+    def _tree(self, source: Source) -> AsvTree:
+        return self._trees.setdefault(source.tree, AsvTree(source.tree, self._named_project))
 
     def take(self, source: Source) -> None:
         """Read `source` if it is new or has changed; set it aside if it cannot be read."""
@@ -267,7 +220,7 @@ class _Ingestion:
             # a text longer than its index takes) is the file's doing, and must not stop the others.
             self._set_aside(source, signature=signature, reason=f"the database refused it ({_short(error)})")
 
-    def _read(self, source: Source, *, signature: str, stored: _Stored | None) -> int:
+    def _read(self, source: Source, *, signature: str, stored: StoredSource | None) -> int:
         if source.kind is SourceKind.ASV_RESULT:
             return self._read_result(source, signature=signature)
         content = source.path.read_bytes()
@@ -282,7 +235,7 @@ class _Ingestion:
         load = self._loader(source, content, tree)
         return self._write(source, signature, content_hash, len(content), load)
 
-    def _loader(self, source: Source, content: bytes, tree: _Tree) -> Callable[[Desk], int]:
+    def _loader(self, source: Source, content: bytes, tree: AsvTree) -> Callable[[Desk], int]:
         path = str(source.path)
         match source.kind:
             case SourceKind.ASV_MACHINE:
@@ -317,14 +270,14 @@ class _Ingestion:
             ),
         )
 
-    def _read_decisions(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
+    def _read_decisions(self, source: Source, content: bytes, *, signature: str, stored: StoredSource | None) -> int:
         content_hash = content_hash_of(content, context=source.kind.name)
         decisions = decisions_from_bytes(content, path=str(source.path))
         if stored is not None and stored.content_hash == content_hash:
             self.n_unchanged += 1
         return self._write(source, signature, content_hash, len(content), lambda desk: load_decisions(desk, decisions))
 
-    def _read_journal(self, source: Source, content: bytes, *, signature: str, stored: _Stored | None) -> int:
+    def _read_journal(self, source: Source, content: bytes, *, signature: str, stored: StoredSource | None) -> int:
         n_read = stored.n_bytes_read if stored is not None else 0
         version = records_version_of(source.path)
         if stored is not None and content_hash_of(content[:n_read], version=version) != stored.content_hash:
@@ -347,25 +300,14 @@ class _Ingestion:
         n_bytes_read: int,
         load: Callable[[Desk], int],
     ) -> int:
-        path = str(source.path)
         try:
             with writing(self._engine) as connection:
                 self._dimensions.enter(connection)
-                source_id = connection.execute(sa.select(SourceTable.id).where(SourceTable.path == path)).scalar()
-                columns = {
-                    "kind": source.kind.name.lower(),
-                    "signature": signature,
-                    "content_hash": content_hash,
-                    "n_bytes_read": n_bytes_read,
-                    "read_at": datetime.now(tz=UTC),
-                }
-                if source_id is None:
-                    source_id = next_id(connection, SourceTable)
-                    connection.execute(sa.insert(SourceTable).values(id=source_id, path=path, **columns))
-                else:
-                    connection.execute(sa.update(SourceTable).where(SourceTable.id == source_id).values(**columns))
-                if path in self._quarantined:
-                    connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
+                source_id = register_read(
+                    connection, source, signature=signature, content_hash=content_hash, n_bytes_read=n_bytes_read
+                )
+                if str(source.path) in self._quarantined:
+                    take_back(connection, source)
                 n_values = load(Desk(connection=connection, dimensions=self._dimensions, source_id=source_id))
                 self._dimensions.leave(connection)
         except BaseException:
@@ -374,29 +316,9 @@ class _Ingestion:
         return n_values
 
     def _set_aside(self, source: Source, *, signature: str, reason: str) -> None:
-        path = str(source.path)
-        self.problems.append(f"{path}: {reason}")
-        columns = {
-            "path": path,
-            "kind": source.kind.name.lower(),
-            "reason": reason,
-            "signature": signature,
-            "found_at": datetime.now(tz=UTC),
-        }
+        self.problems.append(f"{source.path}: {reason}")
         with writing(self._engine) as connection:
-            connection.execute(sa.delete(Quarantine).where(Quarantine.path == path))
-            connection.execute(sa.insert(Quarantine).values(**columns))
-
-
-def _stored_sources(connection: Connection) -> dict[str, _Stored]:
-    columns = (
-        SourceTable.path,
-        SourceTable.id,
-        SourceTable.signature,
-        SourceTable.content_hash,
-        SourceTable.n_bytes_read,
-    )
-    return {row.path: _Stored(*row[1:]) for row in connection.execute(sa.select(*columns))}
+            set_aside(connection, source, signature=signature, reason=reason)
 
 
 def _n_stored(engine: Engine) -> int:
