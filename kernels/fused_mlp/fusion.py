@@ -18,7 +18,8 @@ from fused_mlp.block_patterns import (
     activation_computed_by,
     pattern_of,
 )
-from fused_mlp.modules import FusedGatedMLP, FusedLinear, FusedMLP, PackableModule
+from fused_mlp.modules import FusedGatedMLP, FusedLinear, FusedMLP
+from fused_mlp.packable import PackableModule
 from fused_mlp.validation import SUPPORTED_DTYPES
 
 if TYPE_CHECKING:
