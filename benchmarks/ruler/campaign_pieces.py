@@ -35,10 +35,12 @@ from benchmarks.ruler.provenance import (
     refuse_uncommitted_changes,
     threads,
 )
-from benchmarks.ruler.sweep import TRACES, UNTIL, Plan
+from benchmarks.ruler.sweep import TRACES, UNTIL
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from benchmarks.ruler.sweep_plan import Plan
 
 AXES = {Budget.QUICK: CAMPAIGN_QUICK, Budget.FULL: CAMPAIGN}
 _TRACED_BATCHES = {Budget.QUICK: "16", Budget.FULL: "16,4096"}

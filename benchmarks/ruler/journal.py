@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import JournalError
@@ -70,6 +71,11 @@ class ProfileLine:
 
 
 Line = TimingLine | ProfileLine
+
+
+def now() -> str:
+    """This moment as runs and lines carry it: ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def journal_path(data_dir: Path, run: Run) -> Path:

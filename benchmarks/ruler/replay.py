@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.ruler.axes import Axes
-    from benchmarks.ruler.sweep import PointKey
+    from benchmarks.ruler.sweep_plan import PointKey
 
 PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
 

@@ -37,7 +37,8 @@ from benchmarks.ruler.provenance import (
     measured_commit,
     refuse_uncommitted_changes,
 )
-from benchmarks.ruler.sweep import Plan, is_time_up, plan_sweep
+from benchmarks.ruler.sweep import is_time_up
+from benchmarks.ruler.sweep_plan import Plan, plan_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,122 +1,38 @@
-"""The sweep of one operation: which groups are missing, measure them, record them. Survives what it measures."""
+"""The sweep of one operation: measure what its plan finds missing, record it. Survives what it measures.
+
+What is missing, and of which run, is in sweep_plan.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 import uuid
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler import journal, roofline, work
-from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape, groups
+from benchmarks.ruler.axes import Axes, Contender, DeviceKind, Group, Shape
 from benchmarks.ruler.expectations import compared, expectation
-from benchmarks.ruler.journal import Head, ProfileLine, Run, TimingLine
+from benchmarks.ruler.journal import Head, ProfileLine, TimingLine
 from benchmarks.ruler.lock import machine_lock
 from benchmarks.ruler.machine import machine_ceilings
 from benchmarks.ruler.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
-from benchmarks.ruler.point_filters import selected
 from benchmarks.ruler.process import WorkerProcess
 from benchmarks.ruler.progress import Progress, Step
 from benchmarks.ruler.protocol import Request, Task
-from benchmarks.ruler.provenance import (
-    PROJECT,
-    RULER_VERSION,
-    data_dir,
-    environment_name,
-    expected_device,
-    machine_name,
-    measured_commit,
-    threads,
-)
+from benchmarks.ruler.provenance import data_dir, expected_device
+from benchmarks.ruler.sweep_plan import Plan, Recorded, plan_sweep, recorded_from_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from benchmarks.ruler.roofline import Ceilings
 
 _TIME_IS_UP = "the time is up; the next run goes on from here"
-PointKey = tuple[Shape, Contender]
 DEFAULT_POINT_LIMIT_S = 180.0
 UNTIL = "FUSEBENCH_UNTIL"
 TRACES = "FUSEBENCH_TRACES"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recorded:
-    """What the journal holds of one run, by point; of each kind the last line counts."""
-
-    timings: Mapping[PointKey, TimingLine]
-    profiles: Mapping[PointKey, ProfileLine]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a sweep will do: the groups to visit, the run they belong to, and where its lines go."""
-
-    operation: str
-    run: Run
-    path: Path
-    device: DeviceKind
-    threads: int
-    groups: tuple[Group, ...]
-    recorded: Recorded
-
-    def untimed(self) -> tuple[Group, ...]:
-        """Groups with a point that has no timing line; a group is measured whole or not at all."""
-        return tuple(g for g in self.groups if any((g.shape, c) not in self.recorded.timings for c in g.contenders))
-
-    def unprofiled(self) -> tuple[Group, ...]:
-        """Groups' contenders that were timed well and have no profile line."""
-        left = []
-        for group in self.groups:
-            missing = tuple(c for c in group.contenders if self._needs_profile((group.shape, c)))
-            if missing:
-                left.append(replace(group, contenders=missing))
-        return tuple(left)
-
-    def _needs_profile(self, key: PointKey) -> bool:
-        timing = self.recorded.timings.get(key)
-        return timing is not None and timing.outcome.state is State.OK and key not in self.recorded.profiles
-
-
-def plan_sweep(axes: Axes, *, operation: str, device: DeviceKind) -> Plan:
-    """What is to be measured of `operation` on `device`, and what of it this run has already.
-
-    The run is FUSEBENCH_RUN_ID, or the latest of this commit, machine and environment, or a new one.
-    Raises: UnknownCommit, JournalError.
-    """
-    commit, n_threads = measured_commit(), threads()
-    run = Run(
-        run_id=os.environ.get("FUSEBENCH_RUN_ID") or uuid.uuid4().hex[:12],
-        started_at=_now(),
-        project=PROJECT,
-        commit=commit.hash,
-        commit_date=commit.date,
-        commit_subject=commit.subject,
-        machine=machine_name(),
-        environment=environment_name(device, n_threads=n_threads),
-        ruler_version=RULER_VERSION,
-    )
-    path = journal.journal_path(data_dir(), run)
-    lines = [line for line in journal.read(path) if line.head.run.ruler_version == RULER_VERSION]
-    known_runs = {line.head.run.run_id: line.head.run for line in lines}
-    if run.run_id in known_runs:
-        run = known_runs[run.run_id]
-    elif lines and "FUSEBENCH_RUN_ID" not in os.environ:
-        run = lines[-1].head.run
-    of_run = [line for line in lines if line.head.run.run_id == run.run_id]
-    return Plan(
-        operation=operation,
-        run=run,
-        path=path,
-        device=device,
-        threads=n_threads,
-        groups=selected(groups(axes, operation=operation, device=device)),
-        recorded=_recorded(of_run),
-    )
 
 
 def measure(axes: Axes, *, operation: str, tasks: Sequence[Task] = tuple(Task)) -> Recorded:
@@ -202,7 +118,7 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
                 shape=group.shape,
                 contender=contender,
                 threads=plan.threads,
-                measured_at=_now(),
+                measured_at=journal.now(),
             )
             outcome = outcomes[contender]
             if isinstance(outcome, TimingOutcome):
@@ -211,7 +127,7 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
                 timing = plan.recorded.timings[group.shape, contender]
                 lines.append(_profile_line(head, outcome, timing, ceilings, plan.device))
         journal.append(plan.path, lines)
-        plan = replace(plan, recorded=_recorded(lines, before=plan.recorded))
+        plan = replace(plan, recorded=recorded_from_lines(lines, before=plan.recorded))
         for line in lines:
             failed = line.outcome.state in FAILURES
             notable = failed or task is Task.TIME or _is_unexpected(line)
@@ -305,18 +221,6 @@ def _bound(
     )
 
 
-def _recorded(lines: Sequence[journal.Line], before: Recorded | None = None) -> Recorded:
-    timings = dict(before.timings) if before else {}
-    profiles = dict(before.profiles) if before else {}
-    for line in lines:
-        key = (line.head.shape, line.head.contender)
-        if isinstance(line, TimingLine):
-            timings[key] = line
-        else:
-            profiles[key] = line
-    return Recorded(timings=timings, profiles=profiles)
-
-
 def _step(  # noqa: PLR0913 - a step says six things
     plan: Plan, operation: str, phase: str, *, last: str, failed: bool = False, notable: bool = True
 ) -> Step:
@@ -348,7 +252,3 @@ def _said(line: journal.Line) -> str:
     if isinstance(outcome, ProfileOutcome) and outcome.unexpected is not None:
         return f"{contender} unexpected: {outcome.unexpected}"
     return f"{contender} profiled"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

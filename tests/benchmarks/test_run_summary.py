@@ -9,7 +9,7 @@ from rich.console import Console
 from benchmarks.ruler.axes import Contender, DeviceKind, Group
 from benchmarks.ruler.outcome import State, TimingOutcome
 from benchmarks.ruler.run import FAILED, FINE, Answer, sum_up
-from benchmarks.ruler.sweep import Plan, Recorded
+from benchmarks.ruler.sweep_plan import Plan, Recorded
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler import expectations, journal, sweep
+from benchmarks.ruler import expectations, journal, sweep, sweep_plan
 from benchmarks.ruler.axes import QUICK, Contender, DeviceKind
 from benchmarks.ruler.outcome import State
 from benchmarks.ruler.sweep import measure
@@ -124,8 +124,8 @@ def test_a_run_id_of_its_own_starts_anew(recorded, place, monkeypatch):
 
 def test_what_another_version_of_the_ruler_recorded_is_neither_resumed_nor_counted(recorded, place, monkeypatch):
     known_runs = {line.head.run.run_id for line in recorded.timings.values()}
-    monkeypatch.setattr(sweep, "RULER_VERSION", "the next")
-    plan = sweep.plan_sweep(TINY, operation="mlp", device=DeviceKind.CPU)
+    monkeypatch.setattr(sweep_plan, "RULER_VERSION", "the next")
+    plan = sweep_plan.plan_sweep(TINY, operation="mlp", device=DeviceKind.CPU)
     assert plan.run.run_id not in known_runs
     assert plan.run.ruler_version == "the next"
     assert len(plan.untimed()) == len(plan.groups) == 1
