@@ -1,13 +1,10 @@
-"""asv's files → records: result files (version 2), benchmarks.json and machine.json, read as asv reads them."""
+"""asv's result files (version 2) → records, read as asv reads them; its other files are in asv_descriptions."""
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
-
-import orjson
 
 from results.errors import UnreadableFile
 from results.fields import (
@@ -20,7 +17,8 @@ from results.fields import (
     shown,
     text_at,
 )
-from results.records import AsvBenchmarkRecord, AsvMachineRecord, AsvResultRecord, AsvRunRecord, CommitRecord
+from results.json_objects import NOT_FINITE, parsed_json
+from results.records import AsvResultRecord, AsvRunRecord, CommitRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,57 +26,7 @@ if TYPE_CHECKING:
 RESULT_VERSION = 2
 LARGEST_GRID = 10_000_000  # combinations of one benchmark; more is no benchmark but a broken file
 LARGEST_COUNT = 2**31 - 1  # what an INTEGER column of any database holds
-NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # as `parsed_json` quotes them
 SIMPLE_COLUMNS = frozenset({"result", "params", "version", "started_at", "duration", "samples", "profile"})
-
-# asv_runner's prefixes, for a benchmark that benchmarks.json no longer describes.
-UNIT_OF_TYPE = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes", "track": "unit"}
-TYPE_OF_PREFIX = {
-    "time": "time",
-    "timeraw": "time",
-    "mem": "memory",
-    "peakmem": "peakmemory",
-    "track": "track",
-}
-
-
-def parsed_json(content: bytes, *, path: str) -> dict[str, object]:
-    """The JSON object in `content`, with the NaN and Infinity that asv writes and JSON forbids.
-
-    Not-a-number comes back as float NaN or as the text "NaN" (see `_number`).
-    Raises: UnreadableFile.
-    """
-    # orjson is several times faster than json but refuses NaN. In quotes it takes it; inside a text the quotes
-    # would end the text and leave a bare NaN behind, which never parses, so json then reads the original.
-    quoted = content.replace(b"NaN", b'"NaN"')
-    if b"Infinity" in content:
-        quoted = (
-            quoted.replace(b"-Infinity", b'"-Infinity"')
-            .replace(b" Infinity", b' "Infinity"')
-            .replace(b"[Infinity", b'["Infinity"')
-            .replace(b",Infinity", b',"Infinity"')
-        )
-    try:
-        found: object = orjson.loads(quoted)
-    except orjson.JSONDecodeError as error:
-        if len(quoted) == len(content):
-            raise UnreadableFile(path, _reason_not_json(content, error)) from error
-        try:
-            found = json.loads(content)
-        except (ValueError, RecursionError) as json_error:
-            raise UnreadableFile(path, _reason_not_json(content, json_error)) from json_error
-    if not is_object(found):
-        raise UnreadableFile(path, f"holds {shown(found)}, not a JSON object")
-    return found
-
-
-def _reason_not_json(content: bytes, error: Exception) -> str:
-    if not content.strip():
-        return "is empty"
-    if content[:12].startswith(b"version http"):
-        return "is a git-lfs pointer, not the file itself; run `git lfs pull`"
-    cut = "" if content.rstrip().endswith(b"}") else ", cut off"
-    return f"not JSON{cut} ({error})"
 
 
 def asv_run_from_bytes(content: bytes, *, path: str, machine: str | None) -> AsvRunRecord:
@@ -290,57 +238,3 @@ def _sample(found: object) -> float:
     if number is None:
         raise ValueError(found)
     return number
-
-
-def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
-    """Asv's machine.json. Raises: UnreadableFile."""
-    fields = parsed_json(content, path=path)
-    try:
-        name = text_at(fields, "machine")
-    except Malformed as error:
-        raise UnreadableFile(path, str(error)) from error
-    details = {key: str(value) for key, value in fields.items() if key not in {"machine", "version"}}
-    return AsvMachineRecord(name=name, details=details)
-
-
-def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmarkRecord, ...]:
-    """Asv's benchmarks.json, the newest description of each benchmark. Raises: UnreadableFile."""
-    fields = parsed_json(content, path=path)
-    benchmarks = []
-    try:
-        for name, found in fields.items():
-            if not is_object(found):
-                continue  # the format's own `version`
-            names = _texts_in(name, found.get("param_names") or [])
-            described = undescribed_benchmark(name, version=None, n_parameters=0)
-            version = found.get("version")
-            benchmarks.append(
-                AsvBenchmarkRecord(
-                    name=name,
-                    version="" if version is None else str(version),
-                    type=optional_text_at(found, "type") or described.type,
-                    unit=optional_text_at(found, "unit") or described.unit,
-                    parameter_names=names,
-                )
-            )
-    except Malformed as error:
-        raise UnreadableFile(path, str(error)) from error
-    return tuple(benchmarks)
-
-
-def _texts_in(name: str, found: object) -> tuple[str, ...]:
-    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-        raise Malformed(f"{name}: `param_names` is {shown(found)}, not a list of texts")
-    return tuple(found)
-
-
-def undescribed_benchmark(name: str, *, version: str | None, n_parameters: int) -> AsvBenchmarkRecord:
-    """What asv's naming rules say about a benchmark that no benchmarks.json describes."""
-    prefix = name.rsplit(".", 1)[-1].split("_", 1)[0].lower()
-    return AsvBenchmarkRecord(
-        name=name,
-        version=version or "",
-        type=TYPE_OF_PREFIX.get(prefix, "track"),
-        unit=UNIT_OF_TYPE.get(prefix, "unit"),
-        parameter_names=tuple(f"param{i}" for i in range(1, n_parameters + 1)),
-    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from results.asv_json import undescribed_benchmark
+from results.asv_descriptions import undescribed_benchmark
 from results.bulk import insert_columns, insert_rows
 from results.dimensions import BenchmarkIdentity
 from results.loading import Desk, store_run

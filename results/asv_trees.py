@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes
+from results.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.errors import UnreadableFile
 from results.sources import covered_suites, project_of
 

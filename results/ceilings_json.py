@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.asv_json import parsed_json
 from results.errors import UnreadableFile
 from results.fields import Malformed, finite_number, is_object, moment_at, object_at, shown, text_at
+from results.json_objects import parsed_json
 from results.records import CeilingRecord
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.exc import StatementError
 
-from results.asv_json import asv_benchmarks_from_bytes, asv_machine_from_bytes
+from results.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.asv_trees import AsvTree
 from results.ceilings_json import ceilings_from_bytes
