@@ -21,6 +21,7 @@ from sqlalchemy import (
     MetaData,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import JSON, TypeDecorator
@@ -248,6 +249,9 @@ class Series(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
 
 
+TOLD_OF_A_VALUE = ("state", "median", "ci_low", "ci_high", "q25", "q75", "sample_count")
+
+
 class Value(Base):
     """One series in one run; `median` is null unless `state` is ok. samples: float64, little-endian, in order.
 
@@ -257,8 +261,15 @@ class Value(Base):
 
     __tablename__ = "value"
     __table_args__ = (
-        # PostgreSQL keeps rows apart from their key, so that a look-up costs twice; there a second index pays.
-        Index(None, "series_id", "run_id").ddl_if(dialect="postgresql"),
+        # PostgreSQL keeps rows apart from their key, and each of a history on a page of its own. There a second index
+        # has all that a history tells, without `reason`: an index takes no long texts, and few values have one.
+        Index(None, "series_id", "run_id", postgresql_include=TOLD_OF_A_VALUE).ddl_if(dialect="postgresql"),
+        Index(
+            "ix_value_series_id_run_id_explained",
+            "series_id",
+            "run_id",
+            postgresql_where=text("reason IS NOT NULL"),
+        ).ddl_if(dialect="postgresql"),
         {"sqlite_with_rowid": False},
     )
     run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)

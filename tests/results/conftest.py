@@ -73,6 +73,28 @@ def opened(database):
 
 
 @pytest.fixture(scope="session")
+def differences_from_the_code():
+    """A function: what a connection's tables lack, or have, that those of results.schema have not, or lack."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    from results.database import VERSION_TABLE
+    from results.schema import Base
+
+    def differences(connection):
+        of_postgresql = {"ix_value_series_id_run_id", "ix_value_series_id_run_id_explained"}
+        left_out = of_postgresql if connection.dialect.name == "sqlite" else ()
+        options = {
+            "compare_type": True,
+            "version_table": VERSION_TABLE,
+            "include_object": lambda _, name, *_rest: name not in left_out,
+        }
+        return compare_metadata(MigrationContext.configure(connection, opts=options), Base.metadata)
+
+    return differences
+
+
+@pytest.fixture(scope="session")
 def timed():
     """The columns of a benchmark without parameters that took `value` seconds, give or take `noise`."""
 

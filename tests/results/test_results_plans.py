@@ -59,8 +59,8 @@ def suite(shared_database, generated, tmp_path_factory, write_asv_run, timed):
 
 
 @pytest.fixture
-def scans(suite):
-    """Ask a question and list the large tables that the database would read from end to end for it."""
+def selects_of(suite):
+    """Ask a question and list what it selected: each statement and its parameters."""
 
     def ask(question):
         statements = []
@@ -73,6 +73,17 @@ def scans(suite):
         sa.event.remove(suite.engine, "before_cursor_execute", listen)
         selects = [asked for asked in statements if asked[0].lstrip().upper().startswith(("SELECT", "WITH"))]
         assert selects
+        return selects
+
+    return ask
+
+
+@pytest.fixture
+def scans(suite, selects_of):
+    """Ask a question and list the large tables that the database would read from end to end for it."""
+
+    def ask(question):
+        selects = selects_of(question)
         with suite.reading() as connection:
             return [table for asked in selects for table in scanned(connection, *asked)]
 
@@ -142,6 +153,17 @@ def test_an_inventory_never_reads_the_values(scans, question):
 @pytest.mark.parametrize("name", ["history", "throughput by commit", "profile", "stacks", "neighbours"])
 def test_a_question_about_one_thing_scans_nothing_at_all(scans, name):
     assert scans(QUESTIONS[name]) == []
+
+
+def test_a_history_on_postgresql_reads_its_values_from_an_index_alone(suite, selects_of):
+    if suite.engine.dialect.name != "postgresql":
+        pytest.skip("SQLite keeps rows and their key together")
+    asked, _ = (asked for asked in selects_of(QUESTIONS["history"]) if "value.median" in asked[0])
+    with suite.reading() as connection:
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        connection.exec_driver_sql("SET LOCAL enable_bitmapscan = off")
+        plan = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked[0]}", asked[1]).scalar()[0]["Plan"]
+    assert (plan["Node Type"], plan["Actual Rows"], plan["Heap Fetches"]) == ("Index Only Scan", 20, 0)
 
 
 def test_the_generated_store_is_the_size_it_claims(generated):
