@@ -11,6 +11,7 @@ from results.queries import (
     history_of,
     latest_points,
     profile_of,
+    series_where,
     sweep_choices,
     throughput_by_batch,
     throughput_by_commit,
@@ -167,6 +168,21 @@ def test_a_history_is_in_the_order_of_commits(filled, journals):
     assert [value.commit for value in history.values] == [journals.commit_hash(i) for i in range(3)]
     assert history.values[2].value == row.value
     assert (history.series.unit, history.series.parameters) == ("s", row.parameters)
+
+
+def test_a_history_tells_why_a_value_is_missing_and_only_there(journal_store, journals):
+    sweeps = journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,))
+    sweeps[1] = replace(sweeps[1], states={("mlp", "fused"): "crashed"})
+    store = journal_store(sweeps)
+    chosen = series_where(store, metric="latency_s")
+    by_provider = {
+        next(parameter.value for parameter in history.series.parameters if parameter.name == "provider"): history.values
+        for history in history_of(store, series_ids=[row.series_id for row in chosen])
+    }
+    assert [(value.state, value.reason) for value in by_provider["fused"]] == [
+        ("ok", None), ("crashed", "fused is crashed in this test"), ("ok", None),
+    ]  # fmt: skip
+    assert {(value.state, value.reason) for value in by_provider["eager"]} == {("ok", None)}
 
 
 def test_a_revision_may_be_the_start_of_a_hash(filled, journals):

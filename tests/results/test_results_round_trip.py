@@ -128,9 +128,9 @@ def test_whatever_asv_writes_comes_back_from_the_queries(opened, tmp_path, write
     values = {h.series.series_id: h.values for h in history_of(opened, series_ids=chosen)}
     assert all(len(of_series) == 1 for of_series in values.values())
     by_series = {row.series_id: row for row in values_at(opened, commit=commit)}
-    assert {i: (v[0].state, v[0].value, v[0].ci_low, v[0].q75, v[0].sample_count) for i, v in values.items()} == {
-        i: (row.state, row.value, row.ci_low, row.q75, row.sample_count) for i, row in by_series.items()
-    }
+    assert {
+        i: (v[0].state, v[0].reason, v[0].value, v[0].ci_low, v[0].q75, v[0].sample_count) for i, v in values.items()
+    } == {i: (row.state, row.reason, row.value, row.ci_low, row.q75, row.sample_count) for i, row in by_series.items()}
 
 
 @given(scalars)
