@@ -110,6 +110,10 @@ def asked_query(
     return query_from_values(values, providers=picked["providers"], known=shown["providers"])
 
 
+# What the curves over commits and their notes tell; every quantity is one of these, or made from it.
+DRAWN = ("latency_s", "speedup_vs_eager")
+
+
 def drawing_of(store: Store, *, query: str) -> Drawing:
     """Ask the store for what `query` shows."""
     stored = [row for row in commits(store) if row.n_points]
@@ -117,7 +121,7 @@ def drawing_of(store: Store, *, query: str) -> Drawing:
     shape = _shape(view.choice)
     point: PointFilter = {**shape, "batch": view.choice.batch}
     by_batch = throughput_by_batch(store, revision=view.choice.commit, **shape)
-    by_commit = throughput_by_commit(store, **point)
+    by_commit = throughput_by_commit(store, metrics=DRAWN, **point)
     return Drawing(
         view=view,
         commits=tuple(row for row in commits(store, machine=view.choice.machine) if row.n_points),

@@ -6,8 +6,11 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app, page_at, shell, tell
-from dashboard.filters import AXES
+from dashboard.figures.throughput import chart_over_commits
+from dashboard.filters import AXES, CommitSpacing
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, drawing_of, page_props
+from dashboard.quantities import Quantity
+from results.queries import throughput_by_commit
 from results.store import open_store
 
 NO_CLICK = {"batch": None, "commit": None}
@@ -45,6 +48,16 @@ def test_the_page_shows_every_provider_over_batch_and_over_commits(store):
     line = next(trace for trace in props["commits_figure"].data if trace.name == "fused")
     assert len(line.x) == 3
     assert "Change number 2" in props["batch_note"]
+
+
+@pytest.mark.parametrize("quantity", Quantity)
+def test_the_curves_over_commits_need_no_metric_that_was_not_asked_for(store, quantity):
+    drawing = drawing_of(store, query="?operation=mlp&hidden=1024")
+    (batch,) = {row.batch for row in drawing.by_commit}
+    everything = throughput_by_commit(store, operation="mlp", hidden=1024, batch=batch)
+    assert [row.error_rel for row in drawing.by_commit] != [row.error_rel for row in everything]
+    chosen = {"quantity": quantity, "spacing": CommitSpacing.ORDER}
+    assert chart_over_commits(drawing.by_commit, **chosen) == chart_over_commits(everything, **chosen)
 
 
 def test_the_callback_returns_what_it_declares(store):
