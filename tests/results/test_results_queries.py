@@ -170,14 +170,15 @@ def test_a_history_is_in_the_order_of_commits(filled, journals):
     assert (history.series.unit, history.series.parameters) == ("s", row.parameters)
 
 
-def test_a_history_tells_why_a_value_is_missing_and_only_there(journal_store, journals):
+def test_a_history_tells_why_a_value_is_missing_and_only_there(opened, tmp_path, journals):
     sweeps = journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,))
     sweeps[1] = replace(sweeps[1], states={("mlp", "fused"): "crashed"})
-    store = journal_store(sweeps)
-    chosen = series_where(store, metric="latency_s")
+    journals.write_journals(tmp_path / "data", sweeps)
+    opened.ingest([tmp_path / "data"])
+    chosen = series_where(opened, metric="latency_s")
     by_provider = {
         next(parameter.value for parameter in history.series.parameters if parameter.name == "provider"): history.values
-        for history in history_of(store, series_ids=[row.series_id for row in chosen])
+        for history in history_of(opened, series_ids=[row.series_id for row in chosen])
     }
     assert [(value.state, value.reason) for value in by_provider["fused"]] == [
         ("ok", None), ("crashed", "fused is crashed in this test"), ("ok", None),
