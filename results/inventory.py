@@ -211,17 +211,17 @@ def commits(store: Store, *, machine: str | None = None, project: str | None = N
         .group_by(Run.commit_id)
         .subquery()
     )
-    # Almost every commit has one run, whose points are distinct as they are; telling them apart costs five times
-    # as much as counting them, and is left to the commits that were measured again.
-    once, again = (
-        sa.select(Run.commit_id, counted.label("n_points"))
+    # Almost every commit has one run, whose points are distinct as they are and are counted in the key; telling them
+    # apart costs five times as much, and is left to the commits that were measured again.
+    of_run = sa.select(sa.func.count()).where(Measurement.run_id == Run.id).scalar_subquery()
+    once = sa.select(Run.commit_id, of_run.label("n_points")).where(
+        *chosen, Run.commit_id.in_(sa.select(runs.c.commit_id).where(runs.c.n_runs == 1))
+    )
+    again = (
+        sa.select(Run.commit_id, sa.func.count(sa.distinct(Measurement.point_id)))
         .join(Measurement, Measurement.run_id == Run.id)
-        .where(*chosen, Run.commit_id.in_(sa.select(runs.c.commit_id).where(has_runs)))
+        .where(*chosen, Run.commit_id.in_(sa.select(runs.c.commit_id).where(runs.c.n_runs > 1)))
         .group_by(Run.commit_id)
-        for counted, has_runs in (
-            (sa.func.count(), runs.c.n_runs == 1),
-            (sa.func.count(sa.distinct(Measurement.point_id)), runs.c.n_runs > 1),
-        )
     )
     points = sa.union_all(once, again).subquery()
     with store.reading() as connection:
