@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 DatabaseRow = Any
 ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
 Place = tuple[int, int, int]  # machine, environment and project
-REASON = 3  # where a row of `_values` has it
+REASON = 2  # where a row of `_values` has it
 NO_REASON = (None,)
 
 
@@ -101,21 +100,21 @@ def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, Datab
 def _history(
     connection: Connection, place: Place, runs: Mapping[int, tuple[int, DatabaseRow]], series_ids: tuple[int, ...]
 ) -> tuple[HistoryValue, ...]:
-    values = [(*runs[row[1]], row) for row in _values(connection, place, series_ids)]
-    values.sort(key=itemgetter(0))
-    return tuple([HistoryValue._make(run + row[2:]) for _, run, row in values])
+    found = [row for series_id in series_ids for row in _values(connection, place, series_id)]
+    found.sort(key=lambda row: runs[row[0]][0])
+    return tuple(map(HistoryValue._make, [runs[row[0]][1] + row[1:] for row in found]))
 
 
-def _values(connection: Connection, place: Place, series_ids: tuple[int, ...]) -> list[tuple[Any, ...]]:
-    """Series, run, and then what a value tells of itself in the order of HistoryValue."""
-    of_series = {"series_ids": series_ids}
+def _values(connection: Connection, place: Place, series_id: int) -> list[tuple[Any, ...]]:
+    """The run, and then what a value tells of itself in the order of HistoryValue."""
+    of_series = {"series_id": series_id}
     if connection.dialect.name == "sqlite":
         return fetched(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
     found = fetched(connection, _VALUES_BY_SERIES, of_series)
-    reasons = {row[:2]: row[2:] for row in fetched(connection, _REASONS, of_series)}
+    reasons = {row[0]: row[1:] for row in fetched(connection, _REASONS, of_series)}
     if not reasons:
         return found
-    return [row[:REASON] + reasons.get(row[:2], NO_REASON) + row[REASON + 1 :] for row in found]
+    return [row[:REASON] + reasons.get(row[0], NO_REASON) + row[REASON + 1 :] for row in found]
 
 
 def _at(place: Place) -> dict[str, int]:
@@ -189,21 +188,19 @@ _RUNS = (
     .where(*_PLACE)
     .order_by(*OLDEST_FIRST)
 )
-_OF_SERIES = Value.series_id.in_(any_of("series_ids"))
+_OF_SERIES = Value.series_id == sa.bindparam("series_id")
 _NUMBERS = (Value.median, Value.ci_low, Value.ci_high, Value.q25, Value.q75, Value.sample_count)
 # One look-up by key for each run of the series' machine and environment, in the order that their index has (see
 # schema.Value). The project is left out: it is not in the index.
 _VALUES_BY_RUN = (
-    sa.select(Value.series_id, Value.run_id, Value.state, Value.reason, *_NUMBERS)
+    sa.select(Value.run_id, Value.state, Value.reason, *_NUMBERS)
     .select_from(Run)
     .join(Value, Value.run_id == Run.id)
     .where(_OF_SERIES, *_PLACE[:2])
 )
 # All that the second index of PostgreSQL has; reasons are few, and have a small one of their own.
-_VALUES_BY_SERIES = sa.select(Value.series_id, Value.run_id, Value.state, sa.null().label("reason"), *_NUMBERS).where(
-    _OF_SERIES
-)
-_REASONS = sa.select(Value.series_id, Value.run_id, Value.reason).where(_OF_SERIES, Value.reason.is_not(None))
+_VALUES_BY_SERIES = sa.select(Value.run_id, Value.state, sa.null().label("reason"), *_NUMBERS).where(_OF_SERIES)
+_REASONS = sa.select(Value.run_id, Value.reason).where(_OF_SERIES, Value.reason.is_not(None))
 
 _PARAMETERS = (
     sa.select(Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
