@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from results.histories import parameters_of_points
+from results.fetching import any_of
+from results.histories import SERIES_AT_PLACES, parameters_of_points
 from results.joined_series import first_of, joined_series
 from results.metrics import LATENCY
 from results.newest_of_benchmarks import RUNS_OF_PLACE, newest_of_benchmarks
@@ -115,26 +116,7 @@ def _failing_points(newest: sa.Select[int, int], states: Sequence[str]) -> sa.Se
     )
 
 
-_SERIES = (
-    sa.select(
-        Series.id,
-        Series.point_id,
-        Series.machine_id,
-        Series.environment_id,
-        Benchmark.project_id,
-        Project.name.label("project"),
-        Machine.name.label("machine"),
-        Environment.name.label("environment"),
-        Benchmark.name.label("benchmark"),
-        Benchmark.metric,
-        Benchmark.version,
-    )
-    .join(Benchmark, Benchmark.id == Series.benchmark_id)
-    .join(Project, Project.id == Benchmark.project_id)
-    .join(Machine, Machine.id == Series.machine_id)
-    .join(Environment, Environment.id == Series.environment_id)
-    .where(Series.id.in_(sa.bindparam("series_ids", expanding=True)))
-)
+_SERIES = SERIES_AT_PLACES.where(Series.id.in_(any_of("series_ids")))
 
 
 def _described(connection: Connection, failing: Iterable[Sequence[int]]) -> dict[int, DatabaseRow]:

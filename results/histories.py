@@ -49,7 +49,7 @@ NO_REASON = (None,)
 def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow]:
     """Every series that `chosen` takes, ordered by project, benchmark, metric, version, machine, environment."""
     with store.reading() as connection:
-        rows = connection.execute(_SERIES.where(*conditions_from(chosen))).all()
+        rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
     found = [_series_row(row, parameters) for row in rows]
     return sorted(
@@ -150,8 +150,9 @@ def _series_row(row: DatabaseRow, parameters: ParametersOfPoint) -> SeriesRow:
     )
 
 
-# Statements are made once: putting one together costs as much as asking a small one.
-_SERIES = (
+# Statements are made once: putting one together costs as much as asking a small one. This one is each series with the
+# names of its benchmark and place.
+SERIES_AT_PLACES = (
     sa.select(
         Series.id,
         Series.point_id,
@@ -173,7 +174,7 @@ _SERIES = (
     .join(Environment, Environment.id == Series.environment_id)
 )
 _NEWER = sa.orm.aliased(Benchmark)
-_SERIES_BY_ID = _SERIES.add_columns(
+_SERIES_BY_ID = SERIES_AT_PLACES.add_columns(
     Benchmark.continues_id, sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued")
 ).where(Series.id.in_(any_of("series_ids")))
 
