@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
-FINE, REGRESSION, FAILED, NOTHING_COMPARABLE = 0, 1, 2, 3
+FINE, REGRESSION, FAILED, NOTHING_COMPARABLE, WRONG_USAGE = 0, 1, 2, 3, 64
 SLOW = "b" * 40
 TIMES = ("latency_s", "latency_ci_low_s", "latency_ci_high_s", "samples_s")
 AXES = ("provider", "batch", "hidden")
@@ -82,10 +82,10 @@ def foreign_tree(folder, *, commit, seconds):
     return path
 
 
-def test_a_commit_passes_against_itself(gate, store):
+def test_a_commit_is_not_compared_with_itself(gate, store):
     answer = gate("HEAD", "HEAD", "--db", store)
-    assert answer.code == FINE, answer.said
-    assert "unchanged" in answer.out
+    assert answer.code == WRONG_USAGE, answer.said
+    assert "name two commits" in answer.err
 
 
 def test_points_slowed_by_half_are_named_and_no_others(measured_clone, gate, store, slowed):

@@ -28,7 +28,7 @@ with open_store(None, mode=OpenMode.READ) as store:
     rows = throughput_by_commit(store, operation="mlp")
 chart = chart_over_commits(rows, quantity=Quantity.ROWS_PER_S, spacing=CommitSpacing.ORDER)
 curves = {
-    curve.contender: [[mark.key, mark.reading.value] for mark in curve.marks]
+    curve.name: [[mark.key, mark.reading.value] for mark in curve.marks]
     for curve in chart.curves
 }
 print(json.dumps(curves))
