@@ -15,6 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InternalError, OperationalError, SQLAlchemyError
 
 from results.errors import NewerSchema, NoStore, NotAStore, StoreError
+from results.remembering import forget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,8 +146,9 @@ def _immutable_sqlite_engine(url: URL) -> Engine:
 
 
 def _postgresql_engine(url: URL, namespace: str | None) -> Engine:
-    # Compiling a plan, or sharing it out among processes, takes longer than any of our questions.
-    options = "-c timezone=UTC -c jit=off -c max_parallel_workers_per_gather=0"
+    # Compiling a plan, or sharing it out among processes, takes longer than any of our questions; and a plan that
+    # serves lists of keys of any length serves none of them well.
+    options = "-c timezone=UTC -c jit=off -c plan_cache_mode=force_custom_plan -c max_parallel_workers_per_gather=0"
     options += f" -c search_path={namespace}" if namespace else ""
     try:
         engine = sa.create_engine(url, connect_args={"options": options})
@@ -176,6 +178,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
     of it then no longer holds.
     """
     with engine.connect().execution_options(is_writer=True) as connection, connection.begin():
+        forget(connection)
         if engine.dialect.name == "postgresql":
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITER_LOCK})
         if engine in _GENERATIONS and _generation(connection) != _GENERATIONS[engine]:

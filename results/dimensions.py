@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sqlalchemy as sa
 
 from results.bulk import next_id
+from results.key_lists import any_of
 from results.schema import Base, Benchmark, Commit, Environment, Machine, Point, Project, Run, Series
-from results.series_ids import SeriesIds, batches
+from results.series_ids import SeriesIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -166,10 +167,9 @@ class Dimensions:
         unknown = [name for name in names if (project_id, name) not in self._benchmarks]
         self._benchmarks.update(((project_id, name), {}) for name in unknown)
         columns = (Benchmark.id, Benchmark.name, Benchmark.metric, Benchmark.version)
-        for some in batches(unknown):
-            where = (Benchmark.project_id == project_id, Benchmark.name.in_(some))
-            for benchmark_id, *identity in connection.execute(sa.select(*columns).where(*where)):
-                self._benchmarks[project_id, identity[0]][BenchmarkIdentity(*identity)] = benchmark_id
+        where = (Benchmark.project_id == project_id, any_of(Benchmark.name, keys=unknown))
+        for benchmark_id, *identity in connection.execute(sa.select(*columns).where(*where)):
+            self._benchmarks[project_id, identity[0]][BenchmarkIdentity(*identity)] = benchmark_id
 
 
 def _largest_ids(connection: Connection) -> tuple[int | None, ...]:

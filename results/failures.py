@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from results.fetching import any_of
 from results.histories import SERIES_AT_PLACES, parameters_of_points
 from results.joined_series import first_of, joined_series
+from results.key_lists import any_of
 from results.metrics import LATENCY
 from results.newest_of_benchmarks import RUNS_OF_PLACE, newest_of_benchmarks
 from results.records import State
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # `skipped` is what a suite says of its own accord: the benchmark does not apply there.
 NOT_OK = tuple(state for state in State if state not in {State.OK, State.SKIPPED})
-SERIES_AT_ONCE = 500
 DatabaseRow = Any
 
 
@@ -91,7 +90,7 @@ _NOT_OK = (
     .join(Benchmark, Benchmark.id == Series.benchmark_id)
     .where(
         Value.run_id == sa.bindparam("run_id"),
-        Value.state.in_(sa.bindparam("states", expanding=True)),
+        any_of(Value.state, "states"),
         ~sa.exists().where(Measurement.run_id == Value.run_id, Measurement.point_id == Series.point_id),
     )
 )
@@ -116,16 +115,12 @@ def _failing_points(newest: sa.Select[int, int], states: Sequence[str]) -> sa.Se
     )
 
 
-_SERIES = SERIES_AT_PLACES.where(Series.id.in_(any_of("series_ids")))
+_SERIES = SERIES_AT_PLACES.where(any_of(Series.id, "series_ids"))
 
 
 def _described(connection: Connection, failing: Iterable[Sequence[int]]) -> dict[int, DatabaseRow]:
-    series_ids = sorted({series_id for series_id, _ in failing})
-    return {
-        row.id: row
-        for start in range(0, len(series_ids), SERIES_AT_ONCE)
-        for row in connection.execute(_SERIES, {"series_ids": series_ids[start : start + SERIES_AT_ONCE]})
-    }
+    series_ids = {series_id for series_id, _ in failing}
+    return {row.id: row for row in connection.execute(_SERIES, {"series_ids": series_ids})}
 
 
 class _Moment(NamedTuple):
@@ -142,7 +137,7 @@ class _Moment(NamedTuple):
 _STATES = (
     sa.select(Value.series_id, Value.run_id, Value.state, Value.reason)
     .where(
-        Value.series_id.in_(sa.bindparam("series_ids", expanding=True)),
+        any_of(Value.series_id, "series_ids"),
         Value.run_id.in_(
             sa.select(Run.id).where(
                 Run.machine_id == sa.bindparam("machine_id"),
@@ -169,13 +164,10 @@ def _stories(connection: Connection, described: Iterable[DatabaseRow]) -> dict[i
         }
         asked = {one: first_of(i, joined) for i in series_ids for one in joined.get(i, (i,))}
         found: dict[int, list[tuple[int, _Moment]]] = {}
-        every = sorted(asked)
-        for start in range(0, len(every), SERIES_AT_ONCE):
-            chunk = {**where, "series_ids": every[start : start + SERIES_AT_ONCE]}
-            for series_id, run_id, state, reason in connection.execute(_STATES, chunk):
-                place_in_order, commit, date = runs[run_id]
-                moment = _Moment(run_id, commit, date, state, reason)
-                found.setdefault(asked[series_id], []).append((place_in_order, moment))
+        for series_id, run_id, state, reason in connection.execute(_STATES, {**where, "series_ids": asked}):
+            place_in_order, commit, date = runs[run_id]
+            moment = _Moment(run_id, commit, date, state, reason)
+            found.setdefault(asked[series_id], []).append((place_in_order, moment))
         for series_id in series_ids:
             in_order = sorted(found[first_of(series_id, joined)], key=lambda pair: pair[0])
             stories[series_id] = [moment for _, moment in in_order]

@@ -6,18 +6,14 @@ import gc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-import sqlalchemy as sa
-
 from results.schema import moment_from_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
+    import sqlalchemy as sa
     from sqlalchemy.engine import Connection
-
-# Fewer than any database allows in one statement, two such lists included.
-MANY = 10_000
 
 
 def fetched(
@@ -44,18 +40,6 @@ def collecting_later() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def any_of(name: str) -> sa.BindParameter[Any]:
-    """The parameter `name` of a statement that is made once: a list to be `in_`."""
-    return sa.bindparam(name, expanding=True)
-
-
-def in_parts(ids: Iterable[int]) -> Iterator[list[int]]:
-    """`ids` in ascending order, as many at a time as a statement takes."""
-    ordered = sorted(ids)
-    for start in range(0, len(ordered), MANY):
-        yield ordered[start : start + MANY]
 
 
 def moments_of(connection: Connection) -> Callable[[Any], datetime | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from results.key_lists import any_of
 from results.newest_of_benchmarks import newest_of_benchmarks
 from results.rows import FreshnessRow
 from results.schema import Commit, Environment, Machine, Project, Run
@@ -77,7 +78,7 @@ _RUNS_BY_ID = (
     .join(Project, Project.id == Run.project_id)
     .join(Machine, Machine.id == Run.machine_id)
     .join(Environment, Environment.id == Run.environment_id)
-    .where(Run.id.in_(sa.bindparam("run_ids", expanding=True)))
+    .where(any_of(Run.id, "run_ids"))
 )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from results.fetching import any_of, collecting_later, fetched, in_parts, moments_of
+from results.fetching import collecting_later, fetched, moments_of
 from results.joined_series import joined_series
+from results.key_lists import any_of
 from results.parameters import value_from_typed
+from results.remembering import remembered
 from results.rows import (
     HistoryValue,
     ParameterValue,
@@ -75,7 +78,10 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
     with store.reading() as connection, collecting_later():
         found = _series(connection, chosen)
         joined = joined_series(connection) if any(has_others for *_, has_others in found.values()) else {}
-        runs = {place: _runs_of(connection, place) for _, place, _ in found.values()}
+        runs = {
+            place: remembered(connection, (_runs_of, place), partial(_runs_of, connection, place))
+            for place in {place for _, place, _ in found.values()}
+        }
         return [
             SeriesHistory(
                 series=series,
@@ -123,7 +129,7 @@ def _at(place: Place) -> dict[str, int]:
 
 def _series(connection: Connection, series_ids: list[int]) -> dict[int, tuple[SeriesRow, Place, bool]]:
     """Each series by id, where its runs are, and whether another version may be one with it."""
-    rows = [row for part in in_parts(series_ids) for row in connection.execute(_SERIES_BY_ID, {"series_ids": part})]
+    rows = connection.execute(_SERIES_BY_ID, {"series_ids": series_ids}).all()
     parameters = parameters_of_points(connection, {row.point_id for row in rows})
     return {
         row.id: (
@@ -176,7 +182,7 @@ SERIES_AT_PLACES = (
 _NEWER = sa.orm.aliased(Benchmark)
 _SERIES_BY_ID = SERIES_AT_PLACES.add_columns(
     Benchmark.continues_id, sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued")
-).where(Series.id.in_(any_of("series_ids")))
+).where(any_of(Series.id, "series_ids"))
 
 _PLACE = (
     Run.machine_id == sa.bindparam("machine_id"),
@@ -205,7 +211,7 @@ _REASONS = sa.select(Value.run_id, Value.reason).where(_OF_SERIES, Value.reason.
 
 _PARAMETERS = (
     sa.select(Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-    .where(Parameter.point_id.in_(any_of("point_ids")))
+    .where(any_of(Parameter.point_id, "point_ids"))
     .order_by(Parameter.point_id, Parameter.position)
 )
 
@@ -213,8 +219,7 @@ _PARAMETERS = (
 def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
     """The parameters of each point, in their order; a point without any is left out."""
     found: dict[int, list[ParameterValue]] = {}
-    for part in in_parts(point_ids):
-        for point_id, name, kind, text, number in fetched(connection, _PARAMETERS, {"point_ids": part}):
-            value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
-            found.setdefault(point_id, []).append(value)
+    for point_id, name, kind, text, number in fetched(connection, _PARAMETERS, {"point_ids": point_ids}):
+        value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
+        found.setdefault(point_id, []).append(value)
     return {point_id: tuple(values) for point_id, values in found.items()}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from results.key_lists import any_of
 from results.schema import Benchmark, Series
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _CONTINUATIONS = sa.select(Benchmark.id, Benchmark.continues_id).where(Benchmark.continues_id.is_not(None))
 _PLACES = sa.select(Series.id, Series.benchmark_id, Series.point_id, Series.machine_id, Series.environment_id).where(
-    Series.benchmark_id.in_(sa.bindparam("benchmark_ids", expanding=True))
+    any_of(Series.benchmark_id, "benchmark_ids")
 )
 
 

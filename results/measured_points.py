@@ -6,17 +6,21 @@ do, and quotients of stored quantities are formed here.
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from results.fetching import any_of, collecting_later, fetched, in_parts, moments_of
+from results.fetching import collecting_later, fetched, moments_of
+from results.key_lists import any_of
 from results.metrics import LATENCY
 from results.point_rows import quotient
+from results.remembering import remembered
 from results.rows import PointRow
 from results.run_order import OLDEST_FIRST
 from results.schema import Benchmark, Commit, Environment, Machine, Measurement, Profile, Project, Run, Series, Value
+from results.sweep_points import sweep_points
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -81,7 +85,7 @@ class MeasuringRun(NamedTuple):
 
 def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, MeasuringRun]:
     """The runs of these ids, oldest first."""
-    rows = [row for part in in_parts(set(run_ids)) for row in fetched(connection, _RUNS_BY_ID, {"run_ids": part})]
+    rows = fetched(connection, _RUNS_BY_ID, {"run_ids": set(run_ids)})
 
     def standing(row: Found) -> tuple[object, ...]:
         ordered_at, position, started_at, run_id = row[-4:]
@@ -90,9 +94,13 @@ def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, Meas
     return _runs(connection, (row[:-4] for row in sorted(rows, key=standing)))
 
 
-def runs_at(connection: Connection, places: Collection[Ids]) -> dict[int, MeasuringRun]:
+def runs_at(connection: Connection, places: Collection[Ids]) -> Mapping[int, MeasuringRun]:
     """Every run on these (machine, environment), oldest first."""
-    machine_ids, environment_ids = ([place[i] for place in places] for i in (0, 1))
+    return remembered(connection, (runs_at, frozenset(places)), partial(_runs_at, connection, places))
+
+
+def _runs_at(connection: Connection, places: Collection[Ids]) -> dict[int, MeasuringRun]:
+    machine_ids, environment_ids = ({place[i] for place in places} for i in (0, 1))
     where = {"machine_ids": machine_ids, "environment_ids": environment_ids}
     found = _runs(connection, fetched(connection, _RUNS_AT, where))
     return {run_id: run for run_id, run in found.items() if run.place in places}
@@ -160,7 +168,14 @@ def _rows_at_a_place(
         (run_id, point_id): bound for run_id, point_id, bound in _of_both(connection, _BOUNDS, run_ids, point_ids)
     }
     values = {(row[0], row[1]): [NO_VALUE] * len(TOLD) for row in measured}
-    series = _series(connection, runs[next(iter(run_ids))].place, point_ids, metrics)
+    at_place = _series_at(connection, runs[next(iter(run_ids))].place)
+    wanted = {i for i, metric in enumerate(TOLD) if metric in metrics}
+    series = {
+        series_id: (point_id, metric)
+        for point_id in point_ids
+        for series_id, metric in at_place.get(point_id, ())
+        if metric in wanted
+    }
     for value in _of_both(connection, _VALUES, run_ids, series):
         point_id, metric = series[value[1]]
         if (of_point := values.get((value[0], point_id))) is not None:
@@ -210,31 +225,26 @@ def _runs(connection: Connection, rows: Iterable[Found]) -> dict[int, MeasuringR
     }
 
 
-def _series(connection: Connection, place: Ids, point_ids: Iterable[int], metrics: Collection[str]) -> dict[int, Ids]:
-    """Of each series of these points at a place that is asked for: its point, and where TOLD has its metric."""
-    machine_id, environment_id = place
-    wanted = {metric: i for i, metric in enumerate(TOLD) if metric in metrics}
-    return {
-        series_id: (point_id, wanted[metric])
-        for part in in_parts(point_ids)
-        for series_id, point_id, metric in fetched(
-            connection, _SERIES, {"machine_id": machine_id, "environment_id": environment_id, "point_ids": part}
-        )
-        if metric in wanted
-    }
+def _series_at(connection: Connection, place: Ids) -> Mapping[int, Sequence[Ids]]:
+    """Of each sweep point its series at a place: their ids, and where TOLD has their metrics."""
+    return remembered(connection, (_series_at, place), partial(_read_series_at, connection, place))
+
+
+def _read_series_at(connection: Connection, place: Ids) -> dict[int, list[Ids]]:
+    told = {metric: i for i, metric in enumerate(TOLD)}
+    where = {"machine_id": place[0], "environment_id": place[1], "point_ids": sweep_points(connection)}
+    found: dict[int, list[Ids]] = {}
+    for series_id, point_id, metric in fetched(connection, _SERIES, where):
+        if metric in told:
+            found.setdefault(point_id, []).append((series_id, told[metric]))
+    return found
 
 
 def _of_both(
     connection: Connection, query: sa.Select[*tuple[Any, ...]], run_ids: Iterable[int], others: Iterable[int]
 ) -> list[Found]:
     """What `query` finds of any of the runs and any of the others, points or series."""
-    parts = list(in_parts(others))
-    return [
-        row
-        for runs in in_parts(run_ids)
-        for part in parts
-        for row in fetched(connection, query, {"run_ids": runs, "others": part})
-    ]
+    return fetched(connection, query, {"run_ids": run_ids, "others": others})
 
 
 def _described(run: sa.FromClause) -> sa.Select[*tuple[Any, ...]]:
@@ -262,7 +272,7 @@ def _described(run: sa.FromClause) -> sa.Select[*tuple[Any, ...]]:
 # Found before anything is joined: asked for both at once, PostgreSQL may read every run of a small store.
 _WANTED = (
     sa.select(Run.__table__)
-    .where(Run.id.in_(any_of("run_ids")))
+    .where(any_of(Run.id, "run_ids"))
     .cte("wanted")
     .prefix_with("MATERIALIZED", dialect="postgresql")
 )
@@ -270,7 +280,7 @@ _STANDING = tuple(_WANTED.c[column.key] for column in OLDEST_FIRST)
 _RUNS_BY_ID = _described(_WANTED).add_columns(*_STANDING)
 _RUNS_AT = (
     _described(Run.__table__)
-    .where(Run.machine_id.in_(any_of("machine_ids")), Run.environment_id.in_(any_of("environment_ids")))
+    .where(any_of(Run.machine_id, "machine_ids"), any_of(Run.environment_id, "environment_ids"))
     .order_by(*OLDEST_FIRST)
 )
 _SERIES = (
@@ -279,17 +289,17 @@ _SERIES = (
     .where(
         Series.machine_id == sa.bindparam("machine_id"),
         Series.environment_id == sa.bindparam("environment_id"),
-        Series.point_id.in_(any_of("point_ids")),
+        any_of(Series.point_id, "point_ids"),
     )
 )
 _VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.ci_low, Value.ci_high, Value.sample_count).where(
-    Value.run_id.in_(any_of("run_ids")), Value.series_id.in_(any_of("others"))
+    any_of(Value.run_id, "run_ids"), any_of(Value.series_id, "others")
 )
 _BOUNDS = sa.select(Profile.run_id, Profile.point_id, Profile.bound).where(
-    Profile.run_id.in_(any_of("run_ids")), Profile.point_id.in_(any_of("others"))
+    any_of(Profile.run_id, "run_ids"), any_of(Profile.point_id, "others")
 )
 _MEASURED = sa.select(Measurement.run_id, Measurement.point_id).where(
-    Measurement.run_id.in_(any_of("run_ids")), Measurement.point_id.in_(any_of("others"))
+    any_of(Measurement.run_id, "run_ids"), any_of(Measurement.point_id, "others")
 )
 _MEASUREMENTS = sa.select(
     Measurement.run_id,
@@ -303,4 +313,4 @@ _MEASUREMENTS = sa.select(
     Measurement.flop,
     Measurement.min_bytes,
     Measurement.floor_s,
-).where(Measurement.run_id.in_(any_of("run_ids")), Measurement.point_id.in_(any_of("others")))
+).where(any_of(Measurement.run_id, "run_ids"), any_of(Measurement.point_id, "others"))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
+from results.key_lists import any_of
 from results.metrics import LATENCY
 from results.run_order import OLDEST_FIRST
 from results.schema import Benchmark, Commit, Environment, Execution, Machine, Measurement, Project, Run, Series
@@ -84,8 +85,8 @@ RUNS_OF_PLACE = (
 )
 # What was run in a run: asv's word for it, and for the sweep one metric of its points.
 _EXECUTED = sa.select(Execution.run_id, Execution.benchmark_id).where(
-    Execution.run_id.in_(sa.bindparam("run_ids", expanding=True)),
-    Execution.benchmark_id.in_(sa.bindparam("benchmark_ids", expanding=True)),
+    any_of(Execution.run_id, "run_ids"),
+    any_of(Execution.benchmark_id, "benchmark_ids"),
 )
 _SWEPT = (
     sa.select(Measurement.run_id, Benchmark.id)
@@ -98,8 +99,8 @@ _SWEPT = (
     )
     .join(Benchmark, Benchmark.id == Series.benchmark_id)
     .where(
-        Measurement.run_id.in_(sa.bindparam("run_ids", expanding=True)),
-        Benchmark.id.in_(sa.bindparam("benchmark_ids", expanding=True)),
+        any_of(Measurement.run_id, "run_ids"),
+        any_of(Benchmark.id, "benchmark_ids"),
         Benchmark.metric == LATENCY.name,
     )
     .distinct()

@@ -5,23 +5,22 @@ from __future__ import annotations
 import itertools
 from dataclasses import asdict
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 import sqlalchemy as sa
 
 from results.bulk import insert_rows, next_id
+from results.key_lists import any_of
 from results.parameters import Typed, typed_from_repr, typed_from_value
 from results.schema import Parameter, Point, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sqlalchemy.engine import Connection
 
     from results.records import PointRecord
-
-MOST_AT_ONCE = 500  # names or ids in one question: fewer than any database takes
 
 Parameters = tuple[tuple[str, ...], ...]
 
@@ -121,11 +120,10 @@ class SeriesIds:
     def _recall_points(self, connection: Connection, project_id: int, subjects: Iterable[str]) -> None:
         unknown = [subject for subject in dict.fromkeys(subjects) if (project_id, subject) not in self._points]
         self._points.update(((project_id, subject), {}) for subject in unknown)
-        for some in batches(unknown):
-            where = (Point.project_id == project_id, Point.subject.in_(some))
-            rows = connection.execute(sa.select(Point.subject, Point.key, Point.id).where(*where))
-            for subject, key, point_id in rows:
-                self._points[project_id, subject][key] = point_id
+        where = (Point.project_id == project_id, any_of(Point.subject, keys=unknown))
+        rows = connection.execute(sa.select(Point.subject, Point.key, Point.id).where(*where))
+        for subject, key, point_id in rows:
+            self._points[project_id, subject][key] = point_id
 
     def of_points(
         self, connection: Connection, place: Place, wanted: Sequence[tuple[int, Sequence[int]]]
@@ -150,16 +148,9 @@ class SeriesIds:
         self._series.update(((benchmark_id, place), {}) for benchmark_id in unknown)
         columns = (Series.benchmark_id, Series.point_id, Series.id)
         at_place = (Series.machine_id == place.machine_id, Series.environment_id == place.environment_id)
-        for some in batches(unknown):
-            rows = connection.execute(sa.select(*columns).where(Series.benchmark_id.in_(some), *at_place))
-            for benchmark_id, point_id, series_id in rows:
-                self._series[benchmark_id, place][point_id] = series_id
-
-
-def batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """`items` in parts that one question takes."""
-    for start in range(0, len(items), MOST_AT_ONCE):
-        yield items[start : start + MOST_AT_ONCE]
+        rows = connection.execute(sa.select(*columns).where(any_of(Series.benchmark_id, keys=unknown), *at_place))
+        for benchmark_id, point_id, series_id in rows:
+            self._series[benchmark_id, place][point_id] = series_id
 
 
 def _points_of(grid: Grid) -> Points:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 
+from results.key_lists import any_of
 from results.parameters import value_from_typed
 from results.records import PointRecord
+from results.remembering import remembered
 from results.schema import Environment, Machine, Measurement, Parameter, Point, Project, Run
 
 if TYPE_CHECKING:
@@ -25,8 +28,12 @@ PLACES = ("project", "machine", "environment")
 _READ: dict[tuple[str, str], PointRecord] = {}
 
 
-def sweep_points(connection: Connection) -> dict[int, PointRecord]:
+def sweep_points(connection: Connection) -> Mapping[int, PointRecord]:
     """Every point that a sweep has measured, by id."""
+    return remembered(connection, sweep_points, partial(_sweep_points, connection))
+
+
+def _sweep_points(connection: Connection) -> dict[int, PointRecord]:
     is_measured = sa.exists().where(Measurement.point_id == Point.id)
     identities = {
         point_id: (subject, key)
@@ -35,25 +42,22 @@ def sweep_points(connection: Connection) -> dict[int, PointRecord]:
         )
     }
     unread = [point_id for point_id, identity in identities.items() if identity not in _READ]
-    for point_id, point in _read_points(connection, unread):
+    for point_id, point in _read_points(connection, unread) if unread else ():
         _READ[identities[point_id]] = point
     return {point_id: _READ[identity] for point_id, identity in identities.items()}
 
 
 def _read_points(connection: Connection, point_ids: list[int]) -> Iterator[tuple[int, PointRecord]]:
     columns = (Point.id, Point.subject, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-    for start in range(0, len(point_ids), 1000):
-        rows = connection.execute(
-            sa.select(*columns)
-            .join(Parameter, Parameter.point_id == Point.id)
-            .where(Point.id.in_(point_ids[start : start + 1000]))
-        )
-        axes: dict[int, dict[str, Any]] = {}
-        for point_id, subject, name, kind, text, number in rows:
-            of_point = axes.setdefault(point_id, {"operation": subject})
-            of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
-        for point_id, found in axes.items():
-            yield point_id, PointRecord(**found)
+    rows = connection.execute(
+        sa.select(*columns).join(Parameter, Parameter.point_id == Point.id).where(any_of(Point.id, keys=point_ids))
+    )
+    axes: dict[int, dict[str, Any]] = {}
+    for point_id, subject, name, kind, text, number in rows:
+        of_point = axes.setdefault(point_id, {"operation": subject})
+        of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
+    for point_id, found in axes.items():
+        yield point_id, PointRecord(**found)
 
 
 def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[int]:

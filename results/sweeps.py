@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.fetching import any_of, in_parts
+from results.key_lists import any_of
 from results.measured_points import TOLD, measured_of, point_rows, runs_at, runs_by_id, together
 from results.metrics import LATENCY
 from results.point_rows import by_shape, choices_of, shape_of, winner_among
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from results.measured_points import Ids, Measured, MeasuringRun
     from results.records import PointRecord
     from results.store import Store
-
-Points = dict[int, "PointRecord"]
 
 
 def latest_points(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[PointRow]:
@@ -74,8 +72,7 @@ def _chosen_runs(connection: Connection, point_ids: list[int], axes: PointFilter
     """The runs, oldest first, that may have measured any of the points and are of the chosen places."""
     places = {
         (machine_id, environment_id)
-        for part in in_parts(point_ids)
-        for machine_id, environment_id in connection.execute(_PLACES, {"point_ids": part})
+        for machine_id, environment_id in connection.execute(_PLACES, {"point_ids": point_ids})
     }
     return _allowed(runs_at(connection, places), axes)
 
@@ -172,10 +169,10 @@ def sweep_choices(store: Store) -> SweepChoices:
     )
 
 
-def newest_runs(points: Points, axes: PointFilter) -> sa.Select[int, int]:
+def newest_runs(points: Mapping[int, PointRecord], axes: PointFilter) -> sa.Select[int, int]:
     """(run, point) of each chosen point's newest measurement on each machine and environment."""
     point_ids = chosen_points(points, axes)
-    is_chosen = [] if len(point_ids) == len(points) else [Series.point_id.in_(point_ids)]
+    is_chosen = [] if len(point_ids) == len(points) else [any_of(Series.point_id, keys=point_ids)]
     spots = (
         sa.select(Series.point_id, Series.machine_id, Series.environment_id)
         .join(Benchmark, Benchmark.id == Series.benchmark_id)
@@ -201,11 +198,13 @@ def newest_runs(points: Points, axes: PointFilter) -> sa.Select[int, int]:
     return sa.select(newest.label("run_id"), spots.c.point_id)
 
 
-def _newest(connection: Connection, points: Points, axes: PointFilter) -> list[Ids]:
+def _newest(connection: Connection, points: Mapping[int, PointRecord], axes: PointFilter) -> list[Ids]:
     return [(run_id, i) for run_id, i in connection.execute(newest_runs(points, axes)) if run_id is not None]
 
 
-def newest_at(connection: Connection, points: Points, axes: PointFilter, *, commit: str) -> list[Ids]:
+def newest_at(
+    connection: Connection, points: Mapping[int, PointRecord], axes: PointFilter, *, commit: str
+) -> list[Ids]:
     """(run, point) of each chosen point's newest measurement at `commit` on each machine and environment."""
     commit_ids = [commit_id for (commit_id,) in connection.execute(sa.select(Commit.id).where(Commit.hash == commit))]
     at_commit = connection.execute(sa.select(Run.id).where(Run.commit_id.in_(commit_ids)))
@@ -226,4 +225,4 @@ def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, M
     }
 
 
-_PLACES = sa.select(Series.machine_id, Series.environment_id).where(Series.point_id.in_(any_of("point_ids"))).distinct()
+_PLACES = sa.select(Series.machine_id, Series.environment_id).where(any_of(Series.point_id, "point_ids")).distinct()

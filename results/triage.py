@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from results.key_lists import any_of
 from results.rows import TriageRow
 from results.schema import Commit, Triage
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def triage(store: Store, *, series_ids: Collection[int] | None = None) -> list[TriageRow]:
     """What people decided about changes (of the chosen series), in the order of series and commits."""
-    chosen = [] if series_ids is None else [Triage.series_id.in_(list(series_ids))]
+    chosen = [] if series_ids is None else [any_of(Triage.series_id, keys=series_ids)]
     with store.reading() as connection:
         rows = connection.execute(
             sa.select(
