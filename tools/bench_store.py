@@ -3,7 +3,8 @@
 PATH is an asv results tree; `--made N` makes one of N commits instead, with its repository. Filling is measured on
 the real command in processes of its own, by the CPU time and memory the kernel counts (of the command, not of a
 PostgreSQL server); `asv publish` on the same tree in the same way; answering on a generated store of 1,200 series ×
-1,000 commits, by the median of many calls.
+1,000 commits, by the median of many calls. Beside both stands how fast the machine was at work of its own: where that
+differs between two runs, so does everything else.
 """
 
 from __future__ import annotations
@@ -88,6 +89,25 @@ class Figures:
         columns = list(dict.fromkeys(column for cells in self.cells.values() for column in cells))
         rows = [[line, *(cells.get(column, "–") for column in columns)] for line, cells in self.cells.items()]
         return tabulate(rows, headers=["", *columns], disable_numparse=True)
+
+
+def pace_s() -> float:
+    """CPU seconds of a fixed piece of work that has nothing to do with us: a slow machine or moment shows in it too."""
+    text = json.dumps([[i, str(i), i / 7, None] for i in range(2_000)])
+    took = []
+    for _ in range(25):
+        used = time.process_time()
+        {row[0]: tuple(row) for row in json.loads(text)}
+        took.append(time.process_time() - used)
+    return statistics.median(took)
+
+
+@contextmanager
+def paced(figures: Figures, line: str, column: str) -> Iterator[None]:
+    """Keep beside what is measured inside how fast the machine was before and after it."""
+    before = pace_s()
+    yield
+    figures.add(f"{line}: fixed work before, after", column, f"{before * 1e3:.2f}, {pace_s() * 1e3:.2f} ms CPU")
 
 
 def ingest(tree: Path, db: str, *options: str, together: Together | None = None) -> Cost:
@@ -315,10 +335,12 @@ def main() -> None:
             size = sum(path.stat().st_size for path in files)
             print(f"{len(files)} asv result files, {size / 1e6:.0f} MB")
             for column, new_database in databases.items():
-                bench_filling(figures, column, corpus, new_database, scratch)
+                with paced(figures, "filling", column):
+                    bench_filling(figures, column, corpus, new_database, scratch)
             bench_publish(figures, corpus, repository, scratch)
         for column, new_database in databases.items():
-            bench_answers(figures, column, new_database, n_commits=chosen.commits)
+            with paced(figures, "answering", column):
+                bench_answers(figures, column, new_database, n_commits=chosen.commits)
     print(figures.table())
 
 

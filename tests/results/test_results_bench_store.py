@@ -27,6 +27,7 @@ def test_one_table_holds_filling_answering_and_asv_publish():
     lines = (
         *("cold, values per CPU second", "--rebuild, cost", "incremental", "again, nothing changed", "one file added"),
         *("cold, --processes 2", "history of one series", "latest of all", "winners by shape"),
+        *("filling: fixed work before, after", "answering: fixed work before, after"),
     )
     assert [line for line in lines if line not in table] == []
     assert "3 of 3 commits: CPU" in table
