@@ -48,5 +48,6 @@ def _reason_not_json(content: bytes, error: Exception) -> str:
         return "is empty"
     if content[:12].startswith(b"version http"):
         return "is a git-lfs pointer, not the file itself; run `git lfs pull`"
-    cut = "" if content.rstrip().endswith(b"}") else ", cut off"
+    begins, ends = content.lstrip().startswith(b"{"), content.rstrip().endswith(b"}")
+    cut = ", cut off" if begins and not ends else ""
     return f"not JSON{cut} ({error})"

@@ -133,11 +133,16 @@ HEADERS = ("benchmark", "parameters", "base", "head", "change", "why")
 
 def _headline(judgement: Judgement) -> str:
     counts = judgement.count()
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    told = ", ".join(_counted(counts[outcome], outcome) for outcome in Outcome if counts[outcome])
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
         f"{len(judgement.verdicts)} compared{': ' if told else ''}{told}"
     )
+
+
+def _counted(n: int, outcome: Outcome) -> str:
+    is_noun = outcome in {Outcome.REGRESSION, Outcome.IMPROVEMENT}
+    return f"{n} {outcome}{'s' if is_noun and n != 1 else ''}"
 
 
 def _lines(judgement: Judgement, verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:

@@ -338,7 +338,10 @@ def main() -> None:
                 with paced(figures, "filling", column):
                     bench_filling(figures, column, corpus, new_database, scratch)
             bench_publish(figures, corpus, repository, scratch)
+        else:
+            print("no CORPUS: filling is not measured, only answering", file=sys.stderr)
         for column, new_database in databases.items():
+            print(f"  {column}: making 1,200 series × {chosen.commits:,} commits, a minute or two", file=sys.stderr)
             with paced(figures, "answering", column):
                 bench_answers(figures, column, new_database, n_commits=chosen.commits)
     print(figures.table())

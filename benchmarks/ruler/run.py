@@ -228,6 +228,7 @@ def _follow(console: Console, process: subprocess.Popen[bytes], steps: Path, bef
         TextColumn("{task.description:<10}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
+        TextColumn("steps"),  # two for each point, which is timed and then profiled
         TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[last]}", markup=False),
         console=console,

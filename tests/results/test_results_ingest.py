@@ -169,6 +169,13 @@ def test_a_truncated_file_is_named_the_rest_goes_in_and_the_exit_code_is_2(tmp_p
     assert "7 values stored" in answer.stdout
 
 
+@pytest.mark.parametrize(("content", "said"), [('{"a": 1', "not JSON, cut off ("), ("<html>", "not JSON (")])
+def test_only_what_begins_like_json_is_called_cut_off(opened, tree, content, said):
+    (broken,) = tree.rglob("bbbb*.json")
+    broken.write_text(content)
+    assert opened.ingest([tree]).problems[0].startswith(f"{broken}: {said}")
+
+
 def test_a_file_that_broke_later_keeps_what_it_gave_before(opened, tree):
     opened.ingest([tree])
     before = count(opened, Value)
