@@ -36,10 +36,10 @@ def remembered(connection: Connection, key: Hashable, find: Callable[[], Answer]
         return find()
     memory: _Memory = connection.info.setdefault(_NAME, _Memory())
     if (transaction := connection.get_transaction()) is not memory.transaction:
-        memory.transaction = transaction
         if (state := _state(connection)) != memory.state:
             memory.state = state
             memory.answers.clear()
+        memory.transaction = transaction
     if key in memory.answers:
         memory.answers.move_to_end(key)
     else:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 
-from results.key_lists import any_of
+from results.fetching import fetched
 from results.parameters import value_from_typed
 from results.records import PointRecord
 from results.remembering import remembered
 from results.schema import Environment, Machine, Measurement, Parameter, Point, Project, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from sqlalchemy.engine import Connection
 
@@ -23,41 +23,24 @@ if TYPE_CHECKING:
 PLACES = ("project", "machine", "environment")
 
 
-# A point never changes, so one that was read once need not be put together again; by subject and key, not by
-# id, because a database that was built anew numbers its points anew.
-_READ: dict[tuple[str, str], PointRecord] = {}
-
-
 def sweep_points(connection: Connection) -> Mapping[int, PointRecord]:
     """Every point that a sweep has measured, by id."""
     return remembered(connection, sweep_points, partial(_sweep_points, connection))
 
 
 def _sweep_points(connection: Connection) -> dict[int, PointRecord]:
-    is_measured = sa.exists().where(Measurement.point_id == Point.id)
-    identities = {
-        point_id: (subject, key)
-        for point_id, subject, key in connection.execute(
-            sa.select(Point.id, Point.subject, Point.key).where(is_measured)
-        )
-    }
-    unread = [point_id for point_id, identity in identities.items() if identity not in _READ]
-    for point_id, point in _read_points(connection, unread) if unread else ():
-        _READ[identities[point_id]] = point
-    return {point_id: _READ[identity] for point_id, identity in identities.items()}
-
-
-def _read_points(connection: Connection, point_ids: list[int]) -> Iterator[tuple[int, PointRecord]]:
-    columns = (Point.id, Point.subject, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-    rows = connection.execute(
-        sa.select(*columns).join(Parameter, Parameter.point_id == Point.id).where(any_of(Point.id, keys=point_ids))
-    )
     axes: dict[int, dict[str, Any]] = {}
-    for point_id, subject, name, kind, text, number in rows:
+    for point_id, subject, name, kind, text, number in fetched(connection, _SWEEP_POINTS):
         of_point = axes.setdefault(point_id, {"operation": subject})
         of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
-    for point_id, found in axes.items():
-        yield point_id, PointRecord(**found)
+    return {point_id: PointRecord(**found) for point_id, found in axes.items()}
+
+
+_SWEEP_POINTS = (
+    sa.select(Point.id, Point.subject, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
+    .join(Parameter, Parameter.point_id == Point.id)
+    .where(sa.exists().where(Measurement.point_id == Point.id))
+)
 
 
 def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[int]:

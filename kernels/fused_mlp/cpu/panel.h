@@ -147,7 +147,7 @@ void pack_panel(const T* w, int64_t w_stride, int64_t columns, int64_t depth, T*
 }
 
 // Asks for the `n` elements that lie a tile's way ahead of p. Weights come from the second level or beyond, and the
-// processor fetches ahead by itself only to the end of a page of 4 KiB, which a tile reaches every 32 steps.
+// processor fetches ahead by itself only to the end of a page of 4 KiB, which a tile reaches every 32 steps in float32.
 template <typename T, int64_t n>
 inline void fetch_ahead_of(const T* p) {
   constexpr int64_t way = 2048, line = 64;
