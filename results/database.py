@@ -15,7 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InternalError, OperationalError, SQLAlchemyError
 
 from results.errors import NewerSchema, NoStore, NotAStore, StoreError
-from results.remembering import forget
+from results.remembering import begins_with, forget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,11 @@ DEFAULT_PATH = Path("results/data/fusebench.db")
 WRITER_LOCK = 0x66757365
 BUSY_TIMEOUT_S = 120
 BINARY_FORMAT = 1  # of PostgreSQL's protocol
+# Of PostgreSQL, in one round trip. The lock comes before the first look at anything and is held to the end: a --rebuild
+# swaps before this or after it.
+_BEGIN_READING = f"""BEGIN ISOLATION LEVEL REPEATABLE READ;
+LOCK TABLE {VERSION_TABLE} IN ACCESS SHARE MODE;
+SELECT CAST(pg_current_snapshot() AS text)"""
 
 
 def url_from_text(text: str | None) -> URL:
@@ -167,6 +172,20 @@ def _postgresql_engine(url: URL, namespace: str | None) -> Engine:
         if context is not None and context.execution_options.get("is_binary", False):
             cursor.format = BINARY_FORMAT
 
+    @event.listens_for(engine, "after_cursor_execute")
+    def _note_snapshot(
+        connection: Connection,
+        cursor: Any,  # noqa: ANN401
+        statement: str,
+        _parameters: object,
+        _context: object,
+        _is_many: bool,  # noqa: FBT001
+    ) -> None:
+        if statement is _BEGIN_READING:
+            while cursor.nextset():
+                pass
+            begins_with(connection, cursor.fetchone()[0])
+
     return engine
 
 
@@ -207,14 +226,17 @@ def _generation(connection: Connection) -> object:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A transaction that sees one state of the database throughout."""
-    with engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            connection = connection.execution_options(isolation_level="REPEATABLE READ")  # noqa: PLW2901
-        with connection.begin():
-            if engine in _GENERATIONS and engine.dialect.name == "postgresql":
-                # Before the first look at anything, and held to the end: a --rebuild swaps before this or after it.
-                connection.exec_driver_sql(f"LOCK TABLE {VERSION_TABLE} IN ACCESS SHARE MODE")
-            yield connection
+    if engine.dialect.name == "sqlite":
+        options, first = {}, None
+    elif engine in _GENERATIONS:
+        # The driver then begins nothing by itself, and ends all the same what was begun.
+        options, first = {"isolation_level": "AUTOCOMMIT"}, _BEGIN_READING
+    else:
+        options, first = {"isolation_level": "REPEATABLE READ"}, None
+    with engine.connect().execution_options(**options) as connection, connection.begin():
+        if first is not None:
+            connection.exec_driver_sql(first)
+        yield connection
 
 
 def refresh_statistics(engine: Engine) -> None:

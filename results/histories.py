@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -49,6 +49,15 @@ REASON = 2  # where a row of `_values` has it
 NO_REASON = (None,)
 
 
+class _Chosen(NamedTuple):
+    """A series whose history is asked for, and what has to be known to find it."""
+
+    series: SeriesRow
+    place: Place
+    may_be_joined: bool  # with another version
+    has_reasons: bool
+
+
 def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow]:
     """Every series that `chosen` takes, ordered by project, benchmark, metric, version, machine, environment."""
     with store.reading() as connection:
@@ -74,22 +83,19 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
 
     A series whose version was declared equal to others' has their values too.
     """
-    chosen = list(series_ids)
     with store.reading() as connection, collecting_later():
-        found = _series(connection, chosen)
-        joined = joined_series(connection) if any(has_others for *_, has_others in found.values()) else {}
+        found = _chosen(connection, series_ids)
+        joined = joined_series(connection) if any(chosen.may_be_joined for chosen in found) else {}
         runs = {
             place: remembered(connection, (_runs_of, place), partial(_runs_of, connection, place))
-            for place in {place for _, place, _ in found.values()}
+            for place in {chosen.place for chosen in found}
         }
         return [
             SeriesHistory(
-                series=series,
-                values=_history(connection, place, runs[place], joined.get(series_id, (series_id,))),
+                series=chosen.series,
+                values=_history(connection, chosen, runs[chosen.place], joined.get(chosen.series.series_id)),
             )
-            for series_id in chosen
-            if series_id in found
-            for series, place, _ in [found[series_id]]
+            for chosen in found
         ]
 
 
@@ -104,22 +110,31 @@ def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, Datab
 
 
 def _history(
-    connection: Connection, place: Place, runs: Mapping[int, tuple[int, DatabaseRow]], series_ids: tuple[int, ...]
+    connection: Connection,
+    chosen: _Chosen,
+    runs: Mapping[int, tuple[int, DatabaseRow]],
+    joined_ids: tuple[int, ...] | None,
 ) -> tuple[HistoryValue, ...]:
-    found = [row for series_id in series_ids for row in _values(connection, place, series_id)]
+    if joined_ids is None:
+        found = _values(connection, chosen.place, chosen.series.series_id, may_have_reasons=chosen.has_reasons)
+    else:
+        of_each = [_values(connection, chosen.place, series_id) for series_id in joined_ids]
+        found = [row for rows in of_each for row in rows]
     found.sort(key=lambda row: runs[row[0]][0])
     return tuple(map(HistoryValue._make, [runs[row[0]][1] + row[1:] for row in found]))
 
 
-def _values(connection: Connection, place: Place, series_id: int) -> list[tuple[Any, ...]]:
+def _values(
+    connection: Connection, place: Place, series_id: int, *, may_have_reasons: bool = True
+) -> list[tuple[Any, ...]]:
     """The run, and then what a value tells of itself in the order of HistoryValue."""
     of_series = {"series_id": series_id}
     if connection.dialect.name == "sqlite":
         return fetched(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
     found = fetched(connection, _VALUES_BY_SERIES, of_series)
-    reasons = {row[0]: row[1:] for row in fetched(connection, _REASONS, of_series)}
-    if not reasons:
+    if not may_have_reasons:
         return found
+    reasons = {row[0]: row[1:] for row in fetched(connection, _REASONS, of_series)}
     return [row[:REASON] + reasons.get(row[0], NO_REASON) + row[REASON + 1 :] for row in found]
 
 
@@ -127,18 +142,30 @@ def _at(place: Place) -> dict[str, int]:
     return dict(zip(("machine_id", "environment_id", "project_id"), place, strict=True))
 
 
-def _series(connection: Connection, series_ids: list[int]) -> dict[int, tuple[SeriesRow, Place, bool]]:
-    """Each series by id, where its runs are, and whether another version may be one with it."""
-    rows = connection.execute(_SERIES_BY_ID, {"series_ids": series_ids}).all()
-    parameters = parameters_of_points(connection, {row.point_id for row in rows})
-    return {
-        row.id: (
-            _series_row(row, parameters),
-            (row.machine_id, row.environment_id, row.project_id),
-            row.continues_id is not None or row.is_continued,
-        )
+def _chosen(connection: Connection, series_ids: Iterable[int]) -> list[_Chosen]:
+    """Those of the series that exist, in the order of their ids as given."""
+    ids = list(series_ids)
+    statement = _CHOSEN if connection.dialect.name == "sqlite" else _CHOSEN_ON_POSTGRESQL
+    rows_of: dict[int, list[DatabaseRow]] = {}
+    for row in connection.execute(statement, {"series_ids": ids}):
+        rows_of.setdefault(row.id, []).append(row)
+    return [_chosen_from(rows_of[series_id]) for series_id in ids if series_id in rows_of]
+
+
+def _chosen_from(rows: list[DatabaseRow]) -> _Chosen:
+    """From a row for each parameter, or the only one where there is none."""
+    row = rows[0]
+    parameters = tuple(
+        ParameterValue(name=row.parameter_name, value=value_from_typed(row.type, row.text, row.number))
         for row in rows
-    }
+        if row.parameter_name is not None
+    )
+    return _Chosen(
+        series=_series_row(row, {row.point_id: parameters}),
+        place=(row.machine_id, row.environment_id, row.project_id),
+        may_be_joined=row.continues_id is not None or row.is_continued,
+        has_reasons=getattr(row, "has_reasons", True),
+    )
 
 
 def _series_row(row: DatabaseRow, parameters: ParametersOfPoint) -> SeriesRow:
@@ -180,9 +207,26 @@ SERIES_AT_PLACES = (
     .join(Environment, Environment.id == Series.environment_id)
 )
 _NEWER = sa.orm.aliased(Benchmark)
-_SERIES_BY_ID = SERIES_AT_PLACES.add_columns(
-    Benchmark.continues_id, sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued")
-).where(any_of(Series.id, "series_ids"))
+# With the parameters, and whether there is a reason to ask for: each statement less is a round trip less to a server.
+_CHOSEN = (
+    SERIES_AT_PLACES.add_columns(
+        Benchmark.continues_id,
+        sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued"),
+        Parameter.name.label("parameter_name"),
+        Parameter.type,
+        Parameter.text,
+        Parameter.number,
+    )
+    .outerjoin(Parameter, Parameter.point_id == Series.point_id)
+    .where(any_of(Series.id, "series_ids"))
+    .order_by(Series.id, Parameter.position)
+)
+# Only PostgreSQL has an index of the reasons; SQLite brings them with the values. With EXISTS it might look through all
+# reasons there are.
+_A_REASON = sa.select(Value.run_id).where(Value.series_id == Series.id, Value.reason.is_not(None)).limit(1)
+_CHOSEN_ON_POSTGRESQL = _CHOSEN.add_columns(
+    _A_REASON.correlate(Series).scalar_subquery().is_not(None).label("has_reasons")
+)
 
 _PLACE = (
     Run.machine_id == sa.bindparam("machine_id"),

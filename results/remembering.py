@@ -6,8 +6,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import sqlalchemy as sa
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -17,7 +15,6 @@ Answer = TypeVar("Answer")
 
 KEPT = 16  # answers of a connection; the one not asked for longest goes first
 _NAME = "fusebench.remembered"
-_SNAPSHOT = sa.text("SELECT CAST(pg_current_snapshot() AS text)")
 
 
 @dataclass
@@ -34,12 +31,9 @@ def remembered(connection: Connection, key: Hashable, find: Callable[[], Answer]
     """
     if connection.get_execution_options().get("is_writer", False):
         return find()
-    memory: _Memory = connection.info.setdefault(_NAME, _Memory())
-    if (transaction := connection.get_transaction()) is not memory.transaction:
-        if (state := _state(connection)) != memory.state:
-            memory.state = state
-            memory.answers.clear()
-        memory.transaction = transaction
+    memory = _memory(connection)
+    if connection.get_transaction() is not memory.transaction:
+        begins_with(connection, _data_version(connection))
     if key in memory.answers:
         memory.answers.move_to_end(key)
     else:
@@ -49,17 +43,31 @@ def remembered(connection: Connection, key: Hashable, find: Callable[[], Answer]
     return cast("Answer", memory.answers[key])
 
 
+def begins_with(connection: Connection, state: object) -> None:
+    """What the transaction that has begun sees: an equal one twice only if every row of it is the same.
+
+    PostgreSQL's is its snapshot, which tells the transactions that are seen.
+    """
+    memory = _memory(connection)
+    if state != memory.state:
+        memory.state = state
+        memory.answers.clear()
+    memory.transaction = connection.get_transaction()
+
+
 def forget(connection: Connection) -> None:
     """Before `connection` writes: SQLite tells it of other connections' changes only."""
     connection.info.pop(_NAME, None)
 
 
-def _state(connection: Connection) -> object:
-    """The same twice only if every row that the transaction sees is the same.
+def _memory(connection: Connection) -> _Memory:
+    memory: _Memory = connection.info.setdefault(_NAME, _Memory())
+    return memory
 
-    SQLite counts the changes that other connections made; PostgreSQL tells which transactions are seen.
-    """
-    if connection.dialect.name == "sqlite":
-        raw: Any = connection.connection.driver_connection
-        return raw.execute("PRAGMA data_version").fetchone()[0]
-    return connection.execute(_SNAPSHOT).scalar()
+
+def _data_version(connection: Connection) -> object:
+    """SQLite's count of the changes that other connections made; of another database something never seen before."""
+    if connection.dialect.name != "sqlite":
+        return object()
+    raw: Any = connection.connection.driver_connection
+    return raw.execute("PRAGMA data_version").fetchone()[0]

@@ -180,3 +180,9 @@ def test_a_winner_is_the_fastest_and_clear_only_where_intervals_are_apart(journa
     assert all(row.is_clear and row.margin == pytest.approx(1.28) for row in rows)
     noisy = winners_by_shape(journal_store([journals.Sweep(noise=2.0)]))
     assert not any(row.is_clear for row in noisy)
+
+
+def test_a_history_asks_a_server_no_more_often_than_it_must(suite, selects_of):
+    """Begin, which series, its values: a round trip each. That of the runs is remembered, that of reasons not needed."""
+    selects_of(lambda store: history_of(store, series_ids=[1]))
+    assert len(selects_of(lambda store: history_of(store, series_ids=[2]))) == 2
