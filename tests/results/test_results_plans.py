@@ -183,6 +183,6 @@ def test_a_winner_is_the_fastest_and_clear_only_where_intervals_are_apart(journa
 
 
 def test_a_history_asks_a_server_no_more_often_than_it_must(suite, selects_of):
-    """Begin, which series, its values: a round trip each. That of the runs is remembered, that of reasons not needed."""
+    """Which series, and its values, a round trip each: the runs are remembered, and no reason is asked for in vain."""
     selects_of(lambda store: history_of(store, series_ids=[1]))
     assert len(selects_of(lambda store: history_of(store, series_ids=[2]))) == 2
