@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from results import history_index
 from results.bulk import insert_rows, next_id
 from results.database import refresh_statistics, writing
 from results.dimensions import BenchmarkIdentity, Dimensions
@@ -53,6 +54,7 @@ def fill_with_sweeps(store: Store, *, n_commits: int) -> None:
             run_id = _run(connection, dimensions, project_id, place, number)
             _fill_run(connection, run_id, points, series, number)
     refresh_statistics(store.engine)
+    history_index.make(store.engine)
 
 
 def _points() -> list[PointRecord]:

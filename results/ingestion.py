@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.exc import StatementError
 
+from results import history_index
 from results.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.asv_loading import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.asv_trees import AsvTree
@@ -95,6 +96,8 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
     paths = list(paths)
     sources = sources_under(paths)
     ingestion = _Ingestion(engine, project=project)
+    if n_new_runs := sum(source.kind is SourceKind.ASV_RESULT and ingestion.has_changed(source) for source in sources):
+        history_index.leave_out(engine, n_new_runs=n_new_runs)
     with ingestion.reading_ahead(sources, n_processes=n_processes):
         for n_done, source in enumerate(sources, start=1):
             with collecting_later():
@@ -112,6 +115,7 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
     settle_stored_decisions(engine)
     if ingestion.n_values >= max(MANY_VALUES, LARGE_SHARE * _n_stored(engine)):
         refresh_statistics(engine)
+    history_index.make(engine)
     return IngestReport(
         n_files=len(sources),
         n_files_unchanged=ingestion.n_unchanged,
@@ -156,7 +160,7 @@ class _Ingestion:
     @contextmanager
     def reading_ahead(self, sources: Iterable[Source], *, n_processes: int | None) -> Iterator[None]:
         """Have the result files that must be read parsed by other processes inside, where that pays."""
-        changed = [source for source in sources if source.kind is SourceKind.ASV_RESULT and self._has_changed(source)]
+        changed = [source for source in sources if source.kind is SourceKind.ASV_RESULT and self.has_changed(source)]
         n_bytes = sum(source.path.stat().st_size for source in changed if source.path.exists())
         n_processes = usual_processes(n_bytes) if n_processes is None else n_processes
         if not n_processes or not changed:
@@ -169,7 +173,7 @@ class _Ingestion:
             finally:
                 self._parse = parsed_result
 
-    def _has_changed(self, source: Source) -> bool:
+    def has_changed(self, source: Source) -> bool:
         """Whether a file's stat is not the one that is stored, or noted of a file set aside."""
         try:
             signature = signature_of(source.path)

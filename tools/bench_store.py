@@ -65,11 +65,14 @@ if TYPE_CHECKING:
 
     from results.store import Store
 
+    Question = Callable[[Store, int], object]  # the second: which of the things it may be asked about
     Databases = Callable[[], AbstractContextManager[str]]  # each call gives a new, empty one for a while
 
 ROOT = Path(__file__).parents[1]
 SERVER = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
 N_CALLS = 100
+N_CALLS_WITHOUT_AIM = 20
+N_ROUNDS = 10
 N_READERS = 2  # processes that parse ahead
 
 
@@ -223,12 +226,12 @@ def bench_answers(figures: Figures, column: str, new_database: Databases, *, n_c
         fill_with_sweeps(store, n_commits=n_commits)
         with store.reading() as connection:
             ids = list(connection.execute(sa.select(Series.id).order_by(Series.id)).scalars())
-        for name, ask in questions_to(store, ids).items():
-            wall, cpu = medians(lambda i, ask=ask: ask(store, i), n_calls=N_CALLS if "≤" in name else 20)
+        for name, times in asked_in_turns(store, questions_to(store, ids)).items():
+            wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
             figures.add(f"{len(ids)} × {n_commits}: {name}", column, f"{wall * 1e3:.1f} ms (CPU {cpu * 1e3:.1f} ms)")
 
 
-def questions_to(store: Store, ids: list[int]) -> dict[str, Callable[[Store, int], object]]:
+def questions_to(store: Store, ids: list[int]) -> dict[str, Question]:
     """Every question that the dashboard and the judgement may ask, its aim beside it where there is one."""
     points = latest_points(store)
     shape = {"operation": "mlp", "hidden": 1024}
@@ -260,16 +263,18 @@ def questions_to(store: Store, ids: list[int]) -> dict[str, Callable[[Store, int
     }
 
 
-def medians(ask: Callable[[int], object], *, n_calls: int) -> tuple[float, float]:
-    """Median wall and CPU seconds of `n_calls` calls; the first few, which open files and prepare, do not count."""
-    wall, cpu = [], []
-    for i in range(-5, n_calls):
-        started, used = time.perf_counter(), time.process_time()
-        ask(i)
-        if i >= 0:
-            wall.append(time.perf_counter() - started)
-            cpu.append(time.process_time() - used)
-    return statistics.median(wall), statistics.median(cpu)
+def asked_in_turns(store: Store, questions: dict[str, Question]) -> dict[str, list[tuple[float, float]]]:
+    """Wall and CPU seconds of many calls of each question, in rounds: a slow moment of the machine meets them all."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in questions}
+    for number in range(N_ROUNDS):
+        for name, ask in questions.items():
+            n_calls = (N_CALLS if "≤" in name else N_CALLS_WITHOUT_AIM) // N_ROUNDS
+            for i in range(-2, n_calls):  # the first open files and prepare statements
+                started, used = time.perf_counter(), time.process_time()
+                ask(store, number * n_calls + i)
+                if i >= 0:
+                    times[name].append((time.perf_counter() - started, time.process_time() - used))
+    return times
 
 
 def sqlite_databases(scratch: Path) -> Databases:

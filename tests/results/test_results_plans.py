@@ -52,7 +52,7 @@ def suite(shared_database, generated, tmp_path_factory, write_asv_run, timed):
     grid = {"result": [1.0] * 399 + [None], "params": params, "version": "g"}
     for number in range(20):
         results = {"s.track_grid": grid, "s.time_it": timed(1e-3)}
-        write_asv_run(tree, results, commit=f"{number:040x}", date=1_700_000_000_000 + number * 86_400_000)
+        write_asv_run(tree, results, commit=f"{number:08x}" * 5, date=1_700_000_000_000 + number * 86_400_000)
     generated.ingest([tree], project="suite")
     refresh_statistics(generated.engine)
     return generated
@@ -122,15 +122,15 @@ QUESTIONS = {
     "throughput by commit": lambda store: throughput_by_commit(store, operation="mlp", hidden=1024, batch=64),
     "throughput by batch": lambda store: throughput_by_batch(store, operation="mlp", hidden=1024),
     "throughput by hidden": lambda store: throughput_by_hidden(store, operation="mlp", batch=Between(16, 64)),
-    "values of a commit": lambda store: values_at(store, commit=f"{3:040x}"),
-    "values by parameter": lambda store: values_at(store, commit=f"{3:040x}", parameters={"param1": Between(3, 5)}),
+    "values of a commit": lambda store: values_at(store, commit=f"{3:08x}" * 5),
+    "values by parameter": lambda store: values_at(store, commit=f"{3:08x}" * 5, parameters={"param1": Between(3, 5)}),
     "series by parameter": lambda store: series_where(store, project="suite", parameters={"param1": 3}),
     "profile": lambda store: profile_of(store, point=latest_points(store, operation="mlp", batch=1)[0]),
     "stacks": lambda store: stacks_of(store, point=latest_points(store, operation="mlp", batch=1)[0]),
     "neighbours": lambda store: neighbours_of(store, point=latest_points(store, operation="mlp", batch=64)[0]),
     "freshness": freshness,
     "failures": failures,
-    "executions": lambda store: executions(store, commit=f"{3:040x}"),
+    "executions": lambda store: executions(store, commit=f"{3:08x}" * 5),
     "triage": lambda store: triage(store, series_ids=[1, 2]),
 }
 # What counts everything reads everything: there the plan must at least keep to an index of the largest tables.
