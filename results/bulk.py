@@ -67,10 +67,10 @@ def _insert(connection: Connection, table: Table, columns: Mapping[str, Sequence
     width, n_rows = len(columns), len(next(iter(columns.values())))
     cells: list[Any] = [None] * (width * n_rows)
     for place, (name, column) in enumerate(columns.items()):
-        kind = table.__table__.c[name].type
+        kind, may_be_null = table.__table__.c[name].type, table.__table__.c[name].nullable
         processor = kind.bind_processor(connection.dialect) if isinstance(kind, UtcDateTime) else None
         given = column if processor is None else map(processor, column)
-        cells[place::width] = [math.nan if cell is None else cell for cell in given]
+        cells[place::width] = [math.nan if cell is None else cell for cell in given] if may_be_null else list(given)
     insert = f"INSERT INTO {table.__tablename__} ({', '.join(columns)}) VALUES "  # noqa: S608 - our own names
     row = f"({', '.join('?' * width)})"
     n_together = MOST_VARIABLES // width

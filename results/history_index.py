@@ -6,6 +6,7 @@ while runs are added by the hundred. It is therefore left out meanwhile, and mad
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from results.remembering import forget, remembered
 from results.schema import TOLD_OF_A_VALUE, Run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy.engine import Connection, Engine
 
 NAME = "ix_value_of_a_history"
@@ -61,10 +64,20 @@ def make(engine: Engine) -> None:
             return
         connection.rollback()
         raw: Any = connection.connection.driver_connection
-        # All keys are sorted at once; in memory those of ten years would not fit.
-        raw.execute("PRAGMA temp_store = FILE")
-        try:
+        with _frugal(raw):
             raw.execute(f"CREATE INDEX IF NOT EXISTS {NAME} ON value ({', '.join(COLUMNS)}) WHERE {CONDITION}")
-        finally:
-            raw.execute("PRAGMA temp_store = MEMORY")
-            forget(connection)
+        forget(connection)
+
+
+@contextmanager
+def _frugal(raw: Any) -> Iterator[None]:  # noqa: ANN401 - the driver's own type
+    """Every value is read and every key sorted: those of ten years neither fit in memory nor need to stay there."""
+    sparing = {"temp_store": 1, "mmap_size": 0}  # 1: in a file
+    usual = {name: raw.execute(f"PRAGMA {name}").fetchone()[0] for name in sparing}
+    try:
+        for name, value in sparing.items():
+            raw.execute(f"PRAGMA {name} = {value}")
+        yield
+    finally:
+        for name, value in usual.items():
+            raw.execute(f"PRAGMA {name} = {value}")
