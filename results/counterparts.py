@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from results.bulk import next_id
 from results.dimensions import BenchmarkIdentity, Dimensions
 from results.parameters import ParameterType, Typed
-from results.schema import Benchmark, Commit, Environment, Machine, Parameter, Point, Project, Series
+from results.schema import Benchmark, Commit, Environment, Machine, Parameter, Point, Project, Run, Series
 from results.series_ids import Place, Points
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ class Counterparts:
     benchmarks: Ids
     points: Ids
     series: Ids
+
+
+def run_names(connection: Connection) -> set[tuple[str, str]]:
+    """What a run is the same by in any database: its project and its uid."""
+    query = sa.select(Project.name, Run.uid).join(Project, Project.id == Run.project_id)
+    return {(project, uid) for project, uid in connection.execute(query)}
 
 
 def counterparts(ours: Connection, theirs: Connection) -> Counterparts:

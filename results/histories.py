@@ -64,7 +64,7 @@ def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow
     with store.reading() as connection:
         rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
-    found = [_series_row(row, parameters) for row in rows]
+    found = [_series_row(row, parameters.get(row.point_id, ())) for row in rows]
     return sorted(
         found,
         key=lambda row: (
@@ -148,9 +148,8 @@ def _at(place: Place) -> dict[str, int]:
 def _chosen(connection: Connection, series_ids: Iterable[int]) -> list[_Chosen]:
     """Those of the series that exist, in the order of their ids as given."""
     ids = list(series_ids)
-    statement = _CHOSEN if connection.dialect.name == "sqlite" else _CHOSEN_ON_POSTGRESQL
     rows_of: dict[int, list[DatabaseRow]] = {}
-    for row in connection.execute(statement, {"series_ids": ids}):
+    for row in connection.execute(_CHOSEN[connection.dialect.name], {"series_ids": ids}):
         rows_of.setdefault(row.id, []).append(row)
     return [_chosen_from(rows_of[series_id]) for series_id in ids if series_id in rows_of]
 
@@ -164,14 +163,14 @@ def _chosen_from(rows: list[DatabaseRow]) -> _Chosen:
         if row.parameter_name is not None
     )
     return _Chosen(
-        series=_series_row(row, {row.point_id: parameters}),
+        series=_series_row(row, parameters),
         place=(row.machine_id, row.environment_id, row.project_id),
         may_be_joined=row.continues_id is not None or row.is_continued,
-        has_reasons=getattr(row, "has_reasons", True),
+        has_reasons=row.has_reasons,
     )
 
 
-def _series_row(row: DatabaseRow, parameters: ParametersOfPoint) -> SeriesRow:
+def _series_row(row: DatabaseRow, parameters: tuple[ParameterValue, ...]) -> SeriesRow:
     return SeriesRow(
         series_id=row.id,
         project=row.project,
@@ -182,7 +181,7 @@ def _series_row(row: DatabaseRow, parameters: ParametersOfPoint) -> SeriesRow:
         unit=row.unit,
         version=row.version,
         interval_level=row.interval_level,
-        parameters=parameters.get(row.point_id, ()),
+        parameters=parameters,
     )
 
 
@@ -211,7 +210,7 @@ SERIES_AT_PLACES = (
 )
 _NEWER = sa.orm.aliased(Benchmark)
 # With the parameters, and whether there is a reason to ask for: each statement less is a round trip less to a server.
-_CHOSEN = (
+_WITH_PARAMETERS = (
     SERIES_AT_PLACES.add_columns(
         Benchmark.continues_id,
         sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued"),
@@ -227,9 +226,8 @@ _CHOSEN = (
 # Only PostgreSQL has an index of the reasons; SQLite brings them with the values. With EXISTS it might look through all
 # reasons there are.
 _A_REASON = sa.select(Value.run_id).where(Value.series_id == Series.id, Value.reason.is_not(None)).limit(1)
-_CHOSEN_ON_POSTGRESQL = _CHOSEN.add_columns(
-    _A_REASON.correlate(Series).scalar_subquery().is_not(None).label("has_reasons")
-)
+_HAS_REASONS = {"sqlite": sa.true(), "postgresql": _A_REASON.correlate(Series).scalar_subquery().is_not(None)}
+_CHOSEN = {name: _WITH_PARAMETERS.add_columns(has.label("has_reasons")) for name, has in _HAS_REASONS.items()}
 
 _PLACE = (
     Run.machine_id == sa.bindparam("machine_id"),

@@ -6,19 +6,17 @@ while runs are added by the hundred. It is therefore left out meanwhile, and mad
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from results.database import writing
-from results.remembering import forget, remembered
+from results.loading import n_values_stored
+from results.remembering import remembered
 from results.schema import TOLD_OF_A_VALUE, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlalchemy.engine import Connection, Engine
 
 NAME = "ix_value_of_a_history"
@@ -43,7 +41,7 @@ def _is_there(connection: Connection) -> bool:
 
 def leave_out(engine: Engine, *, n_new_runs: int) -> None:
     """Drop it if so many runs will come that making it anew is faster. On other databases nothing happens."""
-    if engine.dialect.name != "sqlite":
+    if engine.dialect.name != "sqlite" or not n_new_runs:
         return
     with writing(engine) as connection:
         n_runs = connection.execute(sa.select(sa.func.count()).select_from(Run)).scalar_one()
@@ -59,25 +57,12 @@ def make(engine: Engine) -> None:
     if engine.dialect.name != "sqlite":
         return
     with engine.connect() as connection:
-        n_values = connection.execute(sa.select(sa.func.sum(Run.n_values))).scalar() or 0
-        if n_values < FEWEST_VALUES or _is_there(connection):
+        if n_values_stored(connection) < FEWEST_VALUES or _is_there(connection):
             return
         connection.rollback()
         raw: Any = connection.connection.driver_connection
-        with _frugal(raw):
-            raw.execute(f"CREATE INDEX IF NOT EXISTS {NAME} ON value ({', '.join(COLUMNS)}) WHERE {CONDITION}")
-        forget(connection)
-
-
-@contextmanager
-def _frugal(raw: Any) -> Iterator[None]:  # noqa: ANN401 - the driver's own type
-    """Every value is read and every key sorted: those of ten years neither fit in memory nor need to stay there."""
-    sparing = {"temp_store": 1, "mmap_size": 0}  # 1: in a file
-    usual = {name: raw.execute(f"PRAGMA {name}").fetchone()[0] for name in sparing}
-    try:
-        for name, value in sparing.items():
-            raw.execute(f"PRAGMA {name} = {value}")
-        yield
-    finally:
-        for name, value in usual.items():
-            raw.execute(f"PRAGMA {name} = {value}")
+        connection.detach()  # it is set up for this alone, and closed after it
+        # Every value is read and every key sorted: those of ten years neither fit in memory nor need to stay there.
+        raw.execute("PRAGMA temp_store = FILE")
+        raw.execute("PRAGMA mmap_size = 0")
+        raw.execute(f"CREATE INDEX IF NOT EXISTS {NAME} ON value ({', '.join(COLUMNS)}) WHERE {CONDITION}")

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from sqlalchemy.exc import StatementError
 
 from results import history_index
@@ -26,9 +25,8 @@ from results.errors import NoRepository, UnreadableFile
 from results.fetching import collecting_later
 from results.journal_json import journal_from_bytes
 from results.journal_loading import load_journal
-from results.loading import Desk, load_ceilings
+from results.loading import Desk, load_ceilings, n_values_stored
 from results.reading_ahead import ReadingAhead, Request, parsed_result, usual_processes
-from results.schema import Run
 from results.source_register import register_read, set_aside, sources_set_aside, stored_sources, take_back
 from results.sources import (
     Source,
@@ -96,9 +94,9 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
     paths = list(paths)
     sources = sources_under(paths)
     ingestion = _Ingestion(engine, project=project)
-    if n_new_runs := sum(source.kind is SourceKind.ASV_RESULT and ingestion.has_changed(source) for source in sources):
-        history_index.leave_out(engine, n_new_runs=n_new_runs)
-    with ingestion.reading_ahead(sources, n_processes=n_processes):
+    changed = ingestion.changed_results(sources)
+    history_index.leave_out(engine, n_new_runs=len(changed))
+    with ingestion.reading_ahead(changed, n_processes=n_processes):
         for n_done, source in enumerate(sources, start=1):
             with collecting_later():
                 ingestion.take(source)
@@ -113,7 +111,9 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
                 )
     ingestion.notes.extend(_ordered(engine, paths, repository))
     settle_stored_decisions(engine)
-    if ingestion.n_values >= max(MANY_VALUES, LARGE_SHARE * _n_stored(engine)):
+    with reading(engine) as connection:
+        is_much = ingestion.n_values >= max(MANY_VALUES, LARGE_SHARE * n_values_stored(connection))
+    if is_much:
         refresh_statistics(engine)
     history_index.make(engine)
     return IngestReport(
@@ -158,9 +158,8 @@ class _Ingestion:
             self._quarantined = sources_set_aside(connection)
 
     @contextmanager
-    def reading_ahead(self, sources: Iterable[Source], *, n_processes: int | None) -> Iterator[None]:
+    def reading_ahead(self, changed: list[Source], *, n_processes: int | None) -> Iterator[None]:
         """Have the result files that must be read parsed by other processes inside, where that pays."""
-        changed = [source for source in sources if source.kind is SourceKind.ASV_RESULT and self.has_changed(source)]
         n_bytes = sum(source.path.stat().st_size for source in changed if source.path.exists())
         n_processes = usual_processes(n_bytes) if n_processes is None else n_processes
         if not n_processes or not changed:
@@ -173,7 +172,11 @@ class _Ingestion:
             finally:
                 self._parse = parsed_result
 
-    def has_changed(self, source: Source) -> bool:
+    def changed_results(self, sources: Iterable[Source]) -> list[Source]:
+        """The result files that must be read: the new and the changed ones."""
+        return [source for source in sources if source.kind is SourceKind.ASV_RESULT and self._has_changed(source)]
+
+    def _has_changed(self, source: Source) -> bool:
         """Whether a file's stat is not the one that is stored, or noted of a file set aside."""
         try:
             signature = signature_of(source.path)
@@ -323,11 +326,6 @@ class _Ingestion:
         self.problems.append(f"{source.path}: {reason}")
         with writing(self._engine) as connection:
             set_aside(connection, source, signature=signature, reason=reason)
-
-
-def _n_stored(engine: Engine) -> int:
-    with reading(engine) as connection:
-        return connection.execute(sa.select(sa.func.sum(Run.n_values))).scalar() or 0
 
 
 def _short(error: Exception) -> str:

@@ -88,6 +88,11 @@ def count_values(connection: Connection, run_id: int) -> None:
     connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
 
 
+def n_values_stored(connection: Connection) -> int:
+    """Of all runs, by what each has counted."""
+    return connection.execute(sa.select(sa.func.sum(Run.n_values))).scalar() or 0
+
+
 def load_ceilings(desk: Desk, records: Sequence[CeilingRecord]) -> int:
     """Keep a machine's measured ceilings in place of earlier ones; no values are stored: 0."""
     for record in records:

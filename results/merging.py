@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from results import history_index
 from results.bulk import insert_rows, next_id
-from results.counterparts import Counterparts, Ids, counterparts
+from results.counterparts import Counterparts, Ids, counterparts, run_names
 from results.database import refresh_statistics, told_clearly, writing
 from results.deciding import add_decisions, settle
 from results.errors import StoreError
@@ -83,8 +83,9 @@ def merge(store: Store, other: Store) -> MergeReport:
     if _identity(store) == _identity(other):
         raise StoreError(f"{other.name} is the very database it was to be merged into; nothing was changed")
     with told_clearly(store.engine.url), other.reading() as theirs:
-        n_runs = theirs.execute(sa.select(sa.func.count()).select_from(Run)).scalar_one()
-        history_index.leave_out(store.engine, n_new_runs=n_runs)
+        with store.reading() as ours:
+            n_new_runs = len(run_names(theirs) - run_names(ours))
+        history_index.leave_out(store.engine, n_new_runs=n_new_runs)
         report = _Merge(store, theirs, name=other.name).run()
     refresh_statistics(store.engine)
     history_index.make(store.engine)

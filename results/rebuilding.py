@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
+from results.counterparts import run_names
 from results.database import (
     BUSY_TIMEOUT_S,
     VERSION_TABLE,
@@ -28,7 +29,7 @@ from results.database import (
 )
 from results.deciding import add_decisions, settle
 from results.errors import StoreError
-from results.schema import Base, Decision, Project, Run, Source, Triage
+from results.schema import Base, Decision, Source, Triage
 from results.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -196,12 +197,12 @@ def _refuse_losses(old: Store, new: Store, *, may_lose: bool) -> None:
     """Raises: StoreError if files should have held what the old database has, and do not."""
     with old.reading() as connection:
         n_by_hand = connection.execute(sa.select(sa.func.count()).where(Triage.decision_id.is_(None))).scalar_one()
-        runs_before = _runs(connection)
+        runs_before = run_names(connection)
         files_of_decisions = set(
             connection.execute(sa.select(Source.path).join(Decision, Decision.source_id == Source.id)).scalars()
         )
     with new.reading() as connection:
-        runs_after = _runs(connection)
+        runs_after = run_names(connection)
         files_read = set(connection.execute(sa.select(Source.path)).scalars())
     if n_by_hand:
         raise StoreError(f"{n_by_hand} decisions about changes are in no file and would be lost; use plain ingest")
@@ -216,8 +217,3 @@ def _refuse_losses(old: Store, new: Store, *, may_lose: bool) -> None:
             f"the decisions in {files_lost[0]} would be lost, so the old database was left as it is; name that file "
             "too, or add --prune to let them go"
         )
-
-
-def _runs(connection: Connection) -> set[tuple[str, str]]:
-    query = sa.select(Project.name, Run.uid).join(Project, Project.id == Run.project_id)
-    return {(project, uid) for project, uid in connection.execute(query)}
