@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 # Name → where it is, and what the list of commands says of it without importing it.
 COMMANDS = {
     "run": ("fusebench:run", "Measure the checked-out commit, store it, print it."),
-    "show": ("results.commands:show", "Print the newest measurements, or a commit's."),
-    "gate": ("results.commands:gate", "Did a commit get slower than another?"),
-    "profile": ("results.profile_command:profile", "Print what one call does inside; folded stacks for a flame graph."),
+    "show": ("results.commands.main:show", "Print the newest measurements, or a commit's."),
+    "gate": ("results.commands.main:gate", "Did a commit get slower than another?"),
+    "profile": (
+        "results.commands.profile:profile",
+        "Print what one call does inside; folded stacks for a flame graph.",
+    ),
     "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
-    "ingest": ("results.commands:ingest", "Store journals, or any project's asv results."),
-    "export": ("results.export_command:export", "Write measurements as CSV, Parquet or JSON."),
-    "store": ("results.store_commands:store", "The database itself: size, check, merge, known changes."),
+    "ingest": ("results.commands.main:ingest", "Store journals, or any project's asv results."),
+    "export": ("results.commands.export:export", "Write measurements as CSV, Parquet or JSON."),
+    "store": ("results.commands.store:store", "The database itself: size, check, merge, known changes."),
 }
 
 
@@ -73,7 +76,7 @@ def cli() -> None:
 def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     """Measure the checked-out commit, store it, print it (needs a checkout)."""
     checkout = _checkout()
-    measure = [sys.executable, "-m", "benchmarks.ruler.run", *options]
+    measure = [sys.executable, "-m", "benchmarks.ruler.sweep.run", *options]
     if {"-h", "--help"} & set(options):
         return _to_its_end(measure, checkout, os.environ)
     if "--uncommitted" not in options:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.ruler import replay as _replay
+from benchmarks.ruler.sweep import replay as _replay
 
 
 class Mlp(_replay.Recorded):

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.tune`: see benchmarks.ruler.tuning_command. asv imports this file, so it imports nothing."""
+"""`python -m benchmarks.tune`: see benchmarks.ruler.tuning.command. asv imports this file, so it imports nothing."""
 
 if __name__ == "__main__":
-    from benchmarks.ruler.tuning_command import main
+    from benchmarks.ruler.tuning.command import main
 
     main(prog_name="python -m benchmarks.tune")

@@ -9,8 +9,8 @@ import dash_mantine_components as dmc
 from dash import html
 
 from dashboard.figures.looks import look_of
-from dashboard.filters import AXES, LATEST, Axis, CommitSpacing, Scale, text_of
 from dashboard.quantities import Quantity
+from dashboard.views.filters import AXES, LATEST, Axis, CommitSpacing, Scale, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from dashboard.figures.looks import Look
-    from dashboard.filters import View
+    from dashboard.views.filters import View
     from results.rows import CommitRow
 
 SWITCH_LABELS: dict[str, dict[str, str]] = {

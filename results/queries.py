@@ -8,13 +8,23 @@ decided (triage).
 
 from __future__ import annotations
 
-from results.commit_values import executions, values_at
-from results.failures import failures
-from results.freshness import freshness
-from results.histories import history_of, series_where
-from results.inventory import benchmarks, commits, environments, machines, parameter_names, projects
-from results.point_rows import winner_among
-from results.profiles import neighbours_of, profile_of, stacks_of
+from results.files.stacks import FoldedStack, StackKind
+from results.questions.commit_values import executions, values_at
+from results.questions.failures import failures
+from results.questions.freshness import freshness
+from results.questions.histories import history_of, series_where
+from results.questions.inventory import benchmarks, commits, environments, machines, parameter_names, projects
+from results.questions.point_rows import winner_among
+from results.questions.profiles import neighbours_of, profile_of, stacks_of
+from results.questions.sweeps import (
+    latest_points,
+    sweep_choices,
+    throughput_by_batch,
+    throughput_by_commit,
+    throughput_by_hidden,
+    winners_by_shape,
+)
+from results.questions.triage import triage
 from results.rows import (
     BenchmarkRow,
     Between,
@@ -43,16 +53,6 @@ from results.rows import (
     TriageRow,
     WinnerRow,
 )
-from results.stacks import FoldedStack, StackKind
-from results.sweeps import (
-    latest_points,
-    sweep_choices,
-    throughput_by_batch,
-    throughput_by_commit,
-    throughput_by_hidden,
-    winners_by_shape,
-)
-from results.triage import triage
 
 __all__ = [
     "BenchmarkRow",

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from results.database import connect, reading, told_clearly, url_from_text
-from results.ingestion import IngestReport, Progress, ingest
+from results.database.connection import connect, reading, told_clearly, url_from_text
+from results.ingest.pipeline import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from tabulate import tabulate
 
-from results.generated import fill_with_sweeps
+from results.database.schema import Series, Value
 from results.queries import (
     benchmarks,
     commits,
@@ -52,8 +52,8 @@ from results.queries import (
     values_at,
     winners_by_shape,
 )
-from results.schema import Series, Value
 from results.store import open_store
+from results.upkeep.generated import fill_with_sweeps
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file, not as a module of a package
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.figures.chart import Across
 from dashboard.figures.looks import CHOSEN_COLOUR, RULE_COLOUR
-from dashboard.filters import Scale
+from dashboard.views.filters import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

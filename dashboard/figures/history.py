@@ -10,14 +10,14 @@ from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.looks import look_at
 from dashboard.figures.notes import lines_of_commit, wrapped
 from dashboard.figures.throughput import short_hashes
-from dashboard.filters import CommitSpacing
 from dashboard.quantities import Reading
+from dashboard.views.filters import CommitSpacing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.figures.chart import Place
-    from dashboard.lines import Line, Scaling
+    from dashboard.views.lines import Line, Scaling
     from results.rows import HistoryValue, SeriesHistory
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.looks import look_of
 from dashboard.figures.notes import lines_of_commit, wrapped
-from dashboard.filters import CommitSpacing
 from dashboard.quantities import Quantity, Reading, reading_of
 from dashboard.units import ratio, ratio_interval, si, si_interval
+from dashboard.views.filters import CommitSpacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -10,15 +10,15 @@ import dash_mantine_components as dmc
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard.changes_table import changes_table
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.looks import look_at
-from dashboard.filters import LATEST
-from dashboard.history_choice import CASCADE, MOST_LINES, query_from_history_choice
-from dashboard.history_drawing import drawing_of, judged_commit, note, note_of_changes
 from dashboard.pages import Page
-from dashboard.parts import GRAPH_CONFIG, alert
 from dashboard.selectors import card_select, labelled_select, option_of_commit, stroke, switch
+from dashboard.tables.changes import changes_table
+from dashboard.views.filters import LATEST
+from dashboard.views.history_choice import CASCADE, MOST_LINES, query_from_history_choice
+from dashboard.views.history_drawing import drawing_of, judged_commit, note, note_of_changes
+from dashboard.widgets import GRAPH_CONFIG, alert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dash import Dash
     from dash.development.base_component import Component
 
-    from dashboard.history_choice import HistoryView
-    from dashboard.history_drawing import Drawing
+    from dashboard.views.history_choice import HistoryView
+    from dashboard.views.history_drawing import Drawing
     from results.store import Store
 
 LABELS = {

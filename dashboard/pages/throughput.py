@@ -11,9 +11,7 @@ from dash.exceptions import PreventUpdate
 
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
-from dashboard.filters import AXES, CommitSpacing, query_from_choice, view_from_query
 from dashboard.pages import Page
-from dashboard.parts import GRAPH_CONFIG, alert
 from dashboard.selectors import (
     SWITCH_LABELS,
     axis_props,
@@ -25,8 +23,10 @@ from dashboard.selectors import (
     query_from_values,
     switch,
 )
-from dashboard.winners import winners_by_batch
-from dashboard.winners_table import absences_list, winners_table
+from dashboard.tables.winners import absences_list, winners_table
+from dashboard.views.filters import AXES, CommitSpacing, query_from_choice, view_from_query
+from dashboard.views.winners import winners_by_batch
+from dashboard.widgets import GRAPH_CONFIG, alert
 from results.queries import commits, latest_points, throughput_by_batch, throughput_by_commit
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dash import Dash
     from dash.development.base_component import Component
 
-    from dashboard.filters import Choice, View
+    from dashboard.views.filters import Choice, View
     from results.rows import CommitRow, PointFilter, PointRow
     from results.store import Store
 

@@ -13,18 +13,19 @@ Modules:
 Errors are a tree: see fused_mlp.errors. The oracle everything is tested against is fused_mlp.reference.
 """
 
-from fused_mlp import build, reference
+from fused_mlp import reference
 from fused_mlp.activations import Activation
-from fused_mlp.choices import Choice, choice_for
+from fused_mlp.choice.choices import Choice, choice_for
+from fused_mlp.choice.implementations import why_not_for_shape, why_unavailable
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
-from fused_mlp.fusion import FusionReport, fuse
 from fused_mlp.gated_mlp import gated_mlp
-from fused_mlp.implementations import why_not_for_shape, why_unavailable
 from fused_mlp.linear import linear
 from fused_mlp.mlp import mlp
-from fused_mlp.modules import FusedGatedMLP, FusedLinear, FusedMLP
-from fused_mlp.packing import PackReport
-from fused_mlp.recomputation import Recompute
+from fused_mlp.modules.fusion import FusionReport, fuse
+from fused_mlp.modules.layers import FusedGatedMLP, FusedLinear, FusedMLP
+from fused_mlp.modules.packing import PackReport
+from fused_mlp.native import build
+from fused_mlp.ops.recomputation import Recompute
 from fused_mlp.vocabulary import Implementation, Operation
 
 __all__ = [

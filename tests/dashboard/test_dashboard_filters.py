@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.filters import AXES, Choice, CommitSpacing, Scale, query_from_choice, view_from_query
 from dashboard.quantities import Quantity
+from dashboard.views.filters import AXES, Choice, CommitSpacing, Scale, query_from_choice, view_from_query
 
 
 @pytest.fixture(scope="module")

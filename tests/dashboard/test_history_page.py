@@ -5,10 +5,10 @@ from dash.exceptions import PreventUpdate
 
 from dashboard.app import links_at, page_at
 from dashboard.figures.looks import DASHES, look_at
-from dashboard.history_choice import MOST_LINES, history_view_of, query_from_history_choice
-from dashboard.history_drawing import drawing_of
-from dashboard.lines import Scaling
 from dashboard.pages.history import OUTPUTS, PICKED, asked_query, page_props
+from dashboard.views.history_choice import MOST_LINES, history_view_of, query_from_history_choice
+from dashboard.views.history_drawing import drawing_of
+from dashboard.views.lines import Scaling
 from results.store import open_store
 
 NUMBERS = [4e-6, 8e-6, 4.1e-6]

@@ -8,8 +8,8 @@ from dashboard.figures.chart import Across
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.looks import KNOWN_LOOKS, look_of
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits, short_hashes
-from dashboard.filters import CommitSpacing, Scale
 from dashboard.quantities import Quantity, reading_of
+from dashboard.views.filters import CommitSpacing, Scale
 
 
 def draw(chart, *, scale=Scale.FIT, chosen=None):

@@ -7,9 +7,9 @@ from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app, page_at, shell, tell
 from dashboard.figures.throughput import chart_over_commits
-from dashboard.filters import AXES, CommitSpacing
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, drawing_of, page_props
 from dashboard.quantities import Quantity
+from dashboard.views.filters import AXES, CommitSpacing
 from results.queries import throughput_by_commit
 from results.store import open_store
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dashboard.winners import winners_by_batch
-from dashboard.winners_table import absences_list, winners_table
+from dashboard.tables.winners import absences_list, winners_table
+from dashboard.views.winners import winners_by_batch
 
 
 def text_of(component):

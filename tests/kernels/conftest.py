@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import fused_mlp
-from fused_mlp.build import follow_table, set_policy
-from fused_mlp.tuned import Policy, cpu_name
+from fused_mlp.choice.tuned import Policy, cpu_name
+from fused_mlp.native.build import follow_table, set_policy
 from fused_mlp.vocabulary import Operation
 from tests.kernels.cases import DTYPES, OPERATIONS
 
@@ -55,7 +55,7 @@ def activation(request: pytest.FixtureRequest) -> str:
 def cpu_kernels() -> None:
     """The C++ kernels are built and loaded; skipped, saying why, where they cannot be."""
     try:
-        fused_mlp.build.ensure_built()
+        fused_mlp.native.build.ensure_built()
     except fused_mlp.Unavailable as unavailable:
         pytest.skip(str(unavailable))
 

@@ -74,12 +74,12 @@ def opened(database):
 
 @pytest.fixture(scope="session")
 def differences_from_the_code():
-    """A function: what a connection's tables lack, or have, that those of results.schema have not, or lack."""
+    """A function: what a connection's tables lack, or have, that those of results.database.schema have not, or lack."""
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from results.database import VERSION_TABLE
-    from results.schema import Base
+    from results.database.connection import VERSION_TABLE
+    from results.database.schema import Base
 
     def differences(connection):
         of_postgresql = {"ix_value_series_id_run_id", "ix_value_series_id_run_id_explained"}

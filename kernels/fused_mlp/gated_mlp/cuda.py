@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fused_mlp.cuda_levels import Level, beside_the_rule, launched
+from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched
 from fused_mlp.gated_mlp.triton_dual_product import candidates_for_dual_product, launch_gated_mlp
 from fused_mlp.gated_mlp.triton_pointwise import candidates_for_gate_product, launch_gated_mlp_pointwise
 from fused_mlp.gated_mlp.triton_single import candidates_for_gated_mlp_single, launch_gated_mlp_single

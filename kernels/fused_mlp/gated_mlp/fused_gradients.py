@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn import functional
 
-from fused_mlp.library import register_for_backward
+from fused_mlp.ops.registration import register_for_backward
 
 if TYPE_CHECKING:
     from collections.abc import Callable

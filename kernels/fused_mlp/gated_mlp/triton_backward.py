@@ -20,12 +20,11 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import tried_on
-from fused_mlp.mlp.triton_backward import LARGEST_OUT_FOR_EPILOGUE
-from fused_mlp.triton_activations import activate_with_slope
-from fused_mlp.triton_elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
-from fused_mlp.triton_products import product_configuration, start_product
-from fused_mlp.triton_tiles import (
+from fused_mlp.gpu.activations import activate_with_slope
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
+from fused_mlp.gpu.products import product_configuration, start_product
+from fused_mlp.gpu.tiles import (
     PointwiseTiles,
     Tiles,
     device_capability,
@@ -34,13 +33,14 @@ from fused_mlp.triton_tiles import (
     tile_of_program,
     with_contiguous_columns,
 )
+from fused_mlp.mlp.triton_backward import LARGEST_OUT_FOR_EPILOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 
 class GatedGradients(NamedTuple):

@@ -18,17 +18,15 @@ import triton.language as tl
 from torch.nn import functional
 
 from fused_mlp.activations import activate as activate_in_pytorch
-from fused_mlp.configurations import tried_on
 from fused_mlp.gated_mlp.triton_persistent import (
     candidates_for_dual_product_persistent,
     start_dual_product_persistent,
     tiles_for_dual_product_persistent,
 )
-from fused_mlp.linear.triton_epilogue import keeping_pays
-from fused_mlp.linear.triton_persistent import why_not_persistent
-from fused_mlp.triton_activations import activate
-from fused_mlp.triton_products import product_configuration, start_product
-from fused_mlp.triton_tiles import (
+from fused_mlp.gpu.activations import activate
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.products import product_configuration, start_product
+from fused_mlp.gpu.tiles import (
     BUSY_PROGRAMS,
     Tiles,
     device_capability,
@@ -37,13 +35,15 @@ from fused_mlp.triton_tiles import (
     tile_of_program,
     with_contiguous_columns,
 )
+from fused_mlp.linear.triton_epilogue import keeping_pays
+from fused_mlp.linear.triton_persistent import why_not_persistent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 
 @triton.jit

@@ -13,10 +13,10 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import tried_on
-from fused_mlp.triton_activations import activate
-from fused_mlp.triton_products import persistent_product_configuration, start_persistent_product
-from fused_mlp.triton_tiles import (
+from fused_mlp.gpu.activations import activate
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.products import persistent_product_configuration, start_persistent_product
+from fused_mlp.gpu.tiles import (
     Tiles,
     halves_of,
     multiply_add,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 
 @triton.jit

@@ -17,9 +17,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from fused_mlp.triton_activations import activate
-from fused_mlp.triton_partials import multiply_and_add_up
-from fused_mlp.triton_tiles import multiply_add
+from fused_mlp.gpu.activations import activate
+from fused_mlp.gpu.partials import multiply_and_add_up
+from fused_mlp.gpu.tiles import multiply_add
 
 
 @triton.jit

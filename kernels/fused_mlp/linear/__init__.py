@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from torch.compiler import is_dynamo_compiling
 
-from fused_mlp import short_calls
 from fused_mlp.activations import Activation, name_from_optional_activation
-from fused_mlp.implementations import compute_with
-from fused_mlp.library import explained, register, without_wrapper
-from fused_mlp.linear.keeping import linear_keeping
+from fused_mlp.choice.implementations import compute_with
 from fused_mlp.linear.pure import linear_pure
-from fused_mlp.recomputation import Recompute, name_from_recompute
-from fused_mlp.validation import fault_in_linear
+from fused_mlp.linear.saved_for_backward import linear_keeping
+from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.ops.recomputation import Recompute, name_from_recompute
+from fused_mlp.ops.registration import explained, register, without_wrapper
+from fused_mlp.ops.validation import fault_in_linear
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fused_mlp.cuda_levels import Level, beside_the_rule, launched
+from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched
 from fused_mlp.linear.triton_epilogue import candidates_for_linear, launch_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation, launch_linear_pointwise
 from fused_mlp.vocabulary import Implementation, Operation

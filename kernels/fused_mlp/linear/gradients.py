@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import NO_ACTIVATION, activation_gradient
-from fused_mlp.library import register_gradients
+from fused_mlp.ops.registration import register_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

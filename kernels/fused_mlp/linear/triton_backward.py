@@ -19,17 +19,17 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import tried_on
-from fused_mlp.triton_activations import activate_with_slope
-from fused_mlp.triton_elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
-from fused_mlp.triton_tiles import PointwiseTiles, with_contiguous_columns
+from fused_mlp.gpu.activations import activate_with_slope
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
+from fused_mlp.gpu.tiles import PointwiseTiles, with_contiguous_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 ROW_BLOCKS_PER_STRIP = 16
 """Row blocks that one program takes one after another, so that the strips' sums stay small beside dz."""

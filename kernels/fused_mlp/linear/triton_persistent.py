@@ -20,10 +20,10 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import tried_on
-from fused_mlp.triton_activations import activate
-from fused_mlp.triton_products import persistent_product_configuration, start_persistent_product
-from fused_mlp.triton_tiles import (
+from fused_mlp.gpu.activations import activate
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.products import persistent_product_configuration, start_persistent_product
+from fused_mlp.gpu.tiles import (
     BUSY_PROGRAMS,
     Tiles,
     halves_of,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 TMA_ALIGNMENT_BYTES = 16
 """What addresses and row strides of a tensor descriptor are multiples of.

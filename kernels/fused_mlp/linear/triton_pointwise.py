@@ -17,9 +17,9 @@ import triton
 import triton.language as tl
 
 from fused_mlp.activations import NO_ACTIVATION
-from fused_mlp.configurations import tried_on
-from fused_mlp.triton_activations import activate
-from fused_mlp.triton_elementwise import (
+from fused_mlp.gpu.activations import activate
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.elementwise import (
     candidates_in_place,
     elementwise_configuration,
     start_elementwise,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
-    from fused_mlp.triton_tiles import PointwiseTiles
+    from fused_mlp.gpu.configurations import Configuration
+    from fused_mlp.gpu.tiles import PointwiseTiles
 
 
 @triton.jit

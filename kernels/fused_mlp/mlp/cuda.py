@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fused_mlp.cuda_levels import Level, beside_the_rule, launched
+from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched
 from fused_mlp.linear.triton_epilogue import candidates_for_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
 from fused_mlp.mlp.cuda_op import launch_mlp_cuda

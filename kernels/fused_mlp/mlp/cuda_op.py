@@ -20,8 +20,8 @@ import torch
 from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
-from fused_mlp.libraries import PACKAGE, ensure_compiled, library_path
-from fused_mlp.nvcc import compiles_for, find_nvcc, nvcc_version, why_no_nvcc
+from fused_mlp.native.libraries import PACKAGE, ensure_compiled, library_path
+from fused_mlp.native.nvcc import compiles_for, find_nvcc, nvcc_version, why_no_nvcc
 
 if TYPE_CHECKING:
     from torch import Tensor

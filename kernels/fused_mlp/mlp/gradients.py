@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from torch.nn import functional
 
 from fused_mlp.activations import activate, activation_gradient
-from fused_mlp.library import register_gradients
 from fused_mlp.linear.gradients import parameter_gradients, sum_of
+from fused_mlp.ops.registration import register_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

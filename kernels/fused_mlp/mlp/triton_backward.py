@@ -20,11 +20,10 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.configurations import tried_on
-from fused_mlp.linear.triton_backward import HiddenGradients, launch_activation_gradient
-from fused_mlp.triton_activations import activate_with_slope
-from fused_mlp.triton_products import product_configuration, start_product
-from fused_mlp.triton_tiles import (
+from fused_mlp.gpu.activations import activate_with_slope
+from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.products import product_configuration, start_product
+from fused_mlp.gpu.tiles import (
     Tiles,
     device_capability,
     halves_of,
@@ -32,13 +31,14 @@ from fused_mlp.triton_tiles import (
     tile_of_program,
     with_contiguous_columns,
 )
+from fused_mlp.linear.triton_backward import HiddenGradients, launch_activation_gradient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 LARGEST_OUT_FOR_EPILOGUE = 1024
 """The inner dimension up to which the product's epilogue makes dz.

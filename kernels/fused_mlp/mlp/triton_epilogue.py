@@ -17,7 +17,7 @@ from fused_mlp.linear.triton_epilogue import launch_linear
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fused_mlp.triton_tiles import Tiles
+    from fused_mlp.gpu.tiles import Tiles
 
 
 def launch_mlp(

@@ -14,9 +14,9 @@ import torch
 import triton
 import triton.language as tl
 
-from fused_mlp.triton_activations import activate
-from fused_mlp.triton_single_tiles import FullTile, is_aligned, multiprocessors, padded_width
-from fused_mlp.triton_tiles import multiply_add
+from fused_mlp.gpu.activations import activate
+from fused_mlp.gpu.single_tiles import FullTile, is_aligned, multiprocessors, padded_width
+from fused_mlp.gpu.tiles import multiply_add
 
 
 @triton.jit

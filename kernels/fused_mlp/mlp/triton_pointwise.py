@@ -18,7 +18,7 @@ from fused_mlp.linear.triton_pointwise import launch_linear_pointwise
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fused_mlp.triton_tiles import PointwiseTiles
+    from fused_mlp.gpu.tiles import PointwiseTiles
 
 
 def launch_mlp_pointwise(

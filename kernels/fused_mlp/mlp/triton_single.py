@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fused_mlp.gpu.single import Operands, SingleKernels
+from fused_mlp.gpu.single_configurations import single_configurations
+from fused_mlp.gpu.single_tiles import as_rows
 from fused_mlp.mlp.triton_full_tile import mlp_full_tile_kernel, tiles_for_mlp_full_tile
 from fused_mlp.mlp.triton_split_hidden import mlp_split_hidden_kernel
-from fused_mlp.triton_single import Operands, SingleKernels
-from fused_mlp.triton_single_configurations import single_configurations
-from fused_mlp.triton_single_tiles import as_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
 
-    from fused_mlp.configurations import Configuration
-    from fused_mlp.triton_single_tiles import SingleTiles
+    from fused_mlp.gpu.configurations import Configuration
+    from fused_mlp.gpu.single_tiles import SingleTiles
 
 _KERNELS = SingleKernels(
     operation="mlp",

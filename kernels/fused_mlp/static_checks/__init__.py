@@ -1,6 +1,6 @@
 """`python -m fused_mlp.static_checks`: what every kernel becomes on GPUs that need not be here.
 
-A kernel file offers its configurations as `fused_mlp.configurations` says and is listed in KERNEL_FILES.
+A kernel file offers its configurations as `fused_mlp.gpu.configurations` says and is listed in KERNEL_FILES.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fused_mlp.activations import Activation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 KERNEL_FILES = (
     "fused_mlp.linear.triton_pointwise",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from fused_mlp.mlp.cuda_op import DEVICE_FLAGS, KERNEL_SOURCE, WIDEST, shared_memory_bytes
-from fused_mlp.nvcc import compiles_for, find_nvcc, nvcc_version, why_no_nvcc
+from fused_mlp.native.nvcc import compiles_for, find_nvcc, nvcc_version, why_no_nvcc
 from fused_mlp.static_checks.footprints import (
     Footprint,
     disassembled,

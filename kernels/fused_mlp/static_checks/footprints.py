@@ -15,12 +15,12 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from fused_mlp.configurations import POINTER_TYPES
+from fused_mlp.gpu.configurations import POINTER_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 SHARED_MEMORY_LIMIT_BYTES = {80: 166_912, 90: 232_448, 100: 232_448}
 """Shared memory one block may use, by compute capability. Source: CUDA C++ Programming Guide, table of technical

@@ -13,7 +13,7 @@ from triton.runtime.jit import JITFunction
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 
 def key_of(configuration: Configuration, *, capability: int, versions: Mapping[str, str]) -> str:

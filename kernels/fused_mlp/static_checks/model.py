@@ -1,15 +1,15 @@
 """`python -m fused_mlp.static_checks.model`: what the rule on CUDA reckons for some shapes, in µs, as a Markdown table.
 
 A model, no measurement: bytes ÷ a bandwidth and FLOP ÷ a rate that are assumed of an H200, and launches of an assumed
-length, as `fused_mlp.rules` adds them up.
+length, as `fused_mlp.choice.rules` adds them up.
 """
 
 from __future__ import annotations
 
 import torch
 
-from fused_mlp.rules import Ceilings, Sizes, estimate_s, floor_s, ranked_by_rule
-from fused_mlp.triton_single_tiles import why_no_tile
+from fused_mlp.choice.rules import Ceilings, Sizes, estimate_s, floor_s, ranked_by_rule
+from fused_mlp.gpu.single_tiles import why_no_tile
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
 ASSUMED = Ceilings(bytes_per_s=4.3e12, flop_per_s={NumberFormat.BFLOAT16: 790e12}, launch_s=2.5e-6, multiprocessors=132)

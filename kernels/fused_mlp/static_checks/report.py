@@ -19,7 +19,7 @@ from fused_mlp.static_checks.keys import key_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fused_mlp.configurations import Configuration
+    from fused_mlp.gpu.configurations import Configuration
 
 CAPABILITIES = (80, 90, 100)
 """The targets: A100, H100 and H200, B200."""

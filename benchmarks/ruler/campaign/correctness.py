@@ -1,0 +1,249 @@
+"""Every fused kernel against float64 on the device: odd shapes, all dtypes and activations, gradients, launches."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.campaign.settings import Budget, Report, Settings, Status, code_measured
+from benchmarks.ruler.plan.axes import (
+    BASELINE,
+    CachePolicy,
+    Contender,
+    DeviceKind,
+    Group,
+    Operation,
+    Pass,
+    Shape,
+    contender_from_name,
+)
+from benchmarks.ruler.record.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.record.provenance import threads
+from benchmarks.ruler.sweep.expectations import compared, expectation
+from benchmarks.ruler.sweep.lock import machine_lock
+from benchmarks.ruler.sweep.measure import outcomes_of_group
+from benchmarks.ruler.worker.process import WorkerProcess
+from benchmarks.ruler.worker.protocol import Request, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+# Eager is held to the same tolerance: where it fails too, it is the tolerance that is wrong.
+CONTENDERS = (
+    *(BASELINE, "fused", "fused-captured", "fused-pure"),
+    *("fused-pointwise", "fused-epilogue", "fused-single", "fused-cuda"),
+    *("fused:packed", "fused-cpp:packed", "fused-onednn:packed"),
+)
+# (batch, dim, hidden): one row, primes, either side of a tile's edge, and wide enough for several tiles of each.
+_ODD_SIZES = {
+    Budget.QUICK: ((3, 17, 31), (64, 64, 256)),
+    Budget.FULL: ((1, 64, 256), (3, 17, 31), (17, 130, 127), (64, 128, 512), (127, 256, 300), (1000, 96, 1000)),
+}
+_COUNTED_SIZE = (64, 64, 256)
+_ACTIVATIONS = {Budget.QUICK: ("gelu", "silu"), Budget.FULL: ("relu", "gelu", "gelu_tanh", "silu")}
+_DTYPES = {
+    (DeviceKind.CPU, Budget.QUICK): ("float32", "bfloat16"),
+    (DeviceKind.CPU, Budget.FULL): ("float32", "bfloat16", "float16"),
+    (DeviceKind.CUDA, Budget.QUICK): ("float32", "bfloat16", "float16"),
+    (DeviceKind.CUDA, Budget.FULL): ("float32", "bfloat16", "float16"),
+}
+# Longer than compiling any one kernel takes, CUDA C++ included.
+_POINT_LIMIT_S = 150.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found of one contender at one shape. unexpected: how what it ran differs from what it declares."""
+
+    task: Task
+    shape: Shape
+    contender: Contender
+    state: State
+    reason: str | None = None
+    error_rel: float | None = None
+    provider_detail: str | None = None
+    unexpected: str | None = None
+
+    @property
+    def is_failure(self) -> bool:
+        """Wrong, crashed, hung; or one of ours that runs otherwise than it declares."""
+        ours = self.contender.provider.startswith("fused")
+        return self.state in FAILURES or (ours and self.unexpected is not None)
+
+
+def check_kernels(settings: Settings) -> Report:
+    """Check what is not checked yet of the code at hand, as far as the time goes."""
+    path = settings.out / "correctness.jsonl"
+    code = code_measured()
+    known = {(one.task, one.shape, one.contender): one for one in _read(path, code=code, device=settings.device)}
+    todo = [(task, group) for task, group in _all(settings) if not _is_known(known, task, group)]
+    before = len(known)
+    if todo:
+        with machine_lock(say=print) as lock, _worker(settings, lock) as worker:
+            if (report := _why_not_here(worker, settings)) is not None:
+                return report
+            for task, group in todo:
+                if settings.seconds_left() == 0:
+                    break
+                found = _verdicts(worker, task, group, known=known, device=settings.device)
+                _append(path, found, code=code, device=settings.device)
+                known |= {(one.task, one.shape, one.contender): one for one in found}
+                for one in found:
+                    if one.is_failure:
+                        print(_told(one), flush=True)  # noqa: T201 - a command
+    return _report(settings, known.values(), measured=len(known) - before)
+
+
+def _all(settings: Settings) -> Iterator[tuple[Task, Group]]:
+    """Every group to check, then every group to count kernels of."""
+    contenders = tuple(map(contender_from_name, CONTENDERS))
+    dtypes = _DTYPES[settings.device, settings.budget]
+    for size in _ODD_SIZES[settings.budget]:
+        for dtype, pass_, operation in itertools.product(dtypes, Pass, Operation):
+            bare = (None,) if operation is Operation.LINEAR else ()
+            for activation in (*bare, *_ACTIVATIONS[settings.budget]):
+                shape = _shape(operation, pass_, dtype, activation, size)
+                yield Task.CHECK, Group(shape=shape, contenders=contenders)
+    for operation, pass_ in itertools.product(Operation, Pass):
+        shape = _shape(operation, pass_, dtypes[-1], _ACTIVATIONS[settings.budget][0], _COUNTED_SIZE)
+        # The check says what `fused` chose, which is what it is held to.
+        yield Task.CHECK, Group(shape=shape, contenders=contenders)
+        yield Task.PROFILE, Group(shape=shape, contenders=contenders)
+
+
+def _shape(operation: Operation, pass_: Pass, dtype: str, activation: str | None, size: tuple[int, int, int]) -> Shape:
+    batch, dim, hidden = size
+    return Shape(
+        operation=operation,
+        pass_=pass_,
+        dtype=dtype,
+        activation=activation,
+        batch=batch,
+        hidden=hidden,
+        dim=dim,
+        cache=CachePolicy.WARM,
+    )
+
+
+def _is_known(known: Mapping[tuple[Task, Shape, Contender], Verdict], task: Task, group: Group) -> bool:
+    return all((task, group.shape, contender) in known for contender in group.contenders)
+
+
+def _worker(settings: Settings, lock: int) -> WorkerProcess:
+    return WorkerProcess(device=settings.device, threads=threads(), point_limit_s=_POINT_LIMIT_S, inherited=(lock,))
+
+
+def _why_not_here(worker: WorkerProcess, settings: Settings) -> Report | None:
+    if (death := worker.start()) is not None:
+        return Report(status=Status.FAILED, words=f"no worker starts here: {death.reason}")
+    if worker.hello and worker.hello["device"] != settings.device:
+        return Report(status=Status.ABSENT, words=f"torch sees no {settings.device} device here; nothing was checked")
+    return None
+
+
+def _verdicts(
+    worker: WorkerProcess,
+    task: Task,
+    group: Group,
+    *,
+    known: Mapping[tuple[Task, Shape, Contender], Verdict],
+    device: DeviceKind,
+) -> list[Verdict]:
+    request = Request(task=task, shape=group.shape, contenders=group.contenders, budget_s=0.0)
+    outcomes, _ = outcomes_of_group(worker, request)
+    found = []
+    for contender, outcome in outcomes.items():
+        checked = known.get((Task.CHECK, group.shape, contender))
+        detail = checked.provider_detail if checked else None
+        found.append(_verdict(task, group.shape, contender, outcome, device=device, detail=detail))
+    return found
+
+
+def _verdict(  # noqa: PLR0913 - what identifies a verdict, and what it is made of
+    task: Task,
+    shape: Shape,
+    contender: Contender,
+    outcome: TimingOutcome | ProfileOutcome,
+    *,
+    device: DeviceKind,
+    detail: str | None,
+) -> Verdict:
+    verdict = Verdict(
+        task=task,
+        shape=shape,
+        contender=contender,
+        state=outcome.state,
+        reason=outcome.reason,
+        provider_detail=detail,
+    )
+    if isinstance(outcome, TimingOutcome):
+        return replace(verdict, error_rel=outcome.error_rel, provider_detail=outcome.provider_detail)
+    expected = expectation(contender, shape, device=device, provider_detail=detail)
+    return replace(verdict, unexpected=compared(outcome, expected).unexpected)
+
+
+def _append(path: Path, found: Sequence[Verdict], *, code: str, device: DeviceKind) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [{"code": code, "device": device, **asdict(one), "contender": str(one.contender)} for one in found]
+    with path.open("ab") as file:
+        # What a kill has torn stays a line of its own, which nobody can read.
+        torn = path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        file.write((("\n" if torn else "") + text).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read(path: Path, *, code: str, device: DeviceKind) -> Iterator[Verdict]:
+    """What is known of this code on this device; a line that a kill has torn is none."""
+    if not path.exists():
+        return
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            values: dict[str, Any] = json.loads(text)
+        except ValueError:
+            continue
+        if (values.pop("code"), values.pop("device")) != (code, device):
+            continue
+        shape = values.pop("shape")
+        yield Verdict(
+            task=Task(values.pop("task")),
+            shape=Shape(
+                operation=Operation(shape.pop("operation")),
+                pass_=Pass(shape.pop("pass_")),
+                cache=CachePolicy(shape.pop("cache")),
+                **shape,
+            ),
+            contender=contender_from_name(values.pop("contender")),
+            state=State(values.pop("state")),
+            **values,
+        )
+
+
+def _told(one: Verdict) -> str:
+    what = one.unexpected if one.state is State.OK else f"{one.state}: {one.reason}"
+    return f"  {one.contender}, {one.shape.label()}: {what}"
+
+
+def _report(settings: Settings, known: Iterable[Verdict], *, measured: int) -> Report:
+    asked = {(task, group.shape) for task, group in _all(settings)}
+    found = [one for one in known if (one.task, one.shape) in asked]
+    wanted = len(asked) * len(CONTENDERS)
+    states = Counter(one.state for one in found)
+    failures = [one for one in found if one.is_failure]
+    words = f"{states[State.OK]} right, {states[State.UNAVAILABLE]} unavailable, {len(failures)} failed"
+    words += f" of {wanted}; {measured} of them now" if measured else f" of {wanted}; nothing was left to check"
+    for one in failures:
+        print(_told(one))  # noqa: T201 - a command
+    surprising = [one for one in found if one.unexpected and not one.is_failure]
+    for one in surprising:
+        print(f"  not ours, and no failure:{_told(one)}")  # noqa: T201 - the same
+    if failures:
+        return Report(status=Status.FAILED, words=words, measured=measured)
+    status = Status.DONE if len(found) >= wanted else Status.UNFINISHED
+    return Report(status=status, words=words, measured=measured)

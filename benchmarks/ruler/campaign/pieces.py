@@ -1,0 +1,228 @@
+"""The pieces of a campaign that measure by what the ruler already has: ceilings, host cost, tuning, sweep, table."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from benchmarks.ruler.campaign.settings import (
+    Budget,
+    Report,
+    Settings,
+    Status,
+    code_measured,
+    read_json,
+    write_json,
+)
+from benchmarks.ruler.checks.comparison import Comparison, Quantity, all_markdown
+from benchmarks.ruler.plan.axes import CAMPAIGN, CAMPAIGN_QUICK, DeviceKind
+from benchmarks.ruler.record.provenance import (
+    ROOT,
+    UNCOMMITTED,
+    environment_name,
+    machine_name,
+    refuse_uncommitted_changes,
+    threads,
+)
+from benchmarks.ruler.sweep import run
+from benchmarks.ruler.sweep.lock import machine_lock
+from benchmarks.ruler.sweep.machine_file import kept_ceilings, machine_ceilings
+from benchmarks.ruler.sweep.measure import TRACES, UNTIL
+from benchmarks.ruler.worker.process import WorkerProcess, python_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.ruler.sweep.sweep_plan import Plan
+
+AXES = {Budget.QUICK: CAMPAIGN_QUICK, Budget.FULL: CAMPAIGN}
+_TRACED_BATCHES = {Budget.QUICK: "16", Budget.FULL: "16,4096"}
+# Of the time of a sweep, what asv takes to replay it, and the last group may take beyond it.
+_SWEPT = 0.8
+# A command that was asked to end by then and has not is ended.
+_MOST_BEYOND_S = 45.0
+_LINES_SHOWN = 20
+_RIVALS = ("eager", "compiled", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
+_LAUNCHES = "from fused_mlp.host_cost import host_cost_per_launch; print(host_cost_per_launch())"
+# Module that must be there, and Python's arguments: on a CPU the whole table, on CUDA the cost of a launch.
+_HOST_COST = {
+    (DeviceKind.CPU, Budget.QUICK): (
+        "benchmarks.ruler.checks.host_cost",
+        ["-m", "benchmarks.ruler.checks.host_cost", "--rounds", "11", "--share-us", "50"],
+    ),
+    (DeviceKind.CPU, Budget.FULL): ("benchmarks.ruler.checks.host_cost", ["-m", "benchmarks.ruler.checks.host_cost"]),
+    (DeviceKind.CUDA, Budget.QUICK): ("fused_mlp.host_cost", ["-c", _LAUNCHES]),
+    (DeviceKind.CUDA, Budget.FULL): ("fused_mlp.host_cost", ["-c", _LAUNCHES]),
+}
+COMPARISONS = {
+    DeviceKind.CUDA: (
+        Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.WALL),
+        Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.DEVICE),
+        Comparison(ours="fused-captured", rivals=("compiled-cudagraphs",), quantity=Quantity.WALL),
+        Comparison(ours="fused-captured", rivals=("compiled-cudagraphs",), quantity=Quantity.DEVICE),
+    ),
+    DeviceKind.CPU: (
+        Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.WALL),
+        Comparison(ours="fused:packed", rivals=_RIVALS, quantity=Quantity.WALL),
+    ),
+}
+
+
+def measure_ceilings(settings: Settings) -> Report:
+    """The machine's ceilings, unless its file has them."""
+    machine, environment = machine_name(), environment_name(settings.device, n_threads=threads())
+    if kept_ceilings(machine=machine, environment=environment) is not None:
+        return Report(status=Status.DONE, words=f"the ceilings of {machine}, {environment} are measured already")
+    with (
+        machine_lock(say=print) as lock,
+        WorkerProcess(device=settings.device, threads=threads(), point_limit_s=120.0, inherited=(lock,)) as worker,
+    ):
+        worker.start()
+        if worker.hello is None or worker.hello["device"] != settings.device:
+            return Report(status=Status.ABSENT, words=f"torch sees no {settings.device} device here")
+        found = machine_ceilings(worker, machine=machine, environment=environment)
+    if found is None:
+        return Report(status=Status.FAILED, words="the worker died while it measured the ceilings")
+    products = ", ".join(f"{name} {value / 1e12:.3g} TFLOP/s" for name, value in found.matmul_flop_per_s.items())
+    return Report(status=Status.DONE, words=f"{products}, copy {found.copy_bytes_per_s / 1e9:.3g} GB/s", measured=1)
+
+
+def measure_host_cost(settings: Settings) -> Report:
+    """What a call costs the host, by the ruler's own command; not again once it ended well on this code."""
+    marker = settings.out / f"host-cost-{settings.device}.json"
+    code = f"{code_measured()} {settings.budget}"
+    if (read_json(marker) or {}).get("code") == code:
+        return Report(status=Status.DONE, words=f"measured already, see host-cost-{settings.device}.txt")
+    report = _command(settings, "host-cost", *_HOST_COST[settings.device, settings.budget])
+    if report.status is Status.DONE:
+        write_json(marker, {"code": code})
+    return report
+
+
+def tune(settings: Settings) -> Report:
+    """What is fastest at which shape on this machine, by `benchmarks.tune`, as far as the time goes.
+
+    The table it makes is a copy: the committed one is only changed by a person who commits it.
+    """
+    results = settings.out / f"tuning-{settings.budget}-{settings.device}.jsonl"
+    arguments = ["--device", settings.device, "--results", str(results)]
+    arguments += ["--budget-s", str(int(max(5.0, 0.9 * settings.seconds_left())))]
+    if settings.budget is Budget.QUICK:
+        arguments += ["--quick", "--operation", "mlp", "--dtype", "float32"]
+    else:
+        table = settings.out / f"tuned-{settings.device}.json"
+        if not table.exists():
+            shutil.copy(ROOT / "kernels" / "fused_mlp" / "choice" / "tuned.json", table)
+        arguments += ["--write", "--table", str(table)]
+    before = _lines(results)
+    report = _command(settings, "tune", "benchmarks.tune", ["-m", "benchmarks.tune", *arguments])
+    return replace(report, measured=_lines(results) - before)
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _command(settings: Settings, piece: str, module: str, arguments: list[str]) -> Report:
+    """Run Python on a module of this checkout; all it says is kept, its last words are the report's."""
+    if importlib.util.find_spec(module) is None:
+        return Report(status=Status.ABSENT, words=f"this commit has no {module}")
+    log = settings.out / f"{piece}-{settings.device}.txt"
+    with log.open("w", encoding="utf-8") as output:
+        try:
+            ended = subprocess.run(
+                [sys.executable, *arguments],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": python_path(), "OMP_NUM_THREADS": str(threads())},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+                timeout=settings.seconds_left() + _MOST_BEYOND_S,
+            )
+        except subprocess.TimeoutExpired:
+            return Report(status=Status.UNFINISHED, words=f"the time is up; {log.name} has what it said")
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    print("\n".join(lines[-_LINES_SHOWN:]))  # noqa: T201 - a command
+    last = lines[-1] if lines else "it said nothing"
+    if ended.returncode == os.EX_TEMPFAIL:
+        return Report(status=Status.UNFINISHED, words=last, measured=1)
+    if ended.returncode:
+        return Report(status=Status.FAILED, words=f"{module} ended with {ended.returncode}: {last}", measured=1)
+    return Report(status=Status.DONE, words=last, measured=1)
+
+
+def sweep(settings: Settings) -> Report:
+    """The sweep of the campaign's axes through asv, with profiles, as far as the time goes."""
+    console = Console(highlight=False)
+    os.environ |= {
+        "FUSEBENCH_AXES": AXES[settings.budget].name,
+        UNTIL: str(settings.until - (1 - _SWEPT) * settings.seconds_left()),
+        TRACES: _TRACED_BATCHES[settings.budget],
+    }
+    refuse_uncommitted_changes()
+    before = run.plans()
+    marker = settings.out / f"sweep-{AXES[settings.budget].name}-{settings.device}.json"
+    is_recorded = (read_json(marker) or {}).get("run_id") == before[0].run.run_id
+    if _points_left(before) == 0 and is_recorded:
+        return Report(status=Status.DONE, words=f"all {_points(before)} points are measured already")
+    run.announce(console, before)
+    answer = run.run_asv(console, os.environ, before)
+    after = run.plans()
+    code = run.sum_up(console, after, answer)
+    measured, left = _points_left(before) - _points_left(after), _points_left(after)
+    words = f"{_points(after) - left} of {_points(after)} points timed and profiled, {measured} of them now"
+    if answer.status == 0 and left == 0:
+        write_json(marker, {"run_id": after[0].run.run_id})
+    if code != run.FINE:
+        return Report(status=Status.FAILED, words=f"{words}; some failed, see above", measured=measured)
+    return Report(status=Status.UNFINISHED if left else Status.DONE, words=words, measured=measured)
+
+
+def _points(plans: tuple[Plan, ...]) -> int:
+    return sum(len(group.contenders) for plan in plans for group in plan.groups)
+
+
+def _points_left(plans: tuple[Plan, ...]) -> int:
+    """Points that lack a timing or, timed well, a profile."""
+    left = set()
+    for plan in plans:
+        for group in plan.untimed():
+            left |= {(group.shape, contender) for contender in group.contenders}
+        for group in plan.unprofiled():
+            left |= {(group.shape, contender) for contender in group.contenders}
+    return len(left)
+
+
+def table_path(settings: Settings) -> Path:
+    """Where the table of a campaign is kept."""
+    return settings.out / f"table-{settings.device}.md"
+
+
+def compare(settings: Settings) -> Report:
+    """The table of `fused` against its rivals, from what the sweep has recorded so far."""
+    os.environ["FUSEBENCH_AXES"] = AXES[settings.budget].name
+    plans = run.plans()
+    wanted = {(group.shape, contender) for plan in plans for group in plan.groups for contender in group.contenders}
+    timings = {key: line for plan in plans for key, line in plan.recorded.timings.items() if key in wanted}
+    text = all_markdown(timings, COMPARISONS[settings.device])
+    if not text:
+        return Report(status=Status.UNFINISHED, words="the sweep has measured nothing yet")
+    first = plans[0].run
+    conditions = next(iter(timings.values())).head.conditions
+    versions = ", ".join(f"{name} {conditions.get(name)}" for name in ("device", "torch", "triton", "driver"))
+    head = f"Commit {first.commit[:8]}, {first.machine}, {first.environment}; {versions}; forward."
+    if os.environ.get(UNCOMMITTED) == "1":
+        head += " With changes that no commit holds."
+    path = table_path(settings)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
+    print(path.read_text(encoding="utf-8"))  # noqa: T201 - a command
+    return Report(status=Status.DONE, words=f"{len(timings)} timings compared in {path.name}")

@@ -1,0 +1,165 @@
+"""How one contender compares with its rivals, from recorded timings: ratios with intervals, counts of ahead and behind.
+
+Pure. A ratio is the rival's time over ours: above 1 we are faster.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
+from benchmarks.ruler.plan.axes import BASELINE, Contender, Shape, contender_from_name
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from benchmarks.ruler.record.journal import TimingLine
+
+    Timings = Mapping[tuple[Shape, Contender], TimingLine]
+
+
+class Quantity(StrEnum):
+    """Which time is compared."""
+
+    WALL = "wall time"
+    DEVICE = "device time"
+
+
+class Standing(StrEnum):
+    """Where we stand at one shape: EVEN where the ratio's interval holds 1."""
+
+    AHEAD = "ahead"
+    EVEN = "even"
+    BEHIND = "behind"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Who is compared with whom, in which time."""
+
+    ours: str
+    rivals: tuple[str, ...]
+    quantity: Quantity
+
+
+def standing(ratio: MedianInterval) -> Standing:
+    """AHEAD or BEHIND only where the whole interval says so."""
+    if ratio.low > 1:
+        return Standing.AHEAD
+    return Standing.BEHIND if ratio.high < 1 else Standing.EVEN
+
+
+def ratio(ours: TimingOutcome, rival: TimingOutcome, *, rival_name: str, quantity: Quantity) -> MedianInterval | None:
+    """The rival's time over ours, or None where either has none.
+
+    Wall time: the median over rounds of the ratio of their samples, which were taken one soon after the other. Device
+    time: the ratio of medians, and the widest that their two intervals allow.
+    """
+    if ours.state is not State.OK or rival.state is not State.OK:
+        return None
+    if quantity is Quantity.DEVICE:
+        return _ratio_of_device_times(ours, rival)
+    if rival_name == BASELINE:
+        speedup, low, high = ours.speedup_vs_eager, ours.speedup_ci_low, ours.speedup_ci_high
+        if speedup is None or low is None or high is None:
+            return None
+        return MedianInterval(median=speedup, low=low, high=high)
+    # Every contender but the baseline takes one sample a round from the first round on, until it is done.
+    ratios = [theirs / own for own, theirs in zip(ours.samples_s, rival.samples_s, strict=False)]
+    return median_interval(ratios) if ratios else None
+
+
+def _ratio_of_device_times(ours: TimingOutcome, rival: TimingOutcome) -> MedianInterval | None:
+    own = (ours.device_time_s, ours.device_time_ci_low_s, ours.device_time_ci_high_s)
+    theirs = (rival.device_time_s, rival.device_time_ci_low_s, rival.device_time_ci_high_s)
+    if None in own or None in theirs:
+        return None
+    (own_s, own_low_s, own_high_s), (their_s, their_low_s, their_high_s) = (
+        tuple(float(value or 0.0) for value in values) for values in (own, theirs)
+    )
+    return MedianInterval(median=their_s / own_s, low=their_low_s / own_high_s, high=their_high_s / own_low_s)
+
+
+def ratio_to_best(
+    ours: TimingOutcome, rivals: Mapping[str, TimingOutcome], *, quantity: Quantity
+) -> MedianInterval | None:
+    """The ratio of the fastest of `rivals` to ours, or None where nobody has a time to compare."""
+    found = {name: ratio(ours, rival, rival_name=name, quantity=quantity) for name, rival in rivals.items()}
+    timed = [(_time_s(rivals[name], quantity), each) for name, each in found.items() if each is not None]
+    known = [(their_s, each) for their_s, each in timed if their_s is not None]
+    return min(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def markdown(timings: Timings, comparison: Comparison) -> list[str]:
+    """A Markdown table of one comparison: a row for each shape at which ours was measured, counts last; or nothing."""
+    ours = contender_from_name(comparison.ours)
+    shapes = [
+        shape for (shape, contender), line in timings.items() if contender == ours and line.outcome.state is State.OK
+    ]
+    if not shapes:
+        return []
+    names = (*comparison.rivals, "the best of them")
+    lines = [
+        f"**{comparison.ours}, {comparison.quantity}** (rival ÷ {comparison.ours}; above 1, ours is faster)",
+        "",
+        f"| shape | µs | of floor | {' | '.join(names)} |",
+        "|---" * (len(names) + 3) + "|",
+    ]
+    standings: dict[str, Counter[Standing]] = {name: Counter() for name in names}
+    for shape in sorted(shapes, key=lambda each: (each.operation, str(each.activation), each.dim, each.batch)):
+        cells = list(_cells(timings, shape, comparison, standings))
+        lines.append(f"| {_short(shape)} | {' | '.join(cells)} |")
+    counts = [", ".join(f"{standings[name][one]} {one}" for one in Standing) for name in names]
+    return [*lines, f"| shapes | | | {' | '.join(counts)} |", ""]
+
+
+def _cells(
+    timings: Timings, shape: Shape, comparison: Comparison, standings: Mapping[str, Counter[Standing]]
+) -> Iterator[str]:
+    line = timings[shape, contender_from_name(comparison.ours)]
+    own_s = _time_s(line.outcome, comparison.quantity)
+    yield f"{own_s * 1e6:.1f}" + (" (disturbed)" if line.outcome.disturbed else "") if own_s else "–"
+    yield f"{line.floor_s / own_s:.0%}" if own_s and line.floor_s else "–"
+    rivals = {
+        name: timings[key].outcome
+        for name in comparison.rivals
+        if (key := (shape, contender_from_name(name))) in timings
+    }
+    for name in comparison.rivals:
+        if name not in rivals:
+            yield "not measured"
+            continue
+        found = ratio(line.outcome, rivals[name], rival_name=name, quantity=comparison.quantity)
+        if found is None:
+            yield "not measured" if rivals[name].state is State.OK else str(rivals[name].state)
+            continue
+        standings[name][standing(found)] += 1
+        yield written(found)
+    best = ratio_to_best(line.outcome, rivals, quantity=comparison.quantity)
+    if best is None:
+        yield "–"
+        return
+    standings["the best of them"][standing(best)] += 1
+    yield f"{written(best)} {standing(best)}"
+
+
+def _time_s(outcome: TimingOutcome, quantity: Quantity) -> float | None:
+    return outcome.latency_s if quantity is Quantity.WALL else outcome.device_time_s
+
+
+def written(found: MedianInterval) -> str:
+    """A ratio and its interval, for a cell of a table."""
+    return f"{found.median:.2f} ({found.low:.2f}–{found.high:.2f})"
+
+
+def _short(shape: Shape) -> str:
+    return f"{shape.operation} {shape.activation or ''} {shape.batch}, {shape.dim}, {shape.hidden}"
+
+
+def all_markdown(timings: Timings, comparisons: Sequence[Comparison]) -> str:
+    """The tables of all comparisons that have a row, one after the other."""
+    return "\n".join(line for comparison in comparisons for line in markdown(timings, comparison))

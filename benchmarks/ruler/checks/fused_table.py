@@ -1,0 +1,94 @@
+"""How fused compares with its rivals on the CPU: `python -m benchmarks.ruler.fused_table` prints a Markdown table.
+
+Forward, float32, medians of alternating rounds; each cell is eager's time over the rival's, from paired rounds.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from benchmarks.ruler.checks.comparison import Quantity, Standing, ratio_to_best, standing, written
+from benchmarks.ruler.checks.scratch import place_of_its_own
+from benchmarks.ruler.plan.axes import QUICK, Operation
+from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.worker.protocol import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.ruler.record.outcome import TimingOutcome
+
+RIVALS = ("compiled", "fused-onednn:packed", "fused", "fused:packed")
+BATCHES = (1, 8, 64, 512)
+DIMS_AND_HIDDENS = ((64, 256), (256, 256), (256, 1024), (1024, 1024), (1024, 4096))
+
+
+@click.command()
+@click.option("--dtype", default="float32", show_default=True)
+@click.option("--budget-s", default=0.5, show_default=True, help="Seconds of samples per point.")
+def main(*, dtype: str, budget_s: float) -> None:
+    """Measure mlp and gated_mlp at 20 shapes each and print how much faster than eager each rival is."""
+    with place_of_its_own({}):
+        tables = [list(table(operation, dtype=dtype, budget_s=budget_s)) for operation in ("mlp", "gated_mlp")]
+    for lines in tables:
+        click.echo("\n".join(["", *lines]))
+    threads = os.environ.get("FUSEBENCH_THREADS") or len(os.sched_getaffinity(0))
+    click.echo(f"\n{dtype}, forward, {threads} thread(s); load average {os.getloadavg()[0]:.2f}, our own included")
+
+
+def table(operation: str, *, dtype: str, budget_s: float) -> Iterator[str]:
+    """The lines of one operation's table, the geometric mean last."""
+    yield f"| {operation}: batch, dim, hidden | {' | '.join(RIVALS)} | fused:packed ÷ best rival |"
+    yield "|---" * (len(RIVALS) + 2) + "|"
+    speedups: dict[str, list[float]] = {name: [] for name in RIVALS}
+    behind = 0
+    for dim, hidden in DIMS_AND_HIDDENS:
+        axes = replace(
+            QUICK,
+            name="fused-table",
+            providers=("eager", *RIVALS),
+            dtypes={"cpu": (dtype,)},
+            batches=BATCHES,
+            hiddens=(hidden,),
+            dims=(dim,),
+            budget_s=budget_s,
+        )
+        timings = measure(axes, operation=operation, tasks=(Task.TIME,)).timings
+        for batch in BATCHES:
+            found = {
+                str(contender): line.outcome
+                for (shape, contender), line in timings.items()
+                if (shape.operation, shape.batch, shape.dim, shape.hidden) == (Operation(operation), batch, dim, hidden)
+            }
+            for name in RIVALS:
+                if found[name].speedup_vs_eager is not None:
+                    speedups[name].append(float(found[name].speedup_vs_eager or math.nan))
+            verdict, is_behind = _against_the_best(found)
+            behind += is_behind
+            yield f"| {batch}, {dim}, {hidden} | {' | '.join(_cell(found[name]) for name in RIVALS)} | {verdict} |"
+    means = [f"**{math.exp(sum(map(math.log, each)) / len(each)):.2f}**" if each else "–" for each in speedups.values()]
+    yield f"| geometric mean | {' | '.join(means)} | behind in {behind} |"
+
+
+def _cell(outcome: TimingOutcome) -> str:
+    if outcome.speedup_vs_eager is None:
+        return str(outcome.state)
+    return f"{outcome.speedup_vs_eager:.2f}" + (" (disturbed)" if outcome.disturbed else "")
+
+
+def _against_the_best(found: dict[str, TimingOutcome]) -> tuple[str, bool]:
+    """The best rival's time over fused:packed's, round by round, and whether fused is behind beyond the interval."""
+    rivals = {name: each for name, each in found.items() if not name.startswith("fused:") and name != "fused"}
+    ratio = ratio_to_best(found["fused:packed"], rivals, quantity=Quantity.WALL)
+    if ratio is None:
+        return "–", True
+    return written(ratio), standing(ratio) is Standing.BEHIND
+
+
+if __name__ == "__main__":
+    main()

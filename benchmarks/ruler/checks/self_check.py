@@ -1,0 +1,215 @@
+"""The instrument checked on itself: does it see differences where there are none, and what does it cost?
+
+`python -m benchmarks.ruler.self_check aa` measures the same function under two names.
+`python -m benchmarks.ruler.self_check speed` times replaying, the worker's own overhead, and a cold sweep against the
+same points measured by asv alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from benchmarks.ruler.checks.scratch import place_of_its_own
+from benchmarks.ruler.plan.axes import QUICK, Axes
+from benchmarks.ruler.plan.plugins import MODULE_VARIABLE
+from benchmarks.ruler.record.provenance import ROOT, measured_commit
+from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.worker.protocol import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_SAME_AGAIN = """
+def build(load):
+    return load.module
+
+
+PROVIDERS = {"eager-again": build}
+"""
+
+# The same 12 points as `_COLD`, the way asv is used without us: a process for each point, which builds and compiles.
+_PLAIN_SUITE = """
+import torch
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers import workload
+from benchmarks.ruler.plan.axes import CachePolicy, Contender, Operation, Pass, Shape
+
+
+class Plain:
+    params = (["eager", "compiled"], [16, 256, 1024], [256, 1024])
+    param_names = ["provider", "batch", "hidden"]
+    timeout = 600
+
+    def setup(self, provider, batch, hidden):
+        torch.set_num_threads(THREADS)
+        shape = Shape(
+            operation=Operation.MLP, pass_=Pass.FORWARD, dtype="float32", activation="gelu",
+            batch=batch, hidden=hidden, dim=hidden // 4, cache=CachePolicy.WARM,
+        )
+        load = workload.workload(shape, device=torch.device("cpu"))
+        with torch.inference_mode():
+            self.call = workload.one_call(load, providers.build(Contender(provider=provider), load).function)
+            self.call()
+
+    def time_forward(self, provider, batch, hidden):
+        with torch.inference_mode():
+            self.call()
+"""
+_COLD = replace(
+    QUICK,
+    name="cold",
+    operations=("mlp",),
+    providers=("eager", "compiled"),
+    batches=(16, 256, 1024),
+    hiddens=(256, 1024),
+)
+_REPLAYED = replace(
+    QUICK, name="replayed", providers=("eager", "fused"), batches=tuple(range(1, 51)), hiddens=(64,), budget_s=0.01
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speedup:
+    """A speedup with its 95 % interval, and what disturbed its measurement."""
+
+    median: float
+    low: float
+    high: float
+    disturbed: str | None
+
+    def contains_one(self) -> bool:
+        """Whether the interval says that there may be no difference."""
+        return self.low <= 1.0 <= self.high
+
+
+@click.group()
+def main() -> None:
+    """Check the instrument on itself."""
+
+
+@main.command()
+@click.option("--points", default=48, show_default=True, help="How many shapes to measure, at least.")
+def aa(*, points: int) -> None:
+    """Measure the same function under two names; 95 in 100 of the intervals should contain 1.0."""
+    batches = tuple(2**power for power in range(9))
+    hiddens = tuple(32 * (step + 1) for step in range(math.ceil(points / (2 * len(batches)))))
+    axes = replace(QUICK, name="A/A", providers=("eager", "eager-again"), batches=batches, hiddens=hiddens)
+    with place_of_its_own({}) as folder:
+        module = folder / "same_again.py"
+        module.write_text(_SAME_AGAIN, encoding="utf-8")
+        os.environ[MODULE_VARIABLE] = str(module)
+        found = list(speedups(axes, ("linear", "mlp")))
+    contain = sum(each.contains_one() for each in found)
+    disturbed = sum(each.disturbed is not None for each in found)
+    widest = max(each.high - each.low for each in found)
+    farthest = max(abs(each.median - 1) for each in found)
+    click.echo(f"{contain} of {len(found)} intervals contain 1.0 ({contain / len(found):.0%})")
+    click.echo(
+        f"farthest median from 1.0: {farthest:.2%}; widest interval: {widest:.2%}; disturbed points: {disturbed}"
+    )
+    click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
+
+
+def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
+    """The speedup of `eager-again` over `eager` at each shape."""
+    for operation in operations:
+        for (shape, contender), line in measure(axes, operation=operation, tasks=(Task.TIME,)).timings.items():
+            outcome = line.outcome
+            is_asked = shape.operation == operation and contender.provider == "eager-again"
+            if is_asked and outcome.speedup_vs_eager is not None:
+                assert outcome.speedup_ci_low is not None and outcome.speedup_ci_high is not None  # noqa: S101, PT018 - given together
+                yield Speedup(
+                    median=outcome.speedup_vs_eager,
+                    low=outcome.speedup_ci_low,
+                    high=outcome.speedup_ci_high,
+                    disturbed=outcome.disturbed,
+                )
+
+
+@main.command()
+def speed() -> None:
+    """Print what the instrument costs: replaying, the worker's overhead, a cold sweep against plain asv."""
+    threads = len(os.sched_getaffinity(0))
+    with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
+        start = time.perf_counter()
+        measure(_COLD, operation="mlp")
+        ours_s = time.perf_counter() - start
+    with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-plain"}) as folder:
+        suite = folder / "plain_suite"
+        suite.mkdir()
+        (suite / "__init__.py").touch()
+        (suite / "plain.py").write_text(_PLAIN_SUITE.replace("THREADS", str(threads)), encoding="utf-8")
+        plain_s = _asv_seconds(folder, suite, bench="plain")
+    with place_of_its_own({}) as folder:
+        axes_file = folder / "axes.toml"
+        names = "providers", "batches", "hiddens"
+        axes_file.write_text(
+            "".join(f"{name} = {json.dumps(list(getattr(_REPLAYED, name)))}\n" for name in names)
+            + f"budget_s = {_REPLAYED.budget_s}\n",
+            encoding="utf-8",
+        )
+        os.environ["FUSEBENCH_AXES"] = str(axes_file)
+        recorded = measure(replace(_REPLAYED, name=str(axes_file)), operation="linear")
+        overheads = {
+            line.group: float(str(line.head.conditions["ruler_overhead_s"])) for line in recorded.timings.values()
+        }
+        replay_s = _asv_seconds(folder, ROOT / "benchmarks", bench="linear.Linear.time_forward")
+    n_points = len(recorded.timings)
+    click.echo(f"replaying {n_points} measured points through asv run: {replay_s:.1f} s")
+    click.echo(
+        "worker, outside build, reference check, warm-up and sampling: "
+        f"{sum(overheads.values()) / n_points * 1e3:.1f} ms "
+        f"per point (worst group {max(overheads.values()) / 2 * 1e3:.1f} ms per point)"
+    )
+    click.echo(f"cold sweep of 12 points: {ours_s:.0f} s; asv alone, a process each: {plain_s:.0f} s; ", nl=False)
+    click.echo(f"ratio {ours_s / plain_s:.2f}")
+    click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
+
+
+def _asv_seconds(folder: Path, suite: Path, *, bench: str) -> float:
+    """Seconds that `asv run` takes for `bench` of `suite`, on this interpreter, recorded in `folder`."""
+    config = folder / "asv.conf.json"
+    values = {
+        "version": 1,
+        "project": "self-check",
+        "repo": str(ROOT),
+        "branches": ["HEAD"],
+        "environment_type": "virtualenv",
+        "benchmark_dir": str(suite),
+        "results_dir": str(folder / "asv"),
+        "launch_method": "forkserver" if suite == ROOT / "benchmarks" else "spawn",
+        "default_benchmark_timeout": 900,
+    }
+    config.write_text(json.dumps(values), encoding="utf-8")
+    environ = {**os.environ, "HOME": str(folder), "PYTHONPATH": str(ROOT), "ASV_PYTHONPATH": str(ROOT)}
+    asv = [sys.executable, "-m", "asv", "--config", str(config)]
+    subprocess.run([*asv, "machine", "--yes", "--machine", "m"], env=environ, check=True, stdout=subprocess.DEVNULL)
+    start = time.perf_counter()
+    done = subprocess.run(
+        [
+            *(*asv, "run", "-E", f"existing:{sys.executable}", "--set-commit-hash", measured_commit().hash),
+            *("--machine", "m", "--bench", bench),
+        ],
+        env=environ,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    seconds = time.perf_counter() - start
+    if done.returncode or " ok" not in done.stdout or "failed" in done.stdout:
+        raise click.ClickException(f"asv run failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The first call of a contender: built, run once and compared with the reference before anything is timed."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.providers import compiled as compiled_providers
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.built import Unavailable
+from benchmarks.ruler.providers.fused import refusal
+from benchmarks.ruler.providers.workload import Workload, error_rel, one_call, tolerance
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.ruler.plan.axes import Contender
+
+
+def attempt(
+    contender: Contender, load: Workload, reference: Sequence[torch.Tensor]
+) -> tuple[TimingOutcome, Callable[[], object] | None]:
+    """Build, run once and check a contender: its outcome so far, and the call to time, or None if there is none."""
+    compiles = contender.provider in providers.COMPILED
+    try:
+        compiled_providers.clear_counters()
+        built = providers.build(contender, load)
+        if isinstance(built, Unavailable):
+            return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
+        call = one_call(load, built.function)
+        start = time.perf_counter()
+        call()
+        first_call_s = time.perf_counter() - start
+        for _ in range(built.settling_calls):
+            call()
+        # A captured provider gives the same memory again at its next call.
+        answer = tuple(each.clone() for each in load.answer(built.function))
+        if compiles:
+            compiled_providers.require_one_graph()
+        if built.captured:
+            compiled_providers.require_captured()
+        error = error_rel(answer, reference)
+    except Exception as raised:
+        if _poisons_the_process(raised):
+            raise
+        if (reason := refusal(raised)) is not None:
+            return TimingOutcome(state=State.UNAVAILABLE, reason=reason), None
+        state, said = state_from_error(raised)
+        return TimingOutcome(state=state, reason=said), None
+    wrong = _why_wrong(answer, reference, error, limit=tolerance(load.shape))
+    if wrong is not None:
+        known_error = error if math.isfinite(error) else None
+        return TimingOutcome(state=State.WRONG, reason=wrong, error_rel=known_error), None
+    return (
+        TimingOutcome(
+            state=State.OK,
+            provider_detail=built.detail,
+            compile_time_s=first_call_s if compiles else built.compile_time_s,
+            prepare_time_s=built.prepare_time_s,
+            error_rel=error,
+        ),
+        call,
+    )
+
+
+def _why_wrong(
+    answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], error: float, *, limit: float
+) -> str | None:
+    if error <= limit:
+        return None
+    what = "the output" if len(reference) == 1 else "the output or a gradient"
+    for got, exact in zip(answer, reference, strict=True):
+        if got.shape != exact.shape:
+            return f"{what} has shape {tuple(got.shape)}; it should be {tuple(exact.shape)}"
+    if math.isnan(error):
+        return f"{what} holds NaN"
+    return f"{what} is off by {error:.2g} of the reference's norm; rounding explains at most {limit:.2g}"
+
+
+def state_from_error(error: Exception) -> tuple[State, str]:
+    """The state of a point that raised `error`, and the reason in words."""
+    text = f"{type(error).__name__}: {error}".strip()
+    first_lines = " ".join(text.split("\n")[:3])[:500]
+    no_memory = "can't allocate memory" in text or "out of memory" in text.lower()
+    if no_memory or isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return State.OUT_OF_MEMORY, first_lines
+    return State.CRASHED, first_lines
+
+
+def _poisons_the_process(error: Exception) -> bool:
+    # After a fault in a kernel the CUDA context answers every later call with an error.
+    return "CUDA error" in str(error) or isinstance(error, getattr(torch, "AcceleratorError", ()))

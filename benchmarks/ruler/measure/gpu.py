@@ -1,0 +1,112 @@
+"""What the driver says of a GPU while it is measured: clock, power, temperature, and whether it is throttled (NVML)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.ruler.measure.timing import Watch
+
+# Bits of nvmlDeviceGetCurrentClocksThrottleReasons that slow the clock down, in words a person can act on. An idle
+# GPU and clocks that somebody has set are no disturbance.
+THROTTLE_REASONS = {
+    0x04: "its power limit",
+    0x08: "a hardware slowdown (heat or power)",
+    0x20: "its temperature",
+    0x40: "its temperature (hardware)",
+    0x80: "the power supply's brake",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuState:
+    """One reading. throttle_reasons: NVML's bits."""
+
+    sm_clock_mhz: int
+    power_w: float
+    temperature_c: int
+    throttle_reasons: int
+
+    def conditions(self) -> dict[str, str | int | float | bool | None]:
+        """The reading as the journal names it."""
+        return {
+            "gpu_sm_clock_mhz": self.sm_clock_mhz,
+            "gpu_power_w": self.power_w,
+            "gpu_temperature_c": self.temperature_c,
+            "gpu_throttle_reasons": hex(self.throttle_reasons),
+        }
+
+    def throttled_by(self) -> str | None:
+        """What slows the clock down, in words, or None."""
+        reasons = [words for bit, words in THROTTLE_REASONS.items() if self.throttle_reasons & bit]
+        return " and ".join(reasons) if reasons else None
+
+
+class GpuWatch:
+    """Sees that the GPU was throttled when a stretch of rounds ended, besides what `others` sees.
+
+    `read` is injected so that the rule is tested without a GPU.
+    """
+
+    def __init__(self, others: Watch, *, read: Callable[[], GpuState | None]) -> None:
+        self._others = others
+        self._read = read
+        self.readings: list[GpuState] = []
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._others.start()
+
+    def disturbance(self) -> str | None:
+        """What disturbed since `start`, in words a person can act on, or None."""
+        state = self._read()
+        if state is not None:
+            self.readings.append(state)
+            if reason := state.throttled_by():
+                return (
+                    f"the GPU was throttled by {reason} ({state.sm_clock_mhz} MHz, {state.temperature_c} °C, "
+                    f"{state.power_w:.0f} W); let it cool down, or raise its limit"
+                )
+        return self._others.disturbance()
+
+    def conditions(self) -> dict[str, int | None]:
+        """The range of the SM clock over the readings, in MHz."""
+        clocks = [state.sm_clock_mhz for state in self.readings]
+        return {
+            "gpu_sm_clock_min_mhz": min(clocks, default=None),
+            "gpu_sm_clock_max_mhz": max(clocks, default=None),
+        }
+
+
+def gpu_state(device: torch.device) -> GpuState | None:
+    """What NVML says of `device` now; None without it."""
+    try:
+        import pynvml  # noqa: PLC0415 - only where there is a GPU
+
+        pynvml.nvmlInit()
+        uuid = str(torch.cuda.get_device_properties(device).uuid)
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
+        return GpuState(
+            sm_clock_mhz=int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
+            power_w=round(pynvml.nvmlDeviceGetPowerUsage(handle) / 1000, 1),
+            temperature_c=int(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
+            throttle_reasons=int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
+        )
+    except Exception:  # noqa: BLE001 - without NVML these conditions are unknown, and the sweep goes on
+        return None
+
+
+def driver_version() -> str | None:
+    """The NVIDIA driver's version; None without NVML."""
+    try:
+        import pynvml  # noqa: PLC0415 - only where there is a GPU
+
+        pynvml.nvmlInit()
+        return str(pynvml.nvmlSystemGetDriverVersion())
+    except Exception:  # noqa: BLE001 - the same
+        return None

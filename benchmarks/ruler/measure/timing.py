@@ -1,0 +1,238 @@
+"""Sampling a group fairly: warm-up, grouping of calls, alternating rounds, when to stop. Knows no device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchmarks.ruler.measure.clock import Clock
+
+
+class Stop(StrEnum):
+    """Why sampling of a point ended."""
+
+    PRECISION = "precision"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """When a point is measured well enough.
+
+    min_sample_s: a sample groups as many calls as last this long, so that the clock's grain does not matter.
+    half_width: the 95 % half-width of the median, as a part of it, that is precise enough.
+    budget_s: time of a point's samples after which it is what it is; max_samples: the same as a number, so that a
+    record stays readable. min_rounds: never fewer, if the budget allows.
+    chunk_s: how often one looks whether others disturbed the machine; a disturbed chunk is measured again while
+    repeats last at most as long as the budget itself.
+    """
+
+    min_sample_s: float = 200e-6
+    half_width: float = 0.01
+    budget_s: float = 0.5
+    min_rounds: int = 12
+    max_samples: int = 600
+    least_warm_up_s: float = 0.025
+    warm_up_s: float = 0.2
+    settled: float = 0.05
+    chunk_s: float = 0.2
+
+
+class Watch(Protocol):
+    """Sees what else happens on the machine."""
+
+    def start(self) -> None:
+        """Begin to look."""
+
+    def disturbance(self) -> str | None:
+        """What disturbed since `start`, in words, or None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """Seconds per call of everyone who took part in one round, in the order taken; the baseline has two."""
+
+    samples: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """All samples of one point. samples_s: seconds per call, each the mean over calls_per_sample calls."""
+
+    samples_s: tuple[float, ...]
+    calls_per_sample: int
+    stop: Stop
+    latency: MedianInterval
+    speedup: MedianInterval | None
+    disturbed: str | None
+
+
+@dataclass
+class _Contestant:
+    call: Callable[[], object]
+    calls_per_sample: int
+    spent_s: float = 0.0
+    samples: list[float] = field(default_factory=list)
+
+
+def warm_up(call: Callable[[], object], *, clock: Clock, policy: Policy) -> float:
+    """Call until the time of a call settles; return it, in seconds.
+
+    Blocks double until they last a sample; then two in a row must differ by at most `policy.settled`, and not
+    before `policy.least_warm_up_s`; it ends in any case when `policy.warm_up_s` is used up.
+    """
+    calls, spent, previous = 1, 0.0, math.inf
+    while True:
+        block_s = clock.wall(call, calls=calls)
+        spent += block_s
+        per_call = block_s / calls
+        is_long = block_s >= policy.min_sample_s and spent >= policy.least_warm_up_s
+        if is_long and abs(per_call - previous) <= policy.settled * per_call:
+            return per_call
+        if spent >= policy.warm_up_s:
+            return per_call
+        previous = per_call
+        if block_s < policy.min_sample_s:
+            calls *= 2
+
+
+def calls_per_sample(per_call_s: float, *, policy: Policy) -> int:
+    """How many calls one sample groups so that it lasts at least `policy.min_sample_s`."""
+    return max(1, math.ceil(policy.min_sample_s / max(per_call_s, 1e-9)))
+
+
+def sample_group(  # noqa: PLR0913 - each is a separate instrument
+    calls: Mapping[str, Callable[[], object]],
+    *,
+    baseline: str,
+    clock: Clock,
+    policy: Policy,
+    watch: Watch,
+    announce: Callable[[str], None] = lambda _: None,
+    n_calls: Mapping[str, int] | None = None,
+) -> dict[str, Sampling]:
+    """Measure all `calls` in alternating rounds until each is precise or out of its budget.
+
+    In each round the baseline (if it is among them) comes first and last, the others between, in reverse order
+    every other time; each takes one untimed call, which re-warms what its rivals evicted, and one sample.
+    `announce` is told whose turn it is. `n_calls` fixes the calls per sample; otherwise warm-up decides.
+    """
+    contestants: dict[str, _Contestant] = {}
+    for name, call in calls.items():
+        announce(name)
+        fixed = (n_calls or {}).get(name)
+        per_sample = fixed or calls_per_sample(warm_up(call, clock=clock, policy=policy), policy=policy)
+        contestants[name] = _Contestant(call=call, calls_per_sample=per_sample)
+
+    rounds: list[Round] = []
+    disturbed: str | None = None
+    repeats_left_s = policy.budget_s * len(contestants)
+    active = _active(contestants, baseline=baseline, policy=policy)
+    while active:
+        watch.start()
+        chunk_start = clock.now()
+        chunk: list[Round] = []
+        while active and clock.now() - chunk_start < policy.chunk_s:
+            order = _order(active, baseline=baseline, n_round=len(rounds) + len(chunk))
+            chunk.append(_round(order, contestants, clock=clock, announce=announce))
+            active = _active(contestants, baseline=baseline, policy=policy)
+        reason = watch.disturbance()
+        chunk_s = clock.now() - chunk_start
+        if reason and repeats_left_s >= chunk_s:
+            repeats_left_s -= chunk_s
+            _forget(contestants, chunk)
+        else:
+            rounds.extend(chunk)
+            disturbed = disturbed or reason
+        active = _active(contestants, baseline=baseline, policy=policy)
+    return {
+        name: Sampling(
+            samples_s=tuple(contestant.samples),
+            calls_per_sample=contestant.calls_per_sample,
+            stop=Stop.PRECISION if _is_precise(contestant, policy=policy) else Stop.BUDGET,
+            latency=median_interval(contestant.samples),
+            speedup=paired_speedup(rounds, baseline=baseline, name=name) if name != baseline else None,
+            disturbed=disturbed,
+        )
+        for name, contestant in contestants.items()
+    }
+
+
+def paired_speedup(rounds: Sequence[Round], *, baseline: str, name: str) -> MedianInterval | None:
+    """How many times faster `name` is than the baseline: the median over rounds of their ratio, or None.
+
+    Each round gives one ratio, in turn of the baseline's first and of its last sample to the rival's, so a drift that
+    meets both cancels. Never of their mean: noise is skewed, and the median of a mean of two lies above that of one.
+    """
+    ratios = [
+        one.samples[baseline][-(number % 2)] / one.samples[name][0]
+        for number, one in enumerate(rounds)
+        if baseline in one.samples and name in one.samples
+    ]
+    return median_interval(ratios) if ratios else None
+
+
+def _order(active: Sequence[str], *, baseline: str, n_round: int) -> list[str]:
+    rivals = [name for name in active if name != baseline]
+    if n_round % 2:
+        rivals.reverse()
+    if baseline not in active:
+        return rivals
+    return [baseline, *rivals, baseline] if rivals else [baseline]
+
+
+def _round(
+    order: Sequence[str],
+    contestants: Mapping[str, _Contestant],
+    *,
+    clock: Clock,
+    announce: Callable[[str], None],
+) -> Round:
+    samples: dict[str, tuple[float, ...]] = {}
+    for name in order:
+        contestant = contestants[name]
+        announce(name)
+        contestant.call()
+        sample_s = clock.wall(contestant.call, calls=contestant.calls_per_sample)
+        # Six digits are more than any clock gives, and the record repeats exactly what was judged.
+        per_call = float(f"{sample_s / contestant.calls_per_sample:.6g}")
+        contestant.spent_s += sample_s
+        contestant.samples.append(per_call)
+        samples[name] = (*samples.get(name, ()), per_call)
+    return Round(samples=samples)
+
+
+def _forget(contestants: Mapping[str, _Contestant], chunk: Sequence[Round]) -> None:
+    for one in chunk:
+        for name, samples in one.samples.items():
+            contestant = contestants[name]
+            contestant.spent_s -= sum(samples) * contestant.calls_per_sample
+            del contestant.samples[-len(samples) :]
+
+
+def _active(contestants: Mapping[str, _Contestant], *, baseline: str, policy: Policy) -> list[str]:
+    active = [name for name, contestant in contestants.items() if not _is_done(contestant, policy=policy)]
+    rivals_go_on = any(name != baseline for name in active)
+    if rivals_go_on and baseline in contestants and baseline not in active:
+        active.insert(0, baseline)
+    return active
+
+
+def _is_done(contestant: _Contestant, *, policy: Policy) -> bool:
+    n = len(contestant.samples)
+    if n and (contestant.spent_s >= policy.budget_s or n >= policy.max_samples):
+        return True
+    # Looked at every fourth sample only: each look is one more chance to stop on luck.
+    return n >= policy.min_rounds and n % 4 == 0 and _is_precise(contestant, policy=policy)
+
+
+def _is_precise(contestant: _Contestant, *, policy: Policy) -> bool:
+    enough = len(contestant.samples) >= policy.min_rounds
+    return enough and median_interval(contestant.samples).relative_half_width <= policy.half_width

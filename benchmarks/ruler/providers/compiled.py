@@ -1,0 +1,115 @@
+"""Providers that torch.compile makes of the eager module, and what its counters say of them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.providers.built import Built, Unavailable
+from benchmarks.ruler.providers.captured import CALLS_UNTIL_REPLAYED, why_no_cuda_graphs
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.providers.workload import Workload
+
+
+class CompileFailed(Exception):
+    """What was compiled is not what the provider's name promises, so its time would be that of something else."""
+
+
+def build_compiled(load: Workload) -> Built | Unavailable:
+    """torch.compile of the eager module, one graph or an error; never a silent fall back to eager."""
+    return _compiled(load, mode=None)
+
+
+def build_compiled_cudagraphs(load: Workload) -> Built | Unavailable:
+    """torch.compile's mode `reduce-overhead`: the same kernels, launched together as one CUDA graph."""
+    if reason := why_no_cuda_graphs(load.x.device):
+        return Unavailable(reason)
+    return _compiled(load, mode="reduce-overhead", captured=True)
+
+
+def build_max_autotune(load: Workload) -> Built | Unavailable:
+    """torch.compile's mode `max-autotune`: its own kernels for the products too; on CUDA, a CUDA graph of them."""
+    return _compiled(load, mode="max-autotune", captured=load.x.device.type == "cuda")
+
+
+def build_max_autotune_no_cudagraphs(load: Workload) -> Built | Unavailable:
+    """The same kernels as `max-autotune`, launched one by one."""
+    return _compiled(load, mode="max-autotune-no-cudagraphs")
+
+
+def build_compiled_dynamic(load: Workload) -> Built | Unavailable:
+    """torch.compile with a dynamic batch: the price of one graph for all batches; detail counts the graphs made.
+
+    Besides the batch that is timed, half of it and twice it are called.
+    """
+    if load.x.device.type == "cpu" and (reason := _missing_compiler()):
+        return Unavailable(reason)
+    function = torch.compile(load.module, fullgraph=True, dynamic=True)
+    batches = [load.shape.batch, max(2, load.shape.batch // 2), 2 * load.shape.batch]
+    start = time.perf_counter()
+    function(load.x)
+    compile_time_s = time.perf_counter() - start
+    for batch in batches[1:]:
+        function(torch.randn(batch, load.shape.dim, dtype=load.x.dtype, device=load.x.device))
+    detail = f"{graphs_compiled()} graph(s) for batches {', '.join(map(str, batches))}"
+    return Built(function=function, detail=detail, compile_time_s=compile_time_s)
+
+
+def _compiled(load: Workload, *, mode: str | None, captured: bool = False) -> Built | Unavailable:
+    if load.x.device.type == "cpu" and (reason := _missing_compiler()):
+        return Unavailable(reason)
+    function = torch.compile(load.module, fullgraph=True, dynamic=False, mode=mode)
+    return Built(function=function, settling_calls=CALLS_UNTIL_REPLAYED if captured else 0, captured=captured)
+
+
+def require_one_graph() -> None:
+    """Raise CompileFailed unless dynamo compiled exactly one graph since its counters were cleared."""
+    graphs = graphs_compiled()
+    if graphs != 1:
+        raise CompileFailed(f"torch.compile made {graphs} graphs where one is needed; nothing was timed")
+
+
+def require_captured() -> None:
+    """Raise CompileFailed if inductor left out a CUDA graph since the counters were cleared; it only logs that."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    if skips := int(counters["inductor"]["cudagraph_skips"]):
+        raise CompileFailed(
+            f"inductor left out {skips} CUDA graph(s), so this would be timed without them; "
+            "TORCH_LOGS=cudagraphs says why"
+        )
+
+
+def graphs_compiled() -> int:
+    """How many graphs dynamo has compiled since its counters were cleared."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    return int(counters["stats"]["unique_graphs"])
+
+
+def clear_counters() -> None:
+    """Forget what dynamo and inductor have counted."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    counters.clear()
+
+
+def found_cold_cache() -> bool:
+    """Whether a graph had to be compiled, since the counters were cleared, because no cache on disk held it."""
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    inductor = counters["inductor"]
+    return bool(inductor["fxgraph_cache_miss"] or inductor["fxgraph_cache_bypass"])
+
+
+def _missing_compiler() -> str | None:
+    from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
+
+    candidates = config.cpp.cxx if isinstance(config.cpp.cxx, tuple | list) else (config.cpp.cxx,)
+    if any(name and shutil.which(name) for name in candidates):
+        return None
+    return "needs a C++ compiler (g++ or clang++) on PATH; none was found"

@@ -1,0 +1,133 @@
+"""Providers that run the installed fused_mlp, by its functions on plain weights or its modules on packed ones."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from benchmarks.ruler.plan.axes import Operation, Weights
+from benchmarks.ruler.providers.built import Built, Unavailable
+from benchmarks.ruler.providers.captured import captured, why_no_cuda_graphs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.ruler.providers.workload import Workload
+
+
+def build_fused(load: Workload, *, weights: Weights, implementation: str | None = None) -> Built | Unavailable:
+    """The installed fused_mlp on the eager module's own weights, or on its packed copies of them.
+
+    Without an `implementation`, fused_mlp chooses; the detail says what.
+    """
+    shape = load.shape
+    try:
+        fused_mlp: Any = importlib.import_module("fused_mlp")
+    except ImportError as error:
+        return Unavailable(f"fused_mlp is not installed here ({error})")
+    if reason := _why_unavailable(fused_mlp, load, implementation):
+        return Unavailable(reason)
+    if weights is Weights.PACKED:
+        return _packed(fused_mlp, load, implementation)
+    operation = getattr(fused_mlp, shape.operation)
+    tensors, activation = load.module.weights(), shape.activation
+    if implementation is None:
+        detail = _choice(fused_mlp, load, packed=False)
+        return Built(function=lambda x: operation(x, *tensors, activation=activation), detail=detail)
+    return Built(function=lambda x: operation(x, *tensors, activation=activation, implementation=implementation))
+
+
+def build_fused_captured(load: Workload) -> Built | Unavailable:
+    """What `fused` chooses, captured in a CUDA graph: comparable with `compiled-cudagraphs`. Forward only."""
+    if load.grad_output is not None:
+        return Unavailable("captured, only a forward is measured")
+    if reason := why_no_cuda_graphs(load.x.device):
+        return Unavailable(reason)
+    built = build_fused(load, weights=Weights.PLAIN)
+    if isinstance(built, Unavailable):
+        return built
+    return Built(function=captured(built.function, load.x), detail=built.detail)
+
+
+def refusal(error: Exception) -> str | None:
+    """The words of a fused_mlp that says it has no kernel for this call; None for every other error."""
+    ours = type(error).__module__.split(".")[0] == "fused_mlp" and type(error).__name__ == "Unavailable"
+    return str(error) if ours else None
+
+
+def _packed(fused_mlp: Any, load: Workload, implementation: str | None) -> Built | Unavailable:  # noqa: ANN401 - the module of any commit
+    if load.grad_output is not None:
+        return Unavailable("packed copies of weights are for inference; a gradient cannot reach what they copy")
+    if not hasattr(fused_mlp, "FusedMLP"):
+        return Unavailable("the fused_mlp of this commit packs no weights")
+    module, activation = load.module, load.shape.activation
+    match load.shape.operation:
+        case Operation.LINEAR:
+            fused = fused_mlp.FusedLinear.from_linear(module.linear, activation=activation)
+        case Operation.MLP:
+            fused = fused_mlp.FusedMLP.from_linears(module.up, module.down, activation=activation)
+        case Operation.GATED_MLP:
+            layers = (module.gate, module.up, module.down)
+            fused = fused_mlp.FusedGatedMLP.from_linears(*layers, activation=activation)
+    wanted = {"implementation": implementation} if implementation else {}
+    report = fused.prepare(**wanted, **_known(fused.prepare, rows=load.shape.batch))
+    detail = _choice(fused_mlp, load, packed=True) if implementation is None else None
+    return Built(function=fused, detail=detail, prepare_time_s=report.seconds)
+
+
+def _why_unavailable(fused_mlp: Any, load: Workload, implementation: str | None) -> str | None:  # noqa: ANN401 - see above
+    operation = load.shape.operation.value
+    if not hasattr(fused_mlp, operation):
+        return f"the fused_mlp of this commit has no {operation}"
+    if implementation is not None and not hasattr(fused_mlp, "Implementation"):
+        return "the fused_mlp of this commit has one implementation only"
+    if implementation is not None and implementation not in set(fused_mlp.Implementation):
+        return f"the fused_mlp of this commit has no implementation called {implementation}"
+    # An old commit may not have these questions; then the first call tells.
+    reason: str | None = None
+    named = {"implementation": implementation} if implementation else {}
+    if hasattr(fused_mlp, "why_unavailable"):
+        reason = fused_mlp.why_unavailable(operation, device=load.x.device, **named)
+    if reason is None and implementation is not None and hasattr(fused_mlp, "why_not_for_shape"):
+        reason = fused_mlp.why_not_for_shape(operation, implementation=implementation, **_sizes(load))
+    return reason
+
+
+def _sizes(load: Workload) -> dict[str, Any]:
+    shape, device = load.shape, load.x.device
+    major, minor = torch.cuda.get_device_capability(device) if device.type == "cuda" else (0, 0)
+    return {
+        "rows": shape.batch,
+        "dim": shape.dim,
+        "hidden": shape.hidden,
+        "n_out": shape.hidden if shape.operation is Operation.LINEAR else shape.dim,
+        "dtype": load.x.dtype,
+        "capability": 10 * major + minor,
+    }
+
+
+def _known(function: Callable[..., Any], **arguments: object) -> dict[str, object]:
+    """Those `arguments` that the function of this commit takes."""
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in arguments.items() if name in parameters}
+
+
+def _choice(fused_mlp: Any, load: Workload, *, packed: bool) -> str | None:  # noqa: ANN401 - see above
+    if not hasattr(fused_mlp, "choice_for"):
+        return None
+    shape = load.shape
+    choice = fused_mlp.choice_for(
+        shape.operation.value,
+        rows=shape.batch,
+        dim=shape.dim,
+        hidden=shape.hidden,
+        device=load.x.device,
+        packed=packed,
+        **_known(fused_mlp.choice_for, dtype=load.x.dtype),
+    )
+    shared = f", shared by {choice.shared_by}" if choice.shared_by else ""
+    found = f", {choice.found}" if hasattr(choice, "found") else ""
+    return f"{choice.implementation}, {choice.weights} weights{shared}{found}"

@@ -1,0 +1,109 @@
+"""The implementations that are compared: each builds a callable from the eager module, or says why it cannot."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.plan.axes import Contender, Weights
+from benchmarks.ruler.plan.plugins import ENTRY_POINT_GROUP, MODULE_VARIABLE, names_in_module
+from benchmarks.ruler.providers.built import Built, Unavailable
+from benchmarks.ruler.providers.compiled import (
+    build_compiled,
+    build_compiled_cudagraphs,
+    build_compiled_dynamic,
+    build_max_autotune,
+    build_max_autotune_no_cudagraphs,
+)
+from benchmarks.ruler.providers.fused import build_fused, build_fused_captured
+from benchmarks.ruler.providers.peers import (
+    build_addmm_activation,
+    build_liger,
+    build_liger_mlp,
+    build_packed_eager,
+)
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.providers.workload import Workload
+
+
+def build_eager(load: Workload) -> Built:
+    """PyTorch's own operators, one by one: the baseline."""
+    return Built(function=load.module)
+
+
+Answer = Built | Unavailable | str | Callable[[torch.Tensor], torch.Tensor]
+Builder = Callable[["Workload"], Answer]
+
+# What each is expected to launch is declared in expectations.py, under the same names.
+PROVIDERS: dict[str, Builder] = {
+    "eager": build_eager,
+    "compiled": build_compiled,
+    "compiled-dynamic": build_compiled_dynamic,
+    "compiled-cudagraphs": build_compiled_cudagraphs,
+    "compiled-max-autotune": build_max_autotune,
+    "compiled-max-autotune-no-cudagraphs": build_max_autotune_no_cudagraphs,
+    "fused": partial(build_fused, weights=Weights.PLAIN),
+    "fused-captured": build_fused_captured,
+    "fused-pure": partial(build_fused, weights=Weights.PLAIN, implementation="pure"),
+    "fused-pointwise": partial(build_fused, weights=Weights.PLAIN, implementation="pointwise"),
+    "fused-epilogue": partial(build_fused, weights=Weights.PLAIN, implementation="epilogue"),
+    "fused-single": partial(build_fused, weights=Weights.PLAIN, implementation="single"),
+    "fused-cuda": partial(build_fused, weights=Weights.PLAIN, implementation="cuda"),
+    "addmm-activation": build_addmm_activation,
+    "liger": build_liger,
+    "liger-mlp": build_liger_mlp,
+}
+PACKED_PROVIDERS: dict[str, Builder] = {
+    "fused": partial(build_fused, weights=Weights.PACKED),
+    "fused-cpp": partial(build_fused, weights=Weights.PACKED, implementation="cpp"),
+    "fused-onednn": partial(build_fused, weights=Weights.PACKED, implementation="onednn"),
+    "packed-eager": build_packed_eager,
+}
+# Whose first call compiles, and must end with exactly one graph.
+COMPILED = frozenset(
+    {"compiled", "compiled-cudagraphs", "compiled-max-autotune", "compiled-max-autotune-no-cudagraphs"}
+)
+
+
+def build(contender: Contender, load: Workload) -> Built | Unavailable:
+    """The contender's implementation of the workload, or why there is none.
+
+    A provider from outside answers with a callable, x → y, or with a string that says why it is unavailable.
+    """
+    packed = contender.weights is Weights.PACKED
+    ours = PACKED_PROVIDERS if packed else PROVIDERS
+    builder = ours.get(contender.provider) or _foreign_builder(contender.provider)
+    if builder is None:
+        return Unavailable(_why_unknown(contender))
+    answer = builder(load)
+    if isinstance(answer, str):
+        return Unavailable(answer)
+    return answer if isinstance(answer, Built | Unavailable) else Built(function=answer)
+
+
+def _why_unknown(contender: Contender) -> str:
+    name = contender.provider
+    if contender.weights is Weights.PACKED and name in PROVIDERS:
+        return f"{name} has no packed layout of weights"
+    if contender.weights is Weights.PLAIN and name in PACKED_PROVIDERS:
+        return f"{name} works on packed weights only: measure {name}:{Weights.PACKED}"
+    return f"no provider is called {name!r}; there are {', '.join(dict.fromkeys((*PROVIDERS, *PACKED_PROVIDERS)))}"
+
+
+def _foreign_builder(name: str) -> Builder | None:
+    for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
+        builder: Builder = point.load()
+        return builder
+    path = os.environ.get(MODULE_VARIABLE)
+    if path and name in names_in_module(Path(path)):
+        builders: dict[str, Builder] = runpy.run_path(path)["PROVIDERS"]
+        return builders[name]
+    return None

@@ -1,0 +1,205 @@
+"""What one call computes: its inputs, its eager module, its FLOP and the bytes it cannot avoid."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from benchmarks.ruler.plan.axes import Operation, Pass, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "silu": functional.silu,
+}
+
+
+class Linear(nn.Module):
+    """act(x·Wᵀ + b). x: [rows, dim] → [rows, hidden]."""
+
+    def __init__(self, dim: int, hidden: int, activation: str | None) -> None:
+        super().__init__()
+        self.linear = nn.Linear(dim, hidden)
+        self.activation = activation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return what the class docstring says."""
+        out: torch.Tensor = self.linear(x)
+        return ACTIVATIONS[self.activation](out) if self.activation else out
+
+    def weights(self) -> tuple[torch.Tensor, ...]:
+        """Return w, b."""
+        return self.linear.weight, self.linear.bias
+
+
+class Mlp(nn.Module):
+    """act(x·W1ᵀ + b1)·W2ᵀ + b2. x: [rows, dim] → [rows, dim]."""
+
+    def __init__(self, dim: int, hidden: int, activation: str) -> None:
+        super().__init__()
+        self.up = nn.Linear(dim, hidden)
+        self.down = nn.Linear(hidden, dim)
+        self.activation = activation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return what the class docstring says."""
+        out: torch.Tensor = self.down(ACTIVATIONS[self.activation](self.up(x)))
+        return out
+
+    def weights(self) -> tuple[torch.Tensor, ...]:
+        """Return w1, b1, w2, b2."""
+        return self.up.weight, self.up.bias, self.down.weight, self.down.bias
+
+
+class GatedMlp(nn.Module):
+    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ, no bias. x: [rows, dim] → [rows, dim]."""
+
+    def __init__(self, dim: int, hidden: int, activation: str) -> None:
+        super().__init__()
+        self.gate = nn.Linear(dim, hidden, bias=False)
+        self.up = nn.Linear(dim, hidden, bias=False)
+        self.down = nn.Linear(hidden, dim, bias=False)
+        self.activation = activation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return what the class docstring says."""
+        out: torch.Tensor = self.down(ACTIVATIONS[self.activation](self.gate(x)) * self.up(x))
+        return out
+
+    def weights(self) -> tuple[torch.Tensor, ...]:
+        """Return w_gate, w_up, w_down."""
+        return self.gate.weight, self.up.weight, self.down.weight
+
+
+EagerModule = Linear | Mlp | GatedMlp
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One shape, made concrete. x: [batch, dim]; grad_output has the output's shape, or is None for a forward."""
+
+    shape: Shape
+    module: EagerModule
+    x: torch.Tensor
+    grad_output: torch.Tensor | None
+
+    def reference(self) -> tuple[torch.Tensor, ...]:
+        """What a call should give, in float64, from the very weights and inputs that are timed.
+
+        The output, and if the shape trains, the gradients of x and of each weight after it.
+        """
+        exact = _module(self.shape).to(self.x.device, torch.float64)
+        exact.load_state_dict(self.module.state_dict())
+        x = self.x.detach().double().requires_grad_(self.grad_output is not None)
+        grad = None if self.grad_output is None else self.grad_output.double()
+        return _output_and_gradients(exact, x, list(exact.parameters()), grad)
+
+    def answer(self, function: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """What `function` gives, in the order of `reference`."""
+        return _output_and_gradients(function, self.x, list(self.module.parameters()), self.grad_output)
+
+
+def workload(shape: Shape, *, device: torch.device) -> Workload:
+    """The workload of `shape`: inputs N(0, 1), weights N(0, 1)/√fan_in, seeded by the shape alone.
+
+    Never zeros: products of zeros draw less power and run faster than real ones.
+    """
+    dtype = getattr(torch, shape.dtype)
+    seed = int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:7], "big")
+    generator = torch.Generator().manual_seed(seed)
+    module = _module(shape)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            fan_in = parameter.shape[-1]
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) / math.sqrt(fan_in))
+    module = module.to(device, dtype)
+    trains = shape.pass_ is Pass.FORWARD_BACKWARD
+    module.requires_grad_(trains)
+    x = torch.randn(shape.batch, shape.dim, generator=generator).to(device, dtype).requires_grad_(trains)
+    out_width = shape.hidden if shape.operation is Operation.LINEAR else shape.dim
+    grad = torch.randn(shape.batch, out_width, generator=generator).to(device, dtype) if trains else None
+    return Workload(shape=shape, module=module, x=x, grad_output=grad)
+
+
+def between_nans(load: Workload) -> Workload:
+    """The same workload, each tensor a contiguous stretch of a buffer that is NaN before and behind it.
+
+    A kernel that reads beyond its bounds, even if it then multiplies by zero, has NaN in its output.
+    """
+    with torch.no_grad():
+        for parameter in load.module.parameters():
+            parameter.data = _between_nans(parameter.data)
+        x = _between_nans(load.x.detach()).requires_grad_(load.x.requires_grad)
+        grad = None if load.grad_output is None else _between_nans(load.grad_output)
+    return replace(load, x=x, grad_output=grad)
+
+
+def _between_nans(tensor: torch.Tensor) -> torch.Tensor:
+    # As many as a large tile spans, and a multiple of any vector's length, so that alignment stays what it was.
+    margin = 256 * 256
+    buffer = torch.full((tensor.numel() + 2 * margin,), math.nan, dtype=tensor.dtype, device=tensor.device)
+    inner = buffer[margin : margin + tensor.numel()].view(tensor.shape)
+    return inner.copy_(tensor)
+
+
+def _output_and_gradients(
+    function: Callable[[torch.Tensor], torch.Tensor],
+    x: torch.Tensor,
+    weights: list[torch.Tensor] | list[nn.Parameter],
+    grad_output: torch.Tensor | None,
+) -> tuple[torch.Tensor, ...]:
+    out = function(x)
+    if grad_output is None:
+        return (out,)
+    return (out.detach(), *torch.autograd.grad(out, [x, *weights], grad_output))
+
+
+def _module(shape: Shape) -> EagerModule:
+    if shape.operation is Operation.LINEAR:
+        return Linear(shape.dim, shape.hidden, shape.activation)
+    activation = shape.activation or ""
+    kind = Mlp if shape.operation is Operation.MLP else GatedMlp
+    return kind(shape.dim, shape.hidden, activation)
+
+
+def one_call(load: Workload, function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], object]:
+    """The call that is timed: `function` on the input, and its backward if the shape asks for it."""
+    x, grad = load.x, load.grad_output
+    if grad is None:
+        return lambda: function(x)
+    wanted = [x, *load.module.parameters()]
+    return lambda: torch.autograd.grad(function(x), wanted, grad)
+
+
+def tolerance(shape: Shape) -> float:
+    """The largest error_rel that rounding explains: 8 units of the dtype, and 4·√K of float32's accumulation.
+
+    Source: the probabilistic bound of Higham and Mary (2019), error of a K-term sum ~ √K·u, with a margin of 4.
+    """
+    unit = torch.finfo(getattr(torch, shape.dtype)).eps / 2
+    trains = shape.pass_ is Pass.FORWARD_BACKWARD
+    longest_sum = max(shape.dim, shape.hidden, shape.batch if trains else 1)
+    return float(8 * unit + 4 * math.sqrt(longest_sum) * torch.finfo(torch.float32).eps / 2)
+
+
+def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> float:
+    """‖out − ref‖ / ‖ref‖ in float64, the largest over outputs and gradients.
+
+    NaN if any holds one; infinite if a shape differs.
+    """
+    if [each.shape for each in answer] != [each.shape for each in reference]:
+        return math.inf
+    pairs = zip(answer, reference, strict=True)
+    norm = torch.linalg.vector_norm
+    errors = [float(norm(out.double() - exact) / norm(exact)) for out, exact in pairs]
+    return math.nan if any(math.isnan(error) for error in errors) else max(errors)

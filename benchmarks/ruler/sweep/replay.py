@@ -1,0 +1,185 @@
+"""Hands recorded samples to asv, whose commands then work on measurements it did not have to repeat.
+
+The only module shaped by asv. asv starts a process for each benchmark and parameter; here `setup_cache` measures
+the whole sweep once, and each of those processes reads its samples from the recording through asv's `timer`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar
+
+from benchmarks.ruler.plan.axes import (
+    NO_ACTIVATION,
+    CachePolicy,
+    Operation,
+    Pass,
+    Shape,
+    axes_from_environment,
+    contender_from_name,
+    resolve_dim,
+)
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.provenance import RULER_VERSION, refuse_uncommitted_changes
+from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.worker.lifeline import die_with_asv
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.ruler.plan.axes import Axes
+    from benchmarks.ruler.sweep.sweep_plan import PointKey
+
+PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Track:
+    """What asv is told of one point. samples_s: seconds per call; the rest per call, NaN where not known."""
+
+    reason: str | None
+    samples_s: tuple[float, ...]
+    kernel_launches: float = math.nan
+    operator_count: float = math.nan
+    device_time_s: float = math.nan
+    peak_memory_bytes: float = math.nan
+
+
+Recording = dict["PointKey", Track]
+_NOT_MEASURED = Track(reason="this point is not among those measured on this machine", samples_s=())
+
+
+def parameters(operation: str) -> list[tuple[object, ...]]:
+    """The `params` of a suite, in the order of PARAM_NAMES, from the axes that FUSEBENCH_AXES names."""
+    parts = axes_from_environment().parts()
+    values = [_values(part, operation) for part in parts if operation in part.operations]
+    if not values:
+        # An operation that the axes leave out: one point, which asv finds not available.
+        return [of_one[:1] for of_one in _values(parts[0], operation)]
+    return [tuple(dict.fromkeys(chain.from_iterable(of_one))) for of_one in zip(*values, strict=True)]
+
+
+def _values(axes: Axes, operation: str) -> tuple[tuple[object, ...], ...]:
+    caches = tuple(str(cache) for cache in axes.caches)
+    activations = axes.activations[operation]
+    return axes.providers, axes.batches, axes.hiddens, axes.dims, axes.all_dtypes(), activations, caches
+
+
+def record(operation: str) -> Recording:
+    """Measure what this run has not measured yet of `operation`; what asv's processes will replay."""
+    recorded = measure(axes_from_environment(), operation=operation)
+    recording: Recording = {}
+    for key, timing in recorded.timings.items():
+        profile = recorded.profiles.get(key)
+        seen = profile.outcome if profile else None
+        recording[key] = Track(
+            reason=None if timing.outcome.state is State.OK else f"{timing.outcome.state}: {timing.outcome.reason}",
+            samples_s=timing.outcome.samples_s,
+            kernel_launches=_or_nan(seen.kernel_launches if seen else None),
+            operator_count=_or_nan(seen.operator_count if seen else None),
+            device_time_s=_or_nan(timing.outcome.device_time_s),
+            peak_memory_bytes=_or_nan(seen.peak_memory_bytes if seen else None),
+        )
+    return recording
+
+
+class Replay:
+    """A timer that has asv read `samples_s`, one after the other, instead of a clock."""
+
+    def __init__(self, samples_s: Sequence[float]) -> None:
+        self._samples_s = iter(samples_s)
+        self._is_running = False
+
+    def __call__(self) -> float:
+        """0 at the start of a sample, its length at the end."""
+        self._is_running = not self._is_running
+        return 0.0 if self._is_running else next(self._samples_s)
+
+
+class Recorded:
+    """A suite that replays. An heir gives `operation`, `params` and its own two-line `setup_cache`.
+
+    Its import refuses to go on if the code under test differs from every commit.
+    """
+
+    operation: ClassVar[str]
+    param_names = PARAM_NAMES
+    version = RULER_VERSION
+    # asv counts silence against the timeout, and the first compilation of a machine is long.
+    timeout = 900.0
+    number, rounds, warmup_time, min_run_count = 1, 1, 0, 1
+
+    def __init_subclass__(cls) -> None:
+        """Refuse to be imported for a measurement that could not be filed under its commit.
+
+        A pass that the axes do not visit is no benchmark.
+        """
+        refuse_uncommitted_changes()
+        if {"setup_cache", "run_server"} & set(sys.argv):
+            # asv killed outright ends neither of these, and its fork server would wait for it for ever.
+            die_with_asv()
+        if all(Pass.FORWARD_BACKWARD not in part.passes for part in axes_from_environment().parts()):
+            cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
+
+    def setup(self, recording: Recording, *params: object) -> None:
+        """Find the point's samples. Raises NotImplementedError, asv's n/a, with the reason why there are none."""
+        forward, both = (recording.get(self._key(pass_, *params), _NOT_MEASURED) for pass_ in Pass)
+        if not forward.samples_s and not both.samples_s:
+            raise NotImplementedError(forward.reason)
+        self.track = forward
+        for name, track in (("time_forward", forward), ("time_forward_backward", both)):
+            # asv asks the function before the suite: each pass has samples of its own.
+            function = getattr(type(self), name)
+            if function is not None:
+                samples_s = track.samples_s or (math.nan,)
+                function.repeat = (len(samples_s), len(samples_s), 1e9)
+                function.timer = Replay(samples_s)
+
+    def time_forward(self, *_: object) -> None:
+        """Seconds of one forward, as recorded."""
+
+    def time_forward_backward(self, *_: object) -> None:
+        """Seconds of one forward and its backward, as recorded."""
+
+    def track_kernel_launches(self, *_: object) -> float:
+        """Kernels launched by one forward (CUDA)."""
+        return self.track.kernel_launches
+
+    def track_operator_count(self, *_: object) -> float:
+        """Compute operators of one forward."""
+        return self.track.operator_count
+
+    def track_device_time(self, *_: object) -> float:
+        """Seconds the device computes in one forward (CUDA)."""
+        return self.track.device_time_s
+
+    def track_peak_memory(self, *_: object) -> float:
+        """Bytes held at once in one forward, above inputs and weights."""
+        return self.track.peak_memory_bytes
+
+    track_kernel_launches.unit = "launches"  # type: ignore[attr-defined] # how asv is told the unit
+    track_operator_count.unit = "operators"  # type: ignore[attr-defined]
+    track_device_time.unit = "seconds"  # type: ignore[attr-defined]
+    track_peak_memory.unit = "bytes"  # type: ignore[attr-defined]
+
+    def _key(self, pass_: Pass, *params: object) -> PointKey:
+        provider, batch, hidden, dim, dtype, activation, cache = params
+        n_hidden = int(str(hidden))
+        shape = Shape(
+            operation=Operation(self.operation),
+            pass_=pass_,
+            dtype=str(dtype),
+            activation=None if activation == NO_ACTIVATION else str(activation),
+            batch=int(str(batch)),
+            hidden=n_hidden,
+            dim=resolve_dim(dim if isinstance(dim, int) else str(dim), hidden=n_hidden),
+            cache=CachePolicy(str(cache)),
+        )
+        return shape, contender_from_name(str(provider))
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value

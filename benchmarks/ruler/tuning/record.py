@@ -1,0 +1,107 @@
+"""The record of tuning: one durable line per finished cell, so that an interrupted tuning goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.record.journal import cut_torn_tail
+from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Question
+from fused_mlp.choice.tuned import Policy
+from fused_mlp.vocabulary import NumberFormat, Operation, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A finished cell, or a candidate that brought the process down while its cell was measured.
+
+    key: see tuning_cells.key_of. measured: every candidate, the default first; empty if `crashed` names one.
+    disturbed: what else the machine did meanwhile, in words. measured_at: ISO 8601 in UTC.
+    """
+
+    key: str
+    cell: Cell
+    circumstances: Circumstances
+    measured: tuple[Measured, ...]
+    measured_at: str
+    disturbed: str | None = None
+    crashed: str | None = None
+    reason: str | None = None
+
+
+def append_line(path: Path, line: Line) -> None:
+    """Add `line` and wait until it is on the disk; a torn last line is cut off first. Raises: JournalError."""
+    content = json.dumps({"format": FORMAT, **asdict(line)}, allow_nan=False, separators=(",", ":")) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as file:
+            cut_torn_tail(file.fileno())
+            file.write(content.encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be written ({error}); make room, or name another with --results") from error
+
+
+def read_lines(path: Path) -> tuple[Line, ...]:
+    """Every line, oldest first; none if there is no such file; a torn last line is ignored.
+
+    Raises: JournalError, naming the line, if one cannot be read or is of another format.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read ({error})") from error
+    return tuple(_line(text, path, number) for number, text in enumerate(content.split(b"\n")[:-1], start=1))
+
+
+def answers(lines: Sequence[Line]) -> dict[str, Line]:
+    """Key → its finished line, the latest where there are several."""
+    return {line.key: line for line in lines if line.crashed is None}
+
+
+def crashes(lines: Sequence[Line], key: str) -> dict[str, str]:
+    """Candidates of a cell that brought a process down, and how."""
+    return {line.crashed: line.reason or "" for line in lines if line.key == key and line.crashed is not None}
+
+
+def _line(text: bytes, path: Path, number: int) -> Line:
+    try:
+        return _line_from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise JournalError(
+            f"{path}:{number}: not a line of tuning ({error!r}); move the file away to measure anew"
+        ) from error
+
+
+def _line_from_json(values: dict[str, Any]) -> Line:
+    if values.pop("format") != FORMAT:
+        raise ValueError(f"this ruler writes format {FORMAT}")
+    made = {
+        "cell": _cell(values["cell"]),
+        "circumstances": Circumstances(**values["circumstances"]),
+        "measured": tuple(Measured(**one) for one in values["measured"]),
+    }
+    return Line(**{**values, **made})
+
+
+def _cell(values: dict[str, Any]) -> Cell:
+    return Cell(
+        question=Question(values["question"]),
+        operation=Operation(values["operation"]),
+        number_format=NumberFormat(values["number_format"]),
+        weights=Weights(values["weights"]),
+        shapes=tuple((rows, dim, hidden) for rows, dim, hidden in values["shapes"]),
+        others=Policy(**values["others"]) if values["others"] else None,
+    )

@@ -1,0 +1,227 @@
+"""The worker as the sweep sees it: started when needed, asked one group at a time, replaced when it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.provenance import ROOT, is_editable
+from benchmarks.ruler.worker.protocol import CEILINGS
+from benchmarks.ruler.worker.turn import Turn, turn_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.ruler.plan.axes import DeviceKind
+    from benchmarks.ruler.worker.protocol import Request
+
+_POLL_S = 0.2
+_LONGEST_START_S = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Death:
+    """Why a worker could not finish. place: whose turn it was in the request, or None if nobody's.
+
+    from_outside: something else killed it (SIGKILL), which need not be the fault of whose turn it was.
+    """
+
+    state: State
+    reason: str
+    place: int | None
+    from_outside: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a worker said to one request, in order, and how it ended: `death` is None if it finished."""
+
+    messages: tuple[dict[str, Any], ...]
+    conditions: dict[str, Any]
+    death: Death | None
+
+
+class WorkerProcess:
+    """A worker process that starts at the first request and again after a death.
+
+    point_limit_s: a turn that lasts longer counts as hanging. inherited: descriptors the worker shall hold.
+    """
+
+    def __init__(
+        self, *, device: DeviceKind, threads: int, point_limit_s: float, inherited: Sequence[int] = ()
+    ) -> None:
+        self._device = device
+        self._threads = threads
+        self._point_limit_s = point_limit_s
+        self._inherited = tuple(inherited)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self._pending = b""
+        self._turn: Turn | None = None
+        self.hello: dict[str, Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._errors.close()
+
+    def start(self) -> Death | None:
+        """Make sure that a worker runs; its first words are then in `hello`. Return why there is none."""
+        if self._process is not None and self._process.poll() is None:
+            return None
+        self.stop()
+        turn_fd = turn_file()
+        self._errors.seek(0)
+        self._errors.truncate()
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "benchmarks.ruler.worker.main"),
+                *("--parent", str(os.getpid()), "--turn-fd", str(turn_fd)),
+                *("--device", self._device, "--threads", str(self._threads)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            pass_fds=(turn_fd, *self._inherited),
+            env=_environment(),
+            start_new_session=True,
+        )
+        self._guard = subprocess.Popen(
+            [sys.executable, "-S", "-E", str(Path(__file__).with_name("guard.py")), str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._turn = Turn(turn_fd)
+        os.close(turn_fd)
+        self._pending = b""
+        answer = self._listen(until="hello", limit_s=_LONGEST_START_S)
+        self.hello = answer.messages[-1] if answer.death is None else None
+        return answer.death
+
+    def ask(self, request: Request) -> Answer:
+        """The worker's answer to a request about a group."""
+        return self._ask(request.to_json())
+
+    def ask_ceilings(self) -> Answer:
+        """The worker's answer to being asked for the machine's ceilings."""
+        return self._ask({"task": CEILINGS})
+
+    def stop(self) -> None:
+        """End the worker and all it started, at once."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        if self._guard is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._guard.communicate(b"!")
+            self._guard = None
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        self._process = None
+
+    def _ask(self, message: dict[str, object]) -> Answer:
+        death = self.start()
+        if death is not None:
+            return Answer(messages=(), conditions={}, death=death)
+        assert self._process is not None and self._process.stdin is not None and self._turn is not None  # noqa: S101, PT018 - start() saw to it
+        self._turn.clear()
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has died; listening tells how
+        return self._listen(until="done", limit_s=self._point_limit_s)
+
+    def _listen(self, *, until: str, limit_s: float) -> Answer:
+        messages: list[dict[str, Any]] = []
+        last_sign, last_count = time.monotonic(), -1
+        while True:
+            for message in self._received():
+                last_sign = time.monotonic()
+                if message["event"] == until:
+                    messages.append(message)
+                    return Answer(messages=tuple(messages), conditions=message.get("conditions", {}), death=None)
+                messages.append(message)
+            place, count = self._turn.read() if self._turn else (-1, 0)
+            if count != last_count:
+                last_sign, last_count = time.monotonic(), count
+            death = self._death(place, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
+            if death is not None:
+                return Answer(messages=tuple(messages), conditions={}, death=death)
+
+    def _received(self) -> list[dict[str, Any]]:
+        assert self._process is not None and self._process.stdout is not None  # noqa: S101, PT018 - only while one runs
+        readable, _, _ = select.select([self._process.stdout], [], [], _POLL_S)
+        if not readable:
+            return []
+        chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+        if not chunk:
+            self._process.wait()
+            return []
+        *lines, self._pending = (self._pending + chunk).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def _death(self, place: int, *, hung: bool, limit_s: float) -> Death | None:
+        assert self._process is not None  # noqa: S101 - only while one runs
+        code = self._process.poll()
+        if code is None and not hung:
+            return None
+        whose = place if place >= 0 else None
+        if code is None:
+            self.stop()
+            return Death(
+                state=State.TIMED_OUT,
+                reason=f"gave no sign for {limit_s:g} s and was killed (FUSEBENCH_POINT_LIMIT_S sets the limit)",
+                place=whose,
+            )
+        said = self._last_words()
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+        self.stop()
+        return Death(
+            state=State.CRASHED,
+            reason=f"the worker {how}{said}",
+            place=whose,
+            from_outside=code == -signal.SIGKILL,
+        )
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
+        return f": {lines[-1].strip()[:300]}" if lines else ""
+
+
+def python_path() -> str:
+    """The PYTHONPATH of a process that is to import this checkout's ruler, and the fused_mlp that this one measures."""
+    kernels = [str(ROOT / "kernels")] if is_editable() else []
+    return os.pathsep.join([str(ROOT), *kernels, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        "PYTHONPATH": python_path(),
+        # In the worker's own process, so that nothing of it outlives it.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        # Kineto greets on stderr, which is kept for last words.
+        "KINETO_LOG_LEVEL": "99",
+    }

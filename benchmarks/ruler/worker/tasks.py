@@ -1,0 +1,251 @@
+"""What a worker is asked to do with a group: time it, profile it, check it; and the machine's ceilings."""
+
+from __future__ import annotations
+
+import gc
+import time
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.measure.attempt import attempt, state_from_error
+from benchmarks.ruler.measure.ceilings import measure_ceilings
+from benchmarks.ruler.measure.clock import (
+    Clock,
+    ColdClock,
+    CpuClock,
+    CudaClock,
+    Synchronises,
+    behind_a_blocked_stream,
+    cache_flush,
+)
+from benchmarks.ruler.measure.conditions import LoadWatch, last_level_cache_bytes, passing_conditions
+from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
+from benchmarks.ruler.measure.profiling import profile_call, trace_path
+from benchmarks.ruler.measure.statistics import median_interval
+from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
+from benchmarks.ruler.plan.axes import BASELINE, CachePolicy, Contender, Pass, Shape
+from benchmarks.ruler.providers import compiled as compiled_providers
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.built import Built
+from benchmarks.ruler.providers.workload import Workload, between_nans, one_call, workload
+from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
+from benchmarks.ruler.worker.protocol import Request, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.ruler.worker.turn import Turn
+
+# Of one pass behind a blocked stream: as many calls as take this long on the device, within reason.
+_BEHIND_S, _LEAST_CALLS, _MOST_CALLS = 0.02, 5, 50
+_BEHIND_PASSES, _BLOCK_S = 9, 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A contender that was built, ran, and agrees with the reference."""
+
+    contender: Contender
+    call: Callable[[], object]
+    outcome: TimingOutcome
+
+
+class Worker:
+    """Measures what it is asked to, on one device, and says each outcome as soon as it stands."""
+
+    def __init__(self, *, device: torch.device, turn: Turn, say: Callable[[dict[str, object]], None]) -> None:
+        self._device = device
+        self._turn = turn
+        self._say = say
+        self._load: dict[str, float | None] = {}
+        self._accounted_s = 0.0
+
+    def answer(self, request: Request) -> None:
+        """Do one request; its last word is `done`, with the conditions it was measured under."""
+        start, self._accounted_s = time.perf_counter(), 0.0
+        match request.task:
+            case Task.TIME:
+                for contender, outcome in self._time(request):
+                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
+            case Task.PROFILE:
+                for contender, profile in self._profile(request):
+                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(profile)})
+            case Task.CHECK:
+                for contender, outcome in self._check(request):
+                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
+        conditions = passing_conditions(self._device) | self._load
+        overhead_s = time.perf_counter() - start - self._accounted_s
+        self._say({"event": "done", "conditions": {**conditions, "ruler_overhead_s": round(overhead_s, 6)}})
+
+    def measure_ceilings(self) -> None:
+        """Say this machine's ceilings, then `done`."""
+        self._turn.take(0)
+        self._say({"event": "ceilings", "ceilings": asdict(measure_ceilings(self._device))})
+        self._say({"event": "done", "conditions": passing_conditions(self._device)})
+
+    @contextmanager
+    def _accounted(self) -> Iterator[None]:
+        """Time that goes into building, checking, warming up or sampling, and so is no overhead of the ruler."""
+        start = time.perf_counter()
+        yield
+        self._accounted_s += time.perf_counter() - start
+
+    def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
+        load_watch = LoadWatch()
+        gpu_watch = GpuWatch(load_watch, read=lambda: gpu_state(self._device))
+        watch = gpu_watch if self._device.type == "cuda" else load_watch
+        watch.start()
+        candidates: dict[str, Candidate] = {}
+        with self._accounted():
+            # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
+            load = workload(request.shape, device=self._device)
+        with _mode(request.shape):
+            with self._accounted():
+                reference = load.reference()
+                cold_s = self._compiled_ahead(request, load)
+            for contender in self._built_anew(request):
+                with self._accounted():
+                    outcome, call = attempt(contender, load, reference)
+                if call is None:
+                    yield contender, outcome
+                else:
+                    outcome = replace(outcome, compile_time_cold_s=cold_s.get(contender))
+                    candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
+            del reference
+            samplings = self._sample(request, candidates, watch)
+        self._load = {"load_by_others": load_watch.most_load_by_others}
+        if self._device.type == "cuda":
+            self._load |= gpu_watch.conditions()
+        for name, sampling in samplings.items():
+            candidate = candidates[name]
+            measured = _with_sampling(candidate.outcome, sampling)
+            if self._device.type == "cuda":
+                self._turn.take(request.contenders.index(candidate.contender))
+                with self._accounted(), _mode(request.shape):
+                    measured = _with_device_time(measured, candidate.call)
+            yield candidate.contender, measured
+
+    def _sample(self, request: Request, candidates: dict[str, Candidate], watch: Watch) -> dict[str, Sampling]:
+        places = {str(contender): place for place, contender in enumerate(request.contenders)}
+        gc.disable()
+        try:
+            with self._accounted():
+                return sample_group(
+                    {name: candidate.call for name, candidate in candidates.items()},
+                    baseline=BASELINE,
+                    clock=self._clock(request.shape),
+                    policy=replace(Policy(), budget_s=request.budget_s),
+                    watch=watch,
+                    announce=lambda name: self._turn.take(places[name]),
+                    n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
+                )
+        finally:
+            gc.enable()
+
+    def _profile(self, request: Request) -> Iterator[tuple[Contender, ProfileOutcome]]:
+        # Without it the profiler does not see the kernels inductor generates for the CPU; timings never set it.
+        from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
+
+        config.cpp.enable_kernel_profile = True
+        load = workload(request.shape, device=self._device)
+        with _mode(request.shape):
+            reference = load.reference()
+            for contender in self._built_anew(request):
+                outcome, call = attempt(contender, load, reference)
+                if call is None:
+                    yield contender, ProfileOutcome(state=outcome.state, reason=outcome.reason)
+                    continue
+                trace = trace_path(request.traces, contender) if request.traces else None
+                try:
+                    yield contender, profile_call(call, device=self._device, trace=trace)
+                except Exception as error:  # noqa: BLE001 - whatever a provider raises is its point's state
+                    state, reason = state_from_error(error)
+                    yield contender, ProfileOutcome(state=state, reason=reason)
+
+    def _check(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
+        load = between_nans(workload(request.shape, device=self._device))
+        with _mode(request.shape):
+            reference = load.reference()
+            for contender in self._built_anew(request):
+                outcome, _ = attempt(contender, load, reference)
+                yield contender, outcome
+
+    def _built_anew(self, request: Request) -> Iterator[Contender]:
+        with self._accounted():
+            torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
+        for place, contender in enumerate(request.contenders):
+            self._turn.take(place)
+            yield contender
+
+    def _compiled_ahead(self, request: Request, load: Workload) -> dict[Contender, float]:
+        """Fill inductor's cache on disk, so that compile_time_s is always that of a warm one.
+
+        Return the seconds of each first call that found the cache cold.
+        """
+        cold_s = {}
+        for place, contender in enumerate(request.contenders):
+            if contender.provider in providers.COMPILED:
+                self._turn.take(place)
+                torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
+                compiled_providers.clear_counters()
+                start = time.perf_counter()
+                # What fails here fails again when it is built to be measured, and is reported then.
+                with suppress(Exception):
+                    built = providers.build(contender, load)
+                    if isinstance(built, Built):
+                        one_call(load, built.function)()
+                        if compiled_providers.found_cold_cache():
+                            cold_s[contender] = time.perf_counter() - start
+        return cold_s
+
+    def _clock(self, shape: Shape) -> Clock:
+        on_gpu = self._device.type == "cuda"
+        clock: Clock = CudaClock() if on_gpu else CpuClock()
+        if shape.cache is CachePolicy.WARM:
+            return clock
+        cache_bytes = _l2_bytes(self._device) if on_gpu else last_level_cache_bytes()
+        return ColdClock(clock, cache_flush(n_bytes=5 * cache_bytes, device=self._device))
+
+
+def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
+    speedup = sampling.speedup
+    return replace(
+        outcome,
+        disturbed=sampling.disturbed,
+        latency_s=sampling.latency.median,
+        latency_ci_low_s=sampling.latency.low,
+        latency_ci_high_s=sampling.latency.high,
+        samples_s=sampling.samples_s,
+        calls_per_sample=sampling.calls_per_sample,
+        stop=sampling.stop,
+        speedup_vs_eager=speedup.median if speedup else None,
+        speedup_ci_low=speedup.low if speedup else None,
+        speedup_ci_high=speedup.high if speedup else None,
+    )
+
+
+def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
+    calls = max(_LEAST_CALLS, min(_MOST_CALLS, int(_BEHIND_S / (outcome.latency_s or _BEHIND_S))))
+    try:
+        passes = [behind_a_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    except Synchronises:
+        return outcome  # it has a wall time; the others are not known
+    device_time = median_interval([one.device_time_s for one in passes])
+    return replace(
+        outcome,
+        device_time_s=device_time.median,
+        device_time_ci_low_s=device_time.low,
+        device_time_ci_high_s=device_time.high,
+        host_time_s=median_interval([one.host_time_s for one in passes]).median,
+    )
+
+
+def _mode(shape: Shape) -> torch.inference_mode | nullcontext[None]:
+    return torch.inference_mode() if shape.pass_ is Pass.FORWARD else nullcontext()
+
+
+def _l2_bytes(device: torch.device) -> int:
+    return int(torch.cuda.get_device_properties(device).L2_cache_size)

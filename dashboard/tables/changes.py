@@ -1,0 +1,86 @@
+"""The table "what the commit changed": the gate's verdicts on one benchmark, worse and better alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from dash import html
+
+from dashboard.views.lines import NO_PARAMETERS
+from results.judgement.verdicts import Outcome
+from results.output.report import change_in_words
+from results.output.tables import parameters_in_words
+from results.output.units import SECOND_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dash.development.base_component import Component
+
+    from dashboard.views.lines import Scaling
+    from results.judgement.verdicts import Judgement, Verdict
+
+HEADINGS = (("Parameters", ""), ("Before", "number"), ("After", "number"), ("Change", "number"), ("Verdict", ""))
+# Worse first, as one looks for it.
+ORDER = (
+    Outcome.FAILED, Outcome.REGRESSION, Outcome.UNDECIDED, Outcome.CHANGED, Outcome.IMPROVEMENT, Outcome.FIXED,
+)  # fmt: skip
+WORDS = {
+    Outcome.FAILED: "fails now",
+    Outcome.REGRESSION: "worse",
+    Outcome.UNDECIDED: "perhaps worse",
+    Outcome.CHANGED: "changed",
+    Outcome.IMPROVEMENT: "better",
+    Outcome.FIXED: "works again",
+    Outcome.UNCHANGED: "without a difference",
+}
+WORDS_OF_TIME = {Outcome.REGRESSION: "slower", Outcome.IMPROVEMENT: "faster"}
+MOST_ROWS = 30
+
+
+def summary_of(judgement: Judgement) -> str:
+    """How many parameter sets became what, in words."""
+    words = Counter(
+        _word(verdict) for outcome in (*ORDER, Outcome.UNCHANGED) for verdict in judgement.with_outcome(outcome)
+    )
+    if not words:
+        return "nothing was measured at both commits"
+    told = ", ".join(f"{n} {word}" for word, n in words.items())
+    return f"{told} (what counts is {100 * judgement.least_change:g} % or more, and beyond the noise)"
+
+
+def changes_table(judgement: Judgement, *, scaling: Scaling, labels: Mapping[str, str]) -> list[Component]:
+    """One line per set of parameters that changed, worst first; nothing where none did. `labels`: by a line's name."""
+    verdicts = [verdict for outcome in ORDER for verdict in judgement.with_outcome(outcome)]
+    if not verdicts:
+        return []
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
+    rows = [_row(verdict, scaling=scaling, labels=labels) for verdict in verdicts[:MOST_ROWS]]
+    table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners")
+    parts: list[Component] = [html.Div(table, className="scrolls")]
+    if len(verdicts) > MOST_ROWS:
+        parts.append(html.Div(f"… and {len(verdicts) - MOST_ROWS} more: fusebench gate shows all", className="dimmed"))
+    return parts
+
+
+def _row(verdict: Verdict, *, scaling: Scaling, labels: Mapping[str, str]) -> Component:
+    name = parameters_in_words(verdict.head) or NO_PARAMETERS
+    return html.Tr(
+        [
+            html.Td(labels.get(name, name)),
+            html.Td(_value(verdict.base.value, scaling), className="number"),
+            html.Td(_value(verdict.head.value, scaling), className="number"),
+            html.Td(change_in_words(verdict.ratio), className="number"),
+            html.Td([f"{_word(verdict)} ", html.Span(verdict.why, className="dimmed")]),
+        ]
+    )
+
+
+def _value(value: float | None, scaling: Scaling) -> str:
+    return "–" if value is None else scaling.text(value)
+
+
+def _word(verdict: Verdict) -> str:
+    """For a time, the word people use."""
+    return {**WORDS, **(WORDS_OF_TIME if verdict.head.unit in SECOND_NAMES else {})}[verdict.outcome]

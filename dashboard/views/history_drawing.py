@@ -1,0 +1,128 @@
+"""Everything the page *History* shows at once: asked of the store, and told in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dashboard.figures.history import chart_of_lines
+from dashboard.tables.changes import summary_of
+from dashboard.views.history_choice import history_view_of
+from dashboard.views.lines import Scaling
+from results.judgement.verdicts import judge
+from results.metrics import Role, metric_of
+from results.queries import commits, history_of, values_at
+
+if TYPE_CHECKING:
+    from dashboard.figures.chart import Chart
+    from dashboard.views.history_choice import HistoryChoice, HistoryView
+    from results.judgement.verdicts import Judgement
+    from results.rows import CommitRow
+    from results.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """Everything the page shows at once. `judgement`: None where there is no earlier commit, or nothing to judge."""
+
+    view: HistoryView
+    scaling: Scaling
+    chart: Chart
+    commits: tuple[CommitRow, ...]
+    judgement: Judgement | None
+
+
+def drawing_of(store: Store, *, query: str) -> Drawing:
+    """Ask the store for what `query` shows."""
+    view = history_view_of(store, query=query)
+    choice, chosen = view.choice, view.chosen_lines
+    scaling = Scaling(metric=choice.metric, unit=view.lines[0].series[0].unit)
+    wanted = [row.series_id for line in chosen for row in line.series]
+    stored = commits(store, project=choice.project)
+    chart = chart_of_lines(
+        chosen,
+        {history.series.series_id: history for history in history_of(store, series_ids=wanted)},
+        scaling=scaling,
+        order=[row.commit for row in stored],
+        spacing=choice.spacing,
+    )
+    measured = [commit for _, commit in chart.places]
+    view = _with_measured_commit(view, measured)
+    return Drawing(
+        view=view,
+        scaling=scaling,
+        chart=chart,
+        commits=tuple(row for row in stored if row.commit in set(measured)),
+        judgement=_judgement(store, view.choice, measured),
+    )
+
+
+def judged_commit(drawing: Drawing) -> str | None:
+    """The commit that the table is about."""
+    if drawing.judgement is not None:
+        return drawing.judgement.head_commit
+    return drawing.view.choice.commit
+
+
+def note(drawing: Drawing) -> str:
+    """What the curves are: how many commits, from when to when, which interval, on which machine."""
+    choice, rows = drawing.view.choice, drawing.commits
+    if not rows:
+        return "choose parameters to draw a line" if not choice.lines else "nothing measured for this choice"
+    dates = [row.date for row in rows if row.date is not None]
+    parts = [f"{len(rows)} commit{'' if len(rows) == 1 else 's'}"]
+    if dates:
+        first, last = f"{min(dates):%Y-%m-%d}", f"{max(dates):%Y-%m-%d}"
+        parts.append(first if first == last else f"{first} to {last}")
+    if not drawing.chart.ordinate.better:
+        parts.append("nobody said which way is better")
+    if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
+        parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
+    parts += [choice.machine, choice.environment if len(choice.environment) <= 40 else choice.environment[:39] + "…"]
+    return " · ".join(parts)
+
+
+def note_of_changes(drawing: Drawing) -> str:
+    """Which commits are compared, and what came of it; why there is nothing to compare."""
+    judgement = drawing.judgement
+    if judgement is not None:
+        between = f"{judgement.head_commit[:10]} against {judgement.base_commit[:10]}, the commit measured before it"
+        return f"{between}: {summary_of(judgement)}"
+    if metric_of(drawing.view.choice.metric, unit="").role is Role.CONTEXT:
+        return f"{drawing.view.choice.metric} explains other metrics and is not judged"
+    return "there is no earlier commit to compare with" if drawing.commits else ""
+
+
+def _with_measured_commit(view: HistoryView, measured: list[str]) -> HistoryView:
+    """The view with its commit's full hash; with the newest commit if what it names is no single one."""
+    wish = view.choice.commit
+    if wish is None:
+        return view
+    found = [commit for commit in measured if commit.startswith(wish)]
+    if len(found) == 1:
+        return replace(view, choice=replace(view.choice, commit=found[0]))
+    problem = f"{len(found) or 'No'} commits measured here begin with {wish}; showing the latest."
+    return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
+
+
+def _judgement(store: Store, choice: HistoryChoice, measured: list[str]) -> Judgement | None:
+    """The benchmark, with all its parameters, at the chosen commit against the one measured before it."""
+    if metric_of(choice.metric, unit="").role is Role.CONTEXT:
+        return None
+    at = measured.index(choice.commit) if choice.commit else len(measured) - 1
+    if at < 1:
+        return None
+    base, head = measured[at - 1], measured[at]
+    before, after = (
+        values_at(
+            store,
+            commit=commit,
+            project=choice.project,
+            benchmark=choice.benchmark,
+            metric=choice.metric,
+            machine=choice.machine,
+            environment=choice.environment,
+        )
+        for commit in (base, head)
+    )
+    return judge(before, after, base_commit=base, head_commit=head)

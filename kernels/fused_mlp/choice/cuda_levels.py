@@ -1,0 +1,119 @@
+"""A level of fusion on CUDA as its operation lists it: how it is launched, and what tuning tries. Needs triton."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fused_mlp.choice.choices import choice_on_cuda, number_format
+from fused_mlp.gpu.single_tiles import FullTile, SplitTile
+from fused_mlp.gpu.tiles import PointwiseTiles, Tiles
+from fused_mlp.vocabulary import Implementation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from torch import Tensor
+
+    from fused_mlp.vocabulary import NumberFormat, Operation
+
+TILE_KINDS = (Tiles, PointwiseTiles, FullTile, SplitTile)
+"""Told apart by the names of their fields, which is how the tuned table keeps them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the tiles of a kernel may depend on: rows × dim → hidden → n_out on sm_<capability>."""
+
+    n_rows: int
+    dim: int
+    hidden: int
+    n_out: int
+    dtype: torch.dtype
+    capability: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """One implementation of an operation.
+
+    launch: the operation's tensors, activation= and tiles= → the result, on the current device; tiles None means the
+    kernel's own rule. candidates: what tuning tries beside that.
+    """
+
+    launch: Callable[..., Tensor]
+    candidates: Callable[[Shape], Iterable[Any]]
+
+
+def beside_the_rule(candidates: Callable[..., Iterable[Any]]) -> Callable[[Shape], Iterable[Any]]:
+    """What tuning tries, of a kernel whose tiles depend on the rows and whose `candidates` name the rule's first."""
+    return lambda shape: tuple(candidates(shape.n_rows, shape.dtype, capability=shape.capability))[1:]
+
+
+def launched(
+    operation: Operation,
+    levels: Mapping[Implementation, Level],
+    x: Tensor,
+    weights: tuple[Tensor | None, ...],
+    *,
+    first: Tensor,
+    n_out: int,
+    activation: str,
+    implementation: str | None,
+) -> Tensor:
+    """The operation on the device of x, by the one of `levels` named or else chosen for the shape; arguments checked.
+
+    weights: weights and biases in the operation's order. first: the first weight, hidden × dim.
+
+    Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
+    """
+    hidden, dim = first.shape
+    rows, index = x.numel() // dim if dim else 0, x.get_device()
+    level, tiles = level_and_tiles(
+        operation, implementation, rows, dim, hidden, n_out, number_format(x.dtype, "cuda"), index
+    )
+    with torch.cuda.device(index):
+        return levels[level].launch(x, *weights, activation=activation, tiles=tiles)
+
+
+@lru_cache(maxsize=4096)
+def level_and_tiles(
+    operation: Operation,
+    implementation: str | None,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    products_in: NumberFormat,
+    device_index: int,
+) -> tuple[Implementation, Any | None]:
+    """The level a call gets, `implementation` if it names one, and its tiles; None for the kernel's own rule.
+
+    Remembered, so that a shape met before costs one look-up.
+
+    Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
+    """
+    named = Implementation(implementation) if implementation else None
+    choice = choice_on_cuda(operation, named, rows, dim, hidden, n_out, products_in, device_index)
+    return choice.implementation, tiles_from_values(choice.tiles)
+
+
+def tiles_from_values(values: Mapping[str, Any]) -> Any | None:
+    """The configuration whose fields `values` holds; None where there are none.
+
+    Raises: ValueError if no kind of configuration has these fields.
+    """
+    if not values:
+        return None
+    for kind in TILE_KINDS:
+        if {each.name for each in fields(kind)} == set(values):
+            return kind(**values)
+    raise ValueError(f"no kernel has tiles of {', '.join(values)}; tune this device again")
+
+
+def values_from_tiles(tiles: Any | None) -> dict[str, Any]:
+    """The fields of a configuration by their names; none for None."""
+    return {} if tiles is None else asdict(tiles)

@@ -1,0 +1,159 @@
+"""Why an implementation cannot run here, and running the one that was named."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+
+from fused_mlp.errors import InvalidArgument
+from fused_mlp.native.build import why_not_buildable
+from fused_mlp.vocabulary import Implementation, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from enum import StrEnum
+
+    from torch import Tensor
+
+_NO_GPU = "the CUDA kernels need an NVIDIA GPU and torch sees none"
+_Member = TypeVar("_Member", bound="StrEnum")
+
+
+def why_unavailable(
+    operation: Operation | str, *, device: torch.device | str, implementation: Implementation | str | None = None
+) -> str | None:
+    """Why `operation` cannot run on `device` here, in words for a user; None if it can.
+
+    Without an `implementation`, the question is about the one that a call without one would get. Builds and
+    launches nothing. A compiler that is there but fails is known only after `fused_mlp.native.build.ensure_built()`,
+    which raises the same words.
+
+    Raises: InvalidArgument if there is no such operation or implementation.
+    """
+    operation = member(Operation, operation, "operation")
+    device = torch.device(device)
+    if implementation is None:
+        implementation = Implementation.EPILOGUE if device.type == "cuda" else Implementation.CPP
+    match member(Implementation, implementation, "implementation"):
+        case Implementation.CPP:
+            return _why_not_on(device, "cpu", operation) or why_not_buildable()
+        case Implementation.POINTWISE | Implementation.EPILOGUE:
+            return _why_not_on(device, "cuda", operation) or _why_not_triton(device)
+        case Implementation.SINGLE:
+            reason = _why_never(operation, Implementation.SINGLE)
+            return reason or _why_not_on(device, "cuda", operation) or _why_not_triton(device)
+        case Implementation.CUDA:
+            reason = _why_never(operation, Implementation.CUDA)
+            return reason or _why_not_on(device, "cuda", operation) or _why_not_cuda_op(device)
+        case Implementation.ONEDNN:
+            available = torch.backends.mkldnn.is_available()
+            return _why_not_on(device, "cpu", operation) or (
+                None if available else "this PyTorch was built without oneDNN"
+            )
+        case Implementation.PURE:
+            return None
+
+
+def why_not_for_shape(
+    operation: Operation | str,
+    *,
+    implementation: Implementation | str,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    dtype: torch.dtype,
+    capability: int,
+) -> str | None:
+    """Why `implementation` has no kernel for this shape on a device of `capability` (90: sm_90), in words, or None.
+
+    rows × dim → hidden → n_out; for linear n_out is hidden. Asks nothing of a device, so none need be there; whether
+    one is there is `why_unavailable`'s question. On the CPU every implementation takes every shape.
+
+    Raises: InvalidArgument if there is no such operation or implementation.
+    """
+    operation = member(Operation, operation, "operation")
+    implementation = member(Implementation, implementation, "implementation")
+    if reason := _why_never(operation, implementation):
+        return reason
+    asked: Callable[..., str | None]
+    match implementation:
+        case Implementation.SINGLE:
+            asked = import_module(f"fused_mlp.{operation}.triton_single").why_not_single
+            return asked(n_rows=rows, dim=dim, hidden=hidden, n_out=n_out, dtype=dtype, capability=capability)
+        case Implementation.CUDA:
+            asked = import_module("fused_mlp.mlp.cuda_op").why_not_cuda_shape
+            return asked(dim=dim, hidden=hidden, out=n_out, dtype=dtype, capability=capability)
+        case _:
+            return None
+
+
+def compute_with(
+    implementation: Implementation | str,
+    operation: str,
+    device: torch.device,
+    *,
+    op: Callable[[], Tensor],
+    pure: Callable[[], Tensor],
+) -> Tensor:
+    """The result by the implementation named, never by another.
+
+    Raises: InvalidArgument if it is for another device, or for packed weights only.
+    """
+    match member(Implementation, implementation, "implementation"):
+        case Implementation.PURE:
+            return pure()
+        case Implementation.ONEDNN:
+            expected = "another: oneDNN packs weights, which only a module can keep (see prepare)"
+            raise InvalidArgument("implementation", got="'onednn' in a function", expected=expected)
+        case chosen:
+            needed = "cpu" if chosen is Implementation.CPP else "cuda"
+            reason = _why_never(Operation(operation), chosen) or _why_not_on(device, needed, operation)
+            if reason:
+                raise InvalidArgument("implementation", got=f"{str(chosen)!r} ({reason})", expected=f"one for {device}")
+            return op()
+
+
+def member(kind: type[_Member], value: _Member | str, argument: str) -> _Member:
+    """The member of `kind` called `value`. Raises: InvalidArgument, naming the choices."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidArgument(argument, got=repr(value), expected=f"one of {', '.join(kind)}") from None
+
+
+def _why_not_on(device: torch.device, needed: str, operation: str) -> str | None:
+    if device.type == needed:
+        return None
+    if device.type in ("cpu", "cuda"):
+        return f"it runs on {needed}, not on {device.type}"
+    return f"fused_mlp.{operation} has no kernel for {device.type}; it runs on cpu and cuda"
+
+
+def _why_never(operation: Operation, implementation: Implementation) -> str | None:
+    if implementation is Implementation.SINGLE and operation is Operation.LINEAR:
+        return "linear is one launch at level 2 already: epilogue"
+    if implementation is Implementation.CUDA and operation is not Operation.MLP:
+        return f"the CUDA C++ op computes mlp, not {operation}"
+    return None
+
+
+def _why_not_cuda_op(device: torch.device) -> str | None:
+    if not torch.cuda.is_available():
+        return _NO_GPU
+    reason: str | None = import_module("fused_mlp.mlp.cuda_op").why_not_cuda(device=device)
+    return reason
+
+
+def _why_not_triton(device: torch.device) -> str | None:
+    if not torch.cuda.is_available():
+        return _NO_GPU
+    if importlib.util.find_spec("triton") is None:
+        return "the CUDA kernels need triton, which is not installed: pip install triton"
+    major, minor = torch.cuda.get_device_capability(device)
+    if major < 8:
+        return f"the CUDA kernels need sm_80 or later, this device is sm_{major}{minor}"
+    return None

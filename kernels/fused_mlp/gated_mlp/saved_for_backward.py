@@ -1,0 +1,100 @@
+"""(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ where a gradient is recorded: the op that keeps hidden values, and its gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn import functional
+
+from fused_mlp.gated_mlp.fused_gradients import fused_gated_mlp_gradients
+from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
+from fused_mlp.ops.recomputation import keeps_hidden, keeps_z, kept_or_none, name_from_recompute
+from fused_mlp.ops.registration import is_backward_fused, register_keeping
+from fused_mlp.ops.validation import fault_in_gated_mlp
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def _fake(
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    activation: str,
+    implementation: str | None = None,
+    recompute: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    del activation
+    if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
+        raise fault
+    policy = name_from_recompute(recompute, implementation)
+    hidden_shape = (*x.shape[:-1], w_gate.shape[0])
+    return (
+        x.new_empty((*x.shape[:-1], w_down.shape[0])),
+        x.new_empty(hidden_shape if keeps_z(policy) else 0),
+        x.new_empty(hidden_shape if keeps_z(policy) else 0),
+        x.new_empty(hidden_shape if keeps_hidden(policy) else 0),
+    )
+
+
+def _cuda(
+    x: Tensor,
+    w_gate: Tensor,
+    w_up: Tensor,
+    w_down: Tensor,
+    activation: str,
+    implementation: str | None = None,
+    recompute: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
+        raise fault
+    policy = name_from_recompute(recompute, implementation)
+    if not keeps_z(policy):
+        from fused_mlp.gated_mlp.cuda import gated_mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
+
+        y = gated_mlp_on_cuda(x, w_gate, w_up, w_down, activation=activation, implementation=implementation)
+        return y, x.new_empty(0), x.new_empty(0), x.new_empty(0)
+    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_keeping  # noqa: PLC0415 - as above
+
+    with torch.cuda.device(x.device):
+        hidden, z, up = launch_dual_product_keeping(x, w_gate, w_up, activation=activation)
+        y = functional.linear(hidden, w_down)
+    return y, z, up, hidden if keeps_hidden(policy) else x.new_empty(0)
+
+
+def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    *weights, ctx.activation, implementation, recompute = inputs
+    policy = name_from_recompute(recompute, implementation)
+    _, z, up, hidden = output
+    kept = (
+        kept_or_none(z, keeps_z(policy)),
+        kept_or_none(up, keeps_z(policy)),
+        kept_or_none(hidden, keeps_hidden(policy)),
+    )
+    ctx.save_for_backward(*weights, *kept)
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    needed = ctx.needs_input_grad[:4]
+    # Asked for once: torch.utils.checkpoint lets each be unpacked only once.
+    saved = ctx.saved_tensors
+    kept = saved[4:]
+    dy, *others = grads[0], *(grad if k is not None else None for grad, k in zip(grads[1:], kept, strict=True))
+    if dy is not None and others == [None, None, None] and any(needed[:3]) and is_backward_fused(dy):
+        fused = fused_gated_mlp_gradients(dy, *saved, activation=ctx.activation, needed=needed)
+        return *fused, None, None, None
+    by_formula = gated_mlp_gradients((dy, *others), *saved, activation=ctx.activation, needed=needed)
+    return *by_formula, None, None, None
+
+
+gated_mlp_keeping = register_keeping(
+    "gated_mlp_keeping(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation,"
+    " str? implementation=None, str? recompute=None) -> (Tensor y, Tensor z, Tensor up, Tensor hidden)",
+    fake=_fake,
+    cuda=_cuda,
+    setup_context=_hold,
+    backward=_backward,
+)

@@ -1,0 +1,138 @@
+"""What the product kernels share on the host: how one is started with its tiles, and how it is offered to be checked.
+
+Their parameters stand in one order: descriptors, tensors, sizes, what the operation tells them (activation and flags),
+then the four of the tile, UPCAST and PRECISION.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from fused_mlp.gpu.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.gpu.launch import launch
+from fused_mlp.gpu.tiles import is_interpreting, multiprocessors, precision_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import torch
+    from torch import Tensor
+
+    from fused_mlp.gpu.tiles import Tiles
+
+
+def start_product(
+    kernel: Any,
+    tensors: tuple[Tensor | None, ...],
+    sizes: tuple[int, ...],
+    told: tuple[Any, ...],
+    *,
+    dtype: torch.dtype,
+    tiles: Tiles,
+) -> None:
+    """Starts one program for each tile of the result. sizes: the result's rows and columns, then the others."""
+    n_rows, n_out = sizes[:2]
+    launch(
+        kernel,
+        (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
+        tensors,
+        sizes,
+        (*told, *_constants(tiles, dtype)),
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
+    )
+
+
+def start_persistent_product(
+    kernel: Any,
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y: Tensor,
+    biases: tuple[Tensor | None, ...],
+    told: tuple[Any, ...],
+    *,
+    tiles: Tiles,
+) -> None:
+    """Starts as many programs as the device has multiprocessors, x, weights and y as tensor descriptors.
+
+    x: [rows, in], weights: each [out, in], y: [rows, out] and contiguous. y is written by halves of a tile.
+    """
+    (n_rows, n_in), n_out = x.shape, y.shape[1]
+    n_tiles = -(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out)
+    launch(
+        kernel,
+        (min(n_tiles, multiprocessors(x.device)),),
+        biases,
+        (n_rows, n_out, n_in),
+        (*told, *_constants(tiles, x.dtype)),
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
+        descriptors=(
+            _descriptor_of(x, tiles.block_rows, tiles.block_in),
+            *(_descriptor_of(w, tiles.block_out, tiles.block_in) for w in weights),
+            _descriptor_of(y, tiles.block_rows, tiles.block_out // 2),
+        ),
+    )
+
+
+def _constants(tiles: Tiles, dtype: torch.dtype) -> tuple[Any, ...]:
+    blocks = (tiles.block_rows, tiles.block_out, tiles.block_in, tiles.group_rows)
+    return (*blocks, is_interpreting(), precision_of(dtype))
+
+
+def _descriptor_of(t: Tensor, block_rows: int, block_columns: int) -> TensorDescriptor:
+    """How the TMA reads or writes t, [rows, columns], in blocks; beyond its bounds it reads 0 and writes nothing."""
+    return TensorDescriptor(t, list(t.shape), list(t.stride()), [block_rows, block_columns])
+
+
+def product_configuration(
+    kernel: Any,
+    dtype: torch.dtype,
+    tiles: Tiles,
+    *,
+    capability: int,
+    told: Mapping[str, object],
+    label: str = "",
+    types: Mapping[str, str] | None = None,
+) -> Configuration:
+    """`kernel` as start_product compiles it; float32 as tf32. told: its flags. label: what tells it from others."""
+    product = product_instruction(capability=capability, block_rows=tiles.block_rows)
+    return Configuration(
+        kernel=kernel,
+        dtype=dtype,
+        label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}{label}",
+        constants={
+            **told,
+            "BLOCK_ROWS": tiles.block_rows,
+            "BLOCK_OUT": tiles.block_out,
+            "BLOCK_IN": tiles.block_in,
+            "GROUP_ROWS": tiles.group_rows,
+            "UPCAST": False,
+            "PRECISION": "tf32",
+        },
+        types=types or {},
+        n_warps=tiles.n_warps,
+        n_stages=tiles.n_stages,
+        instructions=frozenset({product, *(("UTMALDG", "UTMASTG") if tiles.persistent else ("LDGSTS",))}),
+    )
+
+
+def persistent_product_configuration(
+    kernel: Any,
+    dtype: torch.dtype,
+    tiles: Tiles,
+    *,
+    capability: int,
+    weights: Sequence[str],
+    told: Mapping[str, object],
+) -> Configuration:
+    """`kernel` as start_persistent_product compiles it. weights: the names of their descriptors."""
+    number = POINTER_TYPES[dtype].removeprefix("*")
+    types = {
+        "x_desc": f"tensordesc<{number}[{tiles.block_rows}, {tiles.block_in}]>",
+        **dict.fromkeys(weights, f"tensordesc<{number}[{tiles.block_out}, {tiles.block_in}]>"),
+        "y_desc": f"tensordesc<{number}[{tiles.block_rows}, {tiles.block_out // 2}]>",
+    }
+    return product_configuration(kernel, dtype, tiles, capability=capability, told=told, types=types)

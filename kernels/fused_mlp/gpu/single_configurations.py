@@ -1,0 +1,133 @@
+"""How the single launches of level 3 are offered to be checked: both kinds, in all that their rules choose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fused_mlp.gpu.configurations import POINTER_TYPES, Configuration, product_instruction
+from fused_mlp.gpu.single_tiles import is_aligned, padded_width, split_tile_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fused_mlp.gpu.single import SingleKernels
+    from fused_mlp.gpu.single_tiles import SingleTiles
+
+_TF32_ONE_BY_ONE = (
+    "float32 as tf32 in a full tile: the hidden tile reaches the second product in registers that the next round"
+    " writes again"
+)
+
+
+def single_configurations(kernels: SingleKernels, *, capability: int) -> Iterator[Configuration]:
+    """The rule's choices for both kinds, float32 in both precisions; bfloat16 also for ragged sizes."""
+    for dtype in POINTER_TYPES:
+        for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
+            yield from _full_tiles(kernels, dtype, capability, precision)
+            yield from _splits(kernels, dtype, capability, precision)
+
+
+def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int, precision: str) -> Iterator[Configuration]:
+    """At widths 64, 128 and 256 for few and for many rows; in bfloat16 also 127 and 255 wide."""
+    for width in (64, 128, 256, *((127, 255) if dtype == torch.bfloat16 else ())):
+        for n_rows in (256, 65536):
+            tile = kernels.full_tile_rule(
+                n_rows=n_rows,
+                dim=width,
+                hidden=4 * width,
+                n_out=width,
+                dtype=dtype,
+                capability=capability,
+                precision=precision,
+            )
+            blocks = {
+                "BLOCK_ROWS": tile.block_rows,
+                "BLOCK_DIM": padded_width(width),
+                "BLOCK_HIDDEN": tile.block_hidden,
+                "BLOCK_OUT": padded_width(width),
+            }
+            is_tf32 = dtype == torch.float32 and precision == "tf32"
+            one_by_one = _TF32_ONE_BY_ONE if is_tf32 and capability == 90 and tile.block_rows >= 64 else ""
+            yield _configuration(
+                kernels,
+                kernels.full_tile,
+                tile,
+                dtype,
+                f"{tile.block_rows}x{tile.block_hidden}-width{width}",
+                blocks,
+                capability=capability,
+                precision=precision,
+                aligned=is_aligned(width),
+                one_by_one=one_by_one,
+            )
+
+
+def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int, precision: str) -> Iterator[Configuration]:
+    """For few and for 64 rows, narrow and wide hidden, in both ways of adding up."""
+    for n_rows in (16, 64):
+        for hidden in (4096, 16384, *((4095,) if dtype == torch.bfloat16 else ())):
+            tile = split_tile_for(
+                n_rows=n_rows,
+                dim=1024,
+                hidden=hidden,
+                n_out=1024,
+                dtype=dtype,
+                capability=capability,
+                precision=precision,
+                n_accumulators=kernels.n_first,
+            )
+            blocks = {
+                "BLOCK_ROWS": tile.block_rows,
+                "BLOCK_HIDDEN": tile.block_hidden,
+                "BLOCK_IN": tile.block_in,
+                "BLOCK_OUT": tile.block_out,
+            }
+            aligned = is_aligned(hidden)
+            size = f"{tile.block_rows}x{tile.block_hidden}-in{tile.block_in}-out{tile.block_out}"
+            for ordered in (False, True):
+                yield _configuration(
+                    kernels,
+                    kernels.split_hidden,
+                    tile,
+                    dtype,
+                    f"{size}-{'ordered' if ordered else 'atomic'}{'' if aligned else '-ragged'}",
+                    {"ORDERED": ordered, **blocks},
+                    capability=capability,
+                    precision=precision,
+                    aligned=aligned,
+                )
+
+
+def _configuration(
+    kernels: SingleKernels,
+    kernel: Any,
+    tile: SingleTiles,
+    dtype: torch.dtype,
+    label: str,
+    constants: Mapping[str, object],
+    *,
+    capability: int,
+    precision: str,
+    aligned: bool,
+    one_by_one: str = "",
+) -> Configuration:
+    """`tile` as Triton compiles it for sizes that are multiples of 16, or for others; narrower take no more."""
+    product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
+    sizes = [
+        name for name in kernel.arg_names if name.startswith("n_") or name in {"dim", "hidden"} or "stride" in name
+    ]
+    pointers = {"parts_ptr": "*fp32", "counters_ptr": "*i32"}
+    return Configuration(
+        kernel=kernel,
+        dtype=dtype,
+        label=f"{label}-{precision}",
+        constants={**dict.fromkeys(kernels.biases, True), **constants, "UPCAST": False, "PRECISION": precision},
+        n_warps=tile.n_warps,
+        n_stages=tile.n_stages,
+        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
+        unaligned=frozenset() if aligned else frozenset(sizes),
+        types={name: pointer for name, pointer in pointers.items() if name in kernel.arg_names},
+        one_by_one=one_by_one,
+    )

@@ -1,0 +1,159 @@
+"""What the Triton kernels share: the order of tiles, one step of a product, and the choice of tile sizes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiles:
+    """One configuration of a product kernel: the tile one program computes and how it is computed.
+
+    block_rows × block_out: the tile of the output. block_in: its step along the inner dimension. group_rows: how
+    many row tiles run beside each other before the next column tile, so that weights are read from L2. persistent:
+    as many programs as multiprocessors, fed by the TMA; where that cannot be, the rule's other configuration is used.
+    """
+
+    block_rows: int
+    block_out: int
+    block_in: int
+    group_rows: int
+    n_warps: int
+    n_stages: int
+    persistent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointwiseTiles:
+    """One configuration of an elementwise kernel: the block_rows × block_columns elements one program takes."""
+
+    block_rows: int
+    block_columns: int
+    n_warps: int
+
+
+BUSY_PROGRAMS = 128
+"""As many programs as keep a device busy, roughly: 108, 132 and 148 multiprocessors on A100, H100/H200 and B200."""
+
+
+@triton.jit
+def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
+    """(row tile, column tile) of this program, in groups of GROUP_ROWS row tiles that share weights in L2.
+
+    Source: the grouped ordering of Triton's matrix multiplication tutorial.
+    """
+    return place_of_tile(tl.program_id(0), n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
+
+
+@triton.jit
+def place_of_tile(tile, n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
+    """(row tile, column tile) of the `tile`-th tile, in the same order."""
+    n_row_tiles = tl.cdiv(n_rows, BLOCK_ROWS)
+    n_out_tiles = tl.cdiv(n_out, BLOCK_OUT)
+    per_group = GROUP_ROWS * n_out_tiles
+    first_row_tile = tile // per_group * GROUP_ROWS
+    rows_in_group = tl.minimum(n_row_tiles - first_row_tile, GROUP_ROWS)
+    within = tile % per_group
+    return first_row_tile + within % rows_in_group, within // rows_in_group
+
+
+@triton.jit
+def multiply_add(a, b, total, UPCAST: tl.constexpr, PRECISION: tl.constexpr):
+    """The sum of `total` and a·b, in float32."""
+    if UPCAST:
+        # Triton's interpreter multiplies the bit patterns of bfloat16.
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision=PRECISION)
+    return tl.dot(a, b, total, input_precision=PRECISION)
+
+
+@triton.jit
+def tile_of_gradient(
+    dy_ptr,
+    w_ptr,
+    rows,
+    outs,
+    n_rows,
+    n_out,
+    n_in,
+    dy_row_stride,
+    w_row_stride,
+    BLOCK_IN: tl.constexpr,
+    UPCAST: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    """dy·W at rows × outs in float32, W: [n_in, n_out]; what is beyond the bounds of dy or W is 0."""
+    ins = tl.arange(0, BLOCK_IN)
+    row_ok = rows[:, None] < n_rows
+    out_ok = outs[None, :] < n_out
+    # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
+    dy_ptrs = dy_ptr + rows[:, None].to(tl.int64) * dy_row_stride + ins[None, :]
+    w_ptrs = w_ptr + ins[:, None].to(tl.int64) * w_row_stride + outs[None, :]
+    total = tl.zeros((rows.shape[0], outs.shape[0]), dtype=tl.float32)
+    for start in range(0, n_in, BLOCK_IN):
+        left = n_in - start
+        dy = tl.load(dy_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
+        w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
+        total = multiply_add(dy, w, total, UPCAST, PRECISION)
+        dy_ptrs += BLOCK_IN
+        w_ptrs += BLOCK_IN * w_row_stride
+    return total
+
+
+@triton.jit
+def halves_of(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The left and the right half of a ROWS × COLUMNS tile, so that an epilogue holds less at a time."""
+    return tl.split(tl.permute(tl.reshape(tile, (ROWS, 2, COLUMNS // 2)), (0, 2, 1)))
+
+
+@cache
+def is_interpreting() -> bool:
+    """Whether Triton kernels run in its interpreter, on the CPU. Decided by the environment at import."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@cache
+def device_capability(device: torch.device) -> int:
+    """80 for sm_80 and so on. The interpreter's CPU tensors are taken for a Hopper device's."""
+    if device.type != "cuda":
+        return 90
+    major, minor = torch.cuda.get_device_capability(device)
+    return 10 * major + minor
+
+
+@cache
+def multiprocessors(device: torch.device) -> int:
+    """How many multiprocessors `device` has; the interpreter's CPU is given three, so that tiles outnumber them."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
+
+
+def with_contiguous_columns(t: Tensor) -> Tensor:
+    """Itself where its columns are contiguous and its rows apart, else a copy: a gradient may be expanded."""
+    if t.is_contiguous():
+        return t
+    is_fine = t.stride(1) == 1 and (t.stride(0) >= t.shape[1] or t.shape[0] == 1)
+    return t if is_fine else t.contiguous()
+
+
+def rows_of(x: Tensor) -> Tensor:
+    """The same values, [rows, columns] with contiguous columns; a copy only where they are not."""
+    return with_contiguous_columns(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]))
+
+
+def precision_of(dtype: torch.dtype) -> str:
+    """How products of `dtype` are computed, for tl.dot: only float32 has a choice, float32_precision()."""
+    return float32_precision() if dtype == torch.float32 else "tf32"
+
+
+def float32_precision() -> str:
+    """How float32 products are computed: "tf32" where the user allowed that for PyTorch's own, else "ieee"."""
+    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"

@@ -1,0 +1,108 @@
+"""Weights packed for inference on the CPU: when they may be used, and what they cost."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fused_mlp.errors import InvalidArgument, Unavailable
+from fused_mlp.linear.onednn import pack_onednn
+from fused_mlp.modules.packed import pack
+from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.native.build import ensure_built, why_not_buildable
+from fused_mlp.vocabulary import Implementation
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackReport:
+    """What `prepare` took. seconds: wall time of packing; n_bytes: memory of the packed copies, beside the weights."""
+
+    implementation: Implementation
+    seconds: float
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class PackedWeights:
+    """Packed copies of some weights, and what those were: tensor, address, version counter and strides each.
+
+    Holding the weights keeps their addresses from being given to others. rows: how many each weight has; asking a
+    tensor for its shape costs a tenth of a small call. handle: all of this for short_calls, or NotImplemented.
+    """
+
+    implementation: Implementation
+    tensors: tuple[Tensor, ...]
+    sources: tuple[tuple[Tensor, int, int, tuple[int, ...]], ...]
+    rows: tuple[int, ...]
+    handle: Any
+
+    def are_current(self, weights: tuple[Tensor, ...]) -> bool:
+        """Whether `weights` are those that were packed, unchanged since.
+
+        A change is seen by address, version counter and strides: an optimiser step, an in-place operation, another
+        parameter. A write through `weight.data` moves no counter and is not seen.
+        """
+        for (_, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
+            if (
+                weight.is_inference()
+                or weight._version != version  # noqa: SLF001 - torch's own way
+                or weight.data_ptr() != address
+                or weight.stride() != strides
+            ):
+                return False
+        return True
+
+
+def pack_weights(
+    weights: tuple[Tensor, ...], *, implementation: Implementation | str
+) -> tuple[PackedWeights, PackReport]:
+    """Copies of `weights` in the layout of `implementation`, cpp or onednn, and what they took.
+
+    Raises:
+        InvalidArgument: another implementation, or a weight created under torch.inference_mode, whose changes
+            cannot be seen.
+        Unavailable: the weights are not on the CPU, or this machine cannot pack them.
+    """
+    packers = {Implementation.CPP: pack, Implementation.ONEDNN: pack_onednn}
+    if implementation not in packers:
+        raise InvalidArgument("implementation", got=repr(str(implementation)), expected="cpp or onednn")
+    implementation = Implementation(implementation)
+    packer = packers[implementation]
+    for weight in weights:
+        if weight.device.type != "cpu":
+            raise Unavailable(f"weights are packed for the CPU, and these are on {weight.device}")
+        if weight.is_inference():
+            expected = "one created outside torch.inference_mode, whose changes can be seen"
+            raise InvalidArgument("weight", got="an inference tensor", expected=expected)
+    if implementation is Implementation.CPP or why_not_buildable() is None:
+        # Building is paid once per machine and is no part of packing. oneDNN needs none of it, and is called the
+        # short way where it is there.
+        _build(is_needed=implementation is Implementation.CPP)
+    start = time.perf_counter()
+    with torch.no_grad():
+        tensors = tuple(packer(weight.detach()) for weight in weights)
+    seconds = time.perf_counter() - start
+    sources = tuple((w.detach(), w.data_ptr(), w._version, w.stride()) for w in weights)  # noqa: SLF001 - as above
+    n_bytes = sum(_n_bytes(tensor) for tensor in tensors)
+    report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
+    rows = tuple(w.shape[0] for w in weights)
+    handle = short_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
+    return PackedWeights(implementation, tensors, sources, rows, handle), report
+
+
+def _build(*, is_needed: bool) -> None:
+    try:
+        ensure_built()
+    except Unavailable:
+        if is_needed:
+            raise
+
+
+def _n_bytes(packed: Tensor) -> int:
+    return packed.numel() * packed.element_size()

@@ -1,0 +1,210 @@
+"""Compile the C++ kernels and their call path once per machine; load them on first use.
+
+The library is keyed by sources, flags, torch version and CPU features; `fused_mlp.native.libraries` holds its location.
+CXX names another compiler than the first of c++, g++, clang++ on PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import sysconfig
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch.utils import cpp_extension
+
+from fused_mlp.choice.tuned import Policy, cpu_name, policy_for
+from fused_mlp.errors import Unavailable
+from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.native.libraries import PACKAGE, ensure_compiled, library_path
+from fused_mlp.vocabulary import NumberFormat, Operation
+
+_LIBRARY_NAME = "fused_mlp_cpu.so"
+_CALLS_NAME = f"{short_calls.EXTENSION}.so"
+_COMPILERS = ("c++", "g++", "clang++")
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+_load_lock = threading.RLock()
+_loaded: Path | None = None
+_failure: str | None = None
+_why_long_way: str | None = "the CPU kernels were not used yet"
+
+
+def ensure_built() -> Path:
+    """The CPU ops are built and loaded when this returns; where the library lies.
+
+    Takes some seconds the first time on a machine, milliseconds later, nothing within one process.
+
+    Raises:
+        Unavailable: there is no compiler, or it failed; the message says which and what it printed.
+    """
+    global _loaded, _failure  # noqa: PLW0603 - a library is loaded once per process
+    with _load_lock:
+        if _loaded is not None:
+            return _loaded
+        if _failure is not None:
+            raise Unavailable(_failure)
+        try:
+            library, calls = _built_libraries()
+        except Unavailable as unavailable:
+            _failure = str(unavailable)
+            raise
+        try:
+            torch.ops.load_library(str(library))
+        except OSError as error:
+            _failure = f"the CPU kernels were built but do not load: {error.__cause__ or error}"
+            raise Unavailable(_failure) from error
+        follow_table(cpu_name())
+        _use_short_calls(calls)
+        _loaded = library
+        return library
+
+
+def follow_table(cpu: str) -> None:
+    """Let the loaded C++ kernels decide by the tuned numbers of `cpu`, from the next call on."""
+    for operation in Operation:
+        for dtype in _DTYPES:
+            number_format = NumberFormat(str(dtype).removeprefix("torch."))
+            policy, _ = policy_for(cpu, operation=operation, number_format=number_format)
+            set_policy(policy, operation=operation, dtype=dtype)
+
+
+def set_policy(policy: Policy, *, operation: Operation, dtype: torch.dtype) -> None:
+    """Let the loaded C++ kernels follow `policy` for an operation and dtype, from the next call on."""
+    torch.ops.fused_mlp.set_cpu_policy(operation.value, dtype, *astuple(policy))
+
+
+def loaded_library() -> Path | None:
+    """Where the library lies that this process uses; None before the first use."""
+    return _loaded
+
+
+def why_long_way() -> str | None:
+    """Why calls go to the ops by torch.ops, at twice the host's cost of a small one; None if they go the short way."""
+    return _why_long_way
+
+
+def why_not_buildable() -> str | None:
+    """Why the CPU ops cannot be had here, or None. Compiles nothing: a compiler that will fail is found later."""
+    if _loaded is not None or _library_path().exists():
+        return None
+    if _failure is not None:
+        return _failure
+    return None if _compiler() is not None else _no_compiler()
+
+
+def _use_short_calls(library: Path | str) -> None:
+    global _why_long_way  # noqa: PLW0603 - as in ensure_built
+    if isinstance(library, str):
+        _why_long_way = library
+        return
+    try:
+        short_calls.use(library)
+    except ImportError as error:
+        _why_long_way = f"the short way was built but does not load: {error}"
+    else:
+        _why_long_way = None
+
+
+def _built_libraries() -> tuple[Path, Path | str]:
+    """The kernels, and the short way to them or the reason why there is none; compiled at the same time."""
+    if _library_path().exists() and _calls_path().exists():
+        return _library_path(), _calls_path()
+    compiler = _compiler()
+    if compiler is None and not _library_path().exists():
+        raise Unavailable(_no_compiler())
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        calls = beside.submit(_built_calls, compiler)
+        if compiler is not None:
+            source = str(PACKAGE / "cpu" / "extension.cpp")
+            command = [*compiler, *_compile_flags(), source, *_link_flags()]
+            ensure_compiled(_library_path(), compiler="the C++ compiler", command=command)
+        return _library_path(), calls.result()
+
+
+def _built_calls(compiler: list[str] | None) -> Path | str:
+    if compiler is None:
+        return _no_compiler()
+    if not (_python_headers() / "Python.h").exists():
+        return f"{_python_headers()} has no Python.h; install Python's headers (on Debian python3-dev)"
+    source = str(PACKAGE / "host" / "calls.cpp")
+    try:
+        ensure_compiled(
+            _calls_path(),
+            compiler="the C++ compiler",
+            command=[*compiler, *_calls_flags(), source, *_link_flags(), "-ltorch_python"],
+        )
+    except Unavailable as unavailable:
+        return str(unavailable)
+    return _calls_path()
+
+
+def _compiler() -> list[str] | None:
+    named = os.environ.get("CXX")
+    if named:
+        words = shlex.split(named)
+        return words if shutil.which(words[0]) else None
+    return next(([found] for name in _COMPILERS if (found := shutil.which(name))), None)
+
+
+def _no_compiler() -> str:
+    named = os.environ.get("CXX")
+    missing = f"CXX is {named!r}, which is not on PATH" if named else f"none of {', '.join(_COMPILERS)} is on PATH"
+    return f"the CPU kernels need a C++ compiler and {missing}; install one (g++ 11 or later does)"
+
+
+def _compile_flags() -> list[str]:
+    # What at::vec vectorises for; torch's answer follows ATEN_CPU_CAPABILITY.
+    reported = torch.backends.cpu.get_cpu_capability()
+    capability = reported if reported in ("AVX2", "AVX512") else "DEFAULT"
+    instructions = ["-march=native", "-fopenmp", f"-DCPU_CAPABILITY={capability}", f"-DCPU_CAPABILITY_{capability}"]
+    return [*_torch_flags(), "-O3", *instructions]
+
+
+def _calls_flags() -> list[str]:
+    return [*_torch_flags(), "-O2", "-isystem", str(_python_headers())]
+
+
+def _torch_flags() -> list[str]:
+    include = [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
+    return ["-std=c++20", "-fPIC", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", *include]
+
+
+def _python_headers() -> Path:
+    return Path(sysconfig.get_paths()["include"])
+
+
+def _link_flags() -> list[str]:
+    # Not linked with OpenMP: torch has one loaded already, and a second would bring its own threads.
+    folders = [f"-L{folder}" for folder in cpp_extension.library_paths()]
+    return ["-shared", *folders, "-lc10", "-ltorch_cpu"]
+
+
+@cache
+def _library_path() -> Path:
+    sources = (*PACKAGE.glob("cpu/*.cpp"), *PACKAGE.glob("cpu/*.h"), *PACKAGE.glob("*/cpu*.cpp"))
+    conditions = (*_compile_flags(), *_link_flags(), torch.__version__, _cpu_features())
+    return library_path(_LIBRARY_NAME, sources=sources, conditions=conditions)
+
+
+@cache
+def _calls_path() -> Path:
+    conditions = (*_calls_flags(), torch.__version__, str(sysconfig.get_config_var("SOABI")), platform.machine())
+    sources = (*PACKAGE.glob("host/*.cpp"), *PACKAGE.glob("host/*.h"), PACKAGE / "cpu" / "typed_operator.h")
+    return library_path(_CALLS_NAME, sources=sources, conditions=conditions)
+
+
+def _cpu_features() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    described = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
+    return "\n".join([platform.machine(), *sorted(set(described))])

@@ -1,0 +1,186 @@
+"""Which stored rows a command's words choose: points of the sweep, or values of other suites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from results.commands.selection import AXES, point_filter_from, series_filter_from, states_from
+from results.errors import UnknownParameter
+from results.queries import (
+    benchmarks,
+    commits,
+    environments,
+    latest_points,
+    machines,
+    parameter_names,
+    projects,
+    sweep_choices,
+    values_at,
+)
+from results.questions.revisions import commit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from results.commands.selection import Selection
+    from results.rows import PointFilter, PointRow, ProjectRow, SeriesFilter, SeriesValueRow
+    from results.store import Store
+
+MANY = 20  # values, more than which nobody reads
+CHOICES_OF_AXIS = {
+    "machine": "machines",
+    "environment": "environments",
+    "provider": "providers",
+    "pass": "passes",
+    "dtype": "dtypes",
+    "activation": "activations",
+    "batch": "batches",
+    "hidden": "hiddens",
+    "cache": "caches",
+    "weights": "weights",
+    "threads": "threads",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenPoints:
+    """Points of the sweep. `others`: projects that are stored too and were not asked for."""
+
+    axes: PointFilter
+    states: frozenset[str] | None
+    others: tuple[str, ...]
+
+    def latest(self, store: Store, revision: str | None) -> list[PointRow]:
+        """The newest measurements, or those at `revision`."""
+        return self._with_state(latest_points(store, revision=revision, **self.axes))
+
+    def by_commit(self, store: Store, revision: str | None) -> Iterator[list[PointRow]]:
+        """Those of every commit, the oldest first, or of `revision` alone; one commit at a time in memory."""
+        stored = [row.commit for row in commits(store) if row.n_points] if revision is None else [revision]
+        for commit in dict.fromkeys(stored):
+            yield self._with_state(latest_points(store, revision=commit, **self.axes))
+
+    def _with_state(self, rows: list[PointRow]) -> list[PointRow]:
+        return rows if self.states is None else [row for row in rows if row.state in self.states]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenValues:
+    """Values of suites that are not the sweep. `others`: projects that are stored too and were not asked for."""
+
+    chosen: SeriesFilter
+    states: frozenset[str] | None
+    others: tuple[str, ...]
+
+    def latest(self, store: Store, revision: str | None) -> list[SeriesValueRow]:
+        """Those of each project's newest commit, or those at `revision`."""
+        if revision is not None:
+            return self._at(store, commit_of(store, revision))
+        newest = {row.project: row.commit for row in commits(store)}
+        return [
+            row
+            for project, commit in newest.items()
+            if project in _as_names(self.chosen.get("project"))
+            for row in self._at(store, commit)
+            if row.project == project
+        ]
+
+    def by_commit(self, store: Store, revision: str | None) -> Iterator[list[SeriesValueRow]]:
+        """Those of every commit, the oldest first, or of `revision` alone; one commit at a time in memory."""
+        wanted = _as_names(self.chosen.get("project"))
+        stored = (
+            [row.commit for row in commits(store) if row.project in wanted]
+            if revision is None
+            else [commit_of(store, revision)]
+        )
+        for commit in dict.fromkeys(stored):
+            yield self._at(store, commit)
+
+    def _at(self, store: Store, commit: str) -> list[SeriesValueRow]:
+        rows = values_at(store, commit=commit, **self.chosen)
+        return rows if self.states is None else [row for row in rows if row.state in self.states]
+
+
+def chosen_rows(store: Store, selection: Selection) -> ChosenPoints | ChosenValues | None:
+    """What `selection` chooses; None for an empty store.
+
+    The sweep is meant where there is one, unless a project without one is named, or a name that is no axis.
+    Raises: UnknownParameter for a project or name that nothing stored has.
+    """
+    stored = [row for row in projects(store) if row.n_runs]
+    if not stored:
+        return None
+    named = _named_projects(stored, selection)
+    states = states_from(selection)
+    suites = [row.project for row in named if not row.has_sweep]
+    is_of_axes = all(name in AXES or name == "state" for name in selection.texts)
+    if any(row.has_sweep for row in named) and (is_of_axes or not suites):
+        shown = {row.project for row in named if row.has_sweep}
+        axes = point_filter_from(selection)
+        return ChosenPoints(axes=axes, states=states, others=_others(stored, shown))
+    chosen = series_filter_from(selection, parameters=parameter_names(store, project=suites))
+    return ChosenValues(chosen={**chosen, "project": suites}, states=states, others=_others(stored, set(suites)))
+
+
+def known_values(store: Store, chosen: ChosenPoints | ChosenValues, selection: Selection) -> str:
+    """For who chose nothing: what the named axes and parameters could have been, in words."""
+    values = _values_of_points(store) if isinstance(chosen, ChosenPoints) else _values_of_suites(store, chosen)
+    said = [
+        f"{name} is one of {_listed(values[name], near=texts[0])}"
+        for name, texts in selection.texts.items()
+        if name in values and not set(texts) <= set(map(str, values[name]))
+    ]
+    return "; ".join(said)
+
+
+def _values_of_points(store: Store) -> dict[str, list[object]]:
+    choices = sweep_choices(store).operations
+    found = {
+        axis: list(dict.fromkeys(value for row in choices for value in getattr(row, plural)))
+        for axis, plural in CHOICES_OF_AXIS.items()
+    }
+    return {**found, "operation": [row.operation for row in choices]}
+
+
+def _values_of_suites(store: Store, chosen: ChosenValues) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    rows = benchmarks(store, project=chosen.chosen.get("project"))
+    # Of the benchmark that was named, if one was: a name such as `n` means something else in each.
+    named = _as_names(chosen.chosen.get("benchmark"))
+    for row in [row for row in rows if row.benchmark in named] or rows:
+        for parameter in row.parameters:
+            of_name = found.setdefault(parameter.name, [])
+            of_name.extend(value for value in parameter.values if value not in of_name)
+    return found | {
+        "benchmark": [row.benchmark for row in rows],
+        "machine": [row.machine for row in machines(store)],
+        "environment": [row.environment for row in environments(store)],
+    }
+
+
+def _listed(values: Sequence[object], *, near: str) -> str:
+    texts = list(map(str, values))
+    if len(texts) <= MANY:
+        return ", ".join(texts)
+    return f"{', '.join(get_close_matches(near, texts, n=5) or texts[:MANY])}, … ({len(texts)} in all)"
+
+
+def _named_projects(stored: Sequence[ProjectRow], selection: Selection) -> list[ProjectRow]:
+    names = selection.texts.get("project")
+    if names is None:
+        return list(stored)
+    known: Mapping[str, ProjectRow] = {row.project: row for row in stored}
+    for name in names:
+        if name not in known:
+            raise UnknownParameter(f"no project {name} is stored; there are {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def _others(stored: Sequence[ProjectRow], shown: set[str]) -> tuple[str, ...]:
+    return tuple(row.project for row in stored if row.project not in shown)
+
+
+def _as_names(found: object) -> list[str]:
+    return list(found) if isinstance(found, list) else []

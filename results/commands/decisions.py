@@ -1,0 +1,210 @@
+"""The commands with which a person declares something: store join, store acknowledge."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import sqlalchemy as sa
+
+from results.commands.main import db_option, nothing_known
+from results.commands.selection import selection_from_texts
+from results.database.schema import Benchmark, Commit, Project
+from results.errors import UnknownParameter, UnknownRevision
+from results.exit_codes import ExitCode
+from results.files.decisions import DEFAULT_DECISIONS
+from results.files.parameters import ParameterType, typed_from_repr, value_from_typed
+from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
+from results.ingest.decisions import declare, n_series_meant
+from results.questions.revisions import commit_of
+from results.store import OpenMode, Store, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LEAST_OF_A_VERSION = 6  # characters that may stand for one of asv's, which have 64
+
+file_option = click.option(
+    "--file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=DEFAULT_DECISIONS,
+    show_default=True,
+    help="Where to write it down: a file to keep under version control.",
+)
+project_option = click.option("--project", metavar="NAME", help="Whose; needed where several have it.")
+note_option = click.option("--note", metavar="TEXT", help="Why, in words.")
+by_option = click.option("--by", metavar="NAME", help="Who decided.")
+
+
+@click.command()
+@click.argument("benchmark")
+@click.argument("old")
+@click.argument("new")
+@click.option("--metric", metavar="NAME", help="Only this metric of the benchmark.  [default: all]")
+@project_option
+@note_option
+@by_option
+@file_option
+@db_option
+def join(  # noqa: PLR0913, PLR0917 - its options
+    benchmark: str,
+    old: str,
+    new: str,
+    metric: str | None,
+    project: str | None,
+    note: str | None,
+    by: str | None,
+    file: Path,
+    db: str | None,
+) -> int:
+    """Let version NEW of BENCHMARK go on with the series of version OLD.
+
+    For a benchmark that asv counts as another although it measures the same. A version may be given by its first
+    characters; a wrong one is answered with those there are.
+
+    \b
+    fusebench store join sparse.Matvec.time_matvec 1c8f03 90ab12 --note "only renamed"
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    with open_store(db, mode=OpenMode.READ) as store:
+        project, versions = _versions(store, benchmark, metric, project)
+        record = ContinuationRecord(
+            project=project,
+            benchmark=benchmark,
+            metric=metric,
+            old=_version(old, versions, benchmark),
+            new=_version(new, versions, benchmark),
+            decided=_decided(note, by),
+        )
+        if record.old == record.new:
+            raise click.UsageError(f"{old} and {new} are the same version of {benchmark}")
+        settled = declare(store, record, file=file)
+    click.echo(f"{benchmark}: {record.new[:12]} goes on with {record.old[:12]}, written to {file}")
+    click.echo(f"{settled.n_joined} benchmarks of this store go on with another version")
+    return ExitCode.FINE
+
+
+@click.command()
+@click.argument("revision", metavar="REV")
+@click.option(
+    "--decision",
+    type=click.Choice([d.value for d in TriageDecision]),
+    default=TriageDecision.ACCEPTED.value,
+    show_default=True,
+    help="It may stay, is no change of the code, or is yet to be mended.",
+)
+@click.option("--benchmark", metavar="NAME", help="Only this operation or asv benchmark.")
+@click.option("--metric", metavar="NAME", help="Only this metric.")
+@click.option("--machine", metavar="NAME", help="Only on this machine.")
+@click.option("--environment", metavar="NAME", help="Only in this environment.")
+@click.option(
+    "--where", metavar="NAME=VALUE", multiple=True, help="Only where parameter NAME is VALUE. May be repeated."
+)
+@project_option
+@note_option
+@by_option
+@file_option
+@db_option
+def acknowledge(  # noqa: PLR0913, PLR0917 - its options
+    revision: str,
+    decision: str,
+    benchmark: str | None,
+    metric: str | None,
+    machine: str | None,
+    environment: str | None,
+    where: Sequence[str],
+    project: str | None,
+    note: str | None,
+    by: str | None,
+    file: Path,
+    db: str | None,
+) -> int:
+    """Say that the change at commit REV is known: accepted, a false alarm, or to be fixed.
+
+    \b
+    fusebench store acknowledge HEAD --note "pays for accuracy"
+    fusebench store acknowledge 3f1c2a --benchmark mlp --where batch=64 --decision to_fix
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    with open_store(db, mode=OpenMode.READ) as store:
+        try:
+            commit = commit_of(store, revision)
+        except UnknownRevision as error:
+            return nothing_known(store, error)
+        record = AcknowledgementRecord(
+            project=_only(_projects_of(store, commit), project, what=f"commit {commit[:8]}"),
+            commit=commit,
+            decision=TriageDecision(decision),
+            benchmark=benchmark,
+            metric=metric,
+            machine=machine,
+            environment=environment,
+            parameters=_parameters(where),
+            decided=_decided(note, by),
+        )
+        n_series = n_series_meant(store, record)
+        if not n_series:
+            raise click.UsageError(f"no series that was measured at {commit[:8]} is chosen by that")
+        declare(store, record, file=file)
+    click.echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
+    return ExitCode.FINE
+
+
+def _decided(note: str | None, by: str | None) -> Decided:
+    return Decided(note=note, by=by, at=datetime.now(tz=UTC).replace(microsecond=0))
+
+
+def _versions(store: Store, benchmark: str, metric: str | None, project: str | None) -> tuple[str, list[str]]:
+    """The benchmark's project and its versions."""
+    query = sa.select(Project.name, Benchmark.version).join(Project, Project.id == Benchmark.project_id)
+    query = query.where(Benchmark.name == benchmark)
+    if metric is not None:
+        query = query.where(Benchmark.metric == metric)
+    with store.reading() as connection:
+        rows = connection.execute(query.distinct().order_by(Project.name, Benchmark.version)).all()
+    what = f"benchmark {benchmark}" + (f" with metric {metric}" if metric else "")
+    named = _only(dict.fromkeys(row[0] for row in rows), project, what=what)
+    return named, [version for name, version in rows if name == named]
+
+
+def _version(text: str, versions: Sequence[str], benchmark: str) -> str:
+    """The version that `text` is or begins."""
+    if text in versions:
+        return text
+    found = [version for version in versions if len(text) >= LEAST_OF_A_VERSION and version.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(version[:12] for version in versions)
+    what = "no version" if not found else f"the start of {len(found)} versions"
+    raise click.UsageError(f"{text} is {what} of {benchmark}; there are {known}")
+
+
+def _projects_of(store: Store, commit: str) -> list[str]:
+    query = sa.select(Project.name).join(Commit, Commit.project_id == Project.id).where(Commit.hash == commit)
+    with store.reading() as connection:
+        return sorted(connection.execute(query).scalars())
+
+
+def _only(projects: Iterable[str], named: str | None, *, what: str) -> str:
+    """The project that is meant."""
+    found = list(projects)
+    if named is not None:
+        found = [name for name in found if name == named]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise click.UsageError(f"nothing is stored of {what}" + (f" in project {named}" if named else ""))
+    raise click.UsageError(f"{what} is in several projects: name one with --project ({', '.join(found)})")
+
+
+def _parameters(where: Sequence[str]) -> dict[str, str | float | bool]:
+    """`batch=64` as the number 64, `provider=fused` as a text."""
+    found: dict[str, str | float | bool] = {}
+    for name, texts in selection_from_texts(where).texts.items():
+        if len(texts) > 1:
+            raise UnknownParameter(f"{name} is given twice; acknowledge the series of one value after the other")
+        typed = typed_from_repr(texts[0])
+        value = value_from_typed(typed.type, typed.text, typed.number)
+        is_text = value is None or typed.type in {ParameterType.STR, ParameterType.OTHER}
+        found[name] = typed.text if is_text or value is None else value
+    return found

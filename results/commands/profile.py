@@ -1,0 +1,90 @@
+"""The command that prints what one call of a point does inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.chosen_rows import ChosenPoints, chosen_rows, known_values
+from results.commands.main import EMPTY_STORE, db_option, nothing_known, where_option
+from results.commands.selection import AXES, selection_from_texts
+from results.errors import UnknownRevision
+from results.exit_codes import ExitCode
+from results.files.records import State
+from results.output.profile_tables import profile_as_text, stacks_as_text
+from results.queries import StackKind, profile_of, stacks_of
+from results.store import OpenMode, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.rows import PointRow
+    from results.store import Store
+
+NO_PROFILE = "No profile of this point is stored: the run that timed it took none, or ended before it."
+NO_STACKS = (
+    "No stacks of the {kind} are stored for this point: it ran nothing there, or an older ruler profiled it; "
+    "`fusebench run --again` measures anew."
+)
+
+
+@click.command()
+@click.argument("revision", metavar="[REV]", required=False)
+@click.option(
+    "--stacks", "kind", type=click.Choice([kind.value for kind in StackKind]), help="Its folded stacks there, instead."
+)
+@where_option
+@db_option
+def profile(revision: str | None, kind: str | None, where: Sequence[str], db: str | None) -> int:
+    """Print what one call of a point does inside: newest, or at commit REV; --where leaves one point.
+
+    \b
+    --stacks host      self time on the host, one stack a line: outermost;…;innermost NANOSECONDS
+    --stacks device    the same of the kernels on the device, below the operators that launched them
+
+    Flame graph tools read them: fusebench profile … --stacks host | flamegraph.pl --countname ns
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    selection = selection_from_texts(where)
+    with open_store(db, mode=OpenMode.READ) as store:
+        chosen = chosen_rows(store, selection)
+        if chosen is None:
+            return _nothing(EMPTY_STORE)
+        if not isinstance(chosen, ChosenPoints):
+            return _nothing("Only points of the sweep are profiled, and that chooses another suite.")
+        try:
+            points = chosen.latest(store, revision)
+        except UnknownRevision as error:
+            return nothing_known(store, error)
+        if not points:
+            return _nothing(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip())
+        if len(points) > 1:
+            raise click.UsageError(_which_one(points))
+        return _print(store, points[0], None if kind is None else StackKind(kind))
+
+
+def _print(store: Store, point: PointRow, kind: StackKind | None) -> int:
+    if kind is not None:
+        stacks = stacks_of(store, point=point, kind=kind)
+        if not stacks:
+            return _nothing(NO_STACKS.format(kind=kind))
+        click.echo(stacks_as_text(stacks))
+        return ExitCode.FINE
+    found = profile_of(store, point=point)
+    if found is None:
+        is_ok = point.state == State.OK
+        return _nothing(NO_PROFILE if is_ok else f"There is no profile of this point: {point.state}: {point.reason}")
+    click.echo(profile_as_text(point, found))
+    return ExitCode.FINE
+
+
+def _which_one(points: Sequence[PointRow]) -> str:
+    """What still has to be said, with the choices there are."""
+    choices = {name: dict.fromkeys(str(getattr(point, axis)) for point in points) for name, axis in AXES.items()}
+    said = [f"--where {name}=…  ({', '.join(values)})" for name, values in choices.items() if len(values) > 1]
+    return "\n  ".join([f"{len(points)} points are chosen, and a profile is of one; choose by", *said])
+
+
+def _nothing(why: str) -> int:
+    click.echo(why, err=True)
+    return ExitCode.NOTHING_COMPARABLE

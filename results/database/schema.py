@@ -1,0 +1,430 @@
+"""The tables and their constraints; drawn in docs/schema.md. Times are UTC, numbers SI.
+
+The writer assigns ids; it is alone while it writes (results.database.connection), so rows can be loaded in bulk.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import JSON, TypeDecorator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.engine import Dialect
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware moment in UTC on every database; SQLite stores it as sortable text."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """UTC; without its zone where the database has no zones."""
+        if value is None:
+            return None
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None] | None:
+        """Always aware."""
+        del coltype
+        # SQLite's text is read by ourselves: the same few moments come back in every question. PostgreSQL's
+        # session is in UTC (results.database.connection), so its moments are right as they come.
+        return moment_from_text if dialect.name == "sqlite" else None
+
+
+@lru_cache(maxsize=65536)
+def moment_from_text(text: str | None) -> datetime | None:
+    """The moment that SQLite keeps as `text`."""
+    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class Base(DeclarativeBase):
+    """Names every constraint, so that migrations can name them on any database."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own protocol
+        datetime: UtcDateTime,
+        float: Double,
+        str: Text,
+        bytes: LargeBinary,
+        dict[str, Any]: JSON,
+        list[str]: JSON,
+    }
+
+
+def _id() -> Mapped[int]:
+    return mapped_column(Integer, primary_key=True, autoincrement=False)
+
+
+class Project(Base):
+    """Whose benchmarks these are."""
+
+    __tablename__ = "project"
+    id: Mapped[int] = _id()
+    name: Mapped[str] = mapped_column(unique=True)
+
+
+class Machine(Base):
+    """A machine by the name asv or FUSEBENCH_MACHINE gives it; `details`: what asv's machine.json says."""
+
+    __tablename__ = "machine"
+    id: Mapped[int] = _id()
+    name: Mapped[str] = mapped_column(unique=True)
+    details: Mapped[dict[str, Any]]
+
+
+class Environment(Base):
+    """What a benchmark ran in; part of a series' identity, so it never holds a path."""
+
+    __tablename__ = "environment"
+    id: Mapped[int] = _id()
+    name: Mapped[str] = mapped_column(unique=True)
+    details: Mapped[dict[str, Any]]
+
+
+class Commit(Base):
+    """A commit of a project. Without a git repository `position` and `is_orphaned` are null.
+
+    `position` counts every commit of the history, measured or not, oldest first, from 1 (results.ingest.commit_order);
+    `is_orphaned` marks a commit that a rebase removed. `ordered_at`: its date, or the latest date of any commit
+    before it in the history, so that a clock that was wrong puts no commit before its parents.
+    """
+
+    __tablename__ = "commits"  # `commit` is a word of SQL
+    __table_args__ = (UniqueConstraint("project_id", "hash"),)
+    id: Mapped[int] = _id()
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
+    hash: Mapped[str]
+    date: Mapped[datetime | None]
+    subject: Mapped[str | None]
+    position: Mapped[int | None]
+    is_orphaned: Mapped[bool | None]
+    ordered_at: Mapped[datetime | None]
+
+
+class Source(Base):
+    """A file that has been read. The same `signature` (stat) or `content_hash` need not be read again.
+
+    `n_bytes_read`: how much of a journal has gone in. A git repository that gave commits their order is a source
+    too; its signature is that of its branches and of the commits that were stored.
+    """
+
+    __tablename__ = "source"
+    id: Mapped[int] = _id()
+    path: Mapped[str] = mapped_column(unique=True)
+    kind: Mapped[str]
+    project_id: Mapped[int | None] = mapped_column(ForeignKey("project.id"))
+    signature: Mapped[str]
+    content_hash: Mapped[str]
+    n_bytes_read: Mapped[int] = mapped_column(BigInteger)
+    read_at: Mapped[datetime]
+
+
+class Quarantine(Base):
+    """A file that could not be read, and why; gone when the file has been mended."""
+
+    __tablename__ = "quarantine"
+    path: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    reason: Mapped[str]
+    signature: Mapped[str]
+    found_at: Mapped[datetime]
+
+
+class Run(Base):
+    """One run: a commit measured on a machine in an environment. `uid` is unique within the project.
+
+    `conditions` were so while measuring and do not split a series. `ordered_at`, then `position`, then
+    `started_at` say where the run stands in its history: the commit's own, or where its date is not known when
+    the run started (else 1970), and 0 where no repository gave a position.
+    """
+
+    __tablename__ = "run"
+    __table_args__ = (
+        UniqueConstraint("project_id", "uid"),
+        Index(None, "machine_id", "environment_id", "ordered_at", "position", "started_at"),
+    )
+    id: Mapped[int] = _id()
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
+    uid: Mapped[str]
+    commit_id: Mapped[int] = mapped_column(ForeignKey("commits.id"), index=True)
+    machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"))
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+    source_id: Mapped[int | None] = mapped_column(ForeignKey("source.id"), index=True)
+    ordered_at: Mapped[datetime]
+    position: Mapped[int] = mapped_column(server_default="0")
+    started_at: Mapped[datetime | None]
+    n_values: Mapped[int]
+    conditions: Mapped[dict[str, Any]]
+
+
+class Benchmark(Base):
+    """A metric of an operation (sweep) or an asv benchmark, in one version of what it measures.
+
+    name: the operation, or asv's name. metric: `latency_s`, …, or asv's type (`time`, `peakmemory`, `track`, …).
+    interval_level: 0.95 of the sweep, 0.99 of asv. continues_id: the version declared equal to this one.
+    """
+
+    __tablename__ = "benchmark"
+    __table_args__ = (UniqueConstraint("project_id", "name", "metric", "version"),)
+    id: Mapped[int] = _id()
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
+    name: Mapped[str]
+    metric: Mapped[str]
+    version: Mapped[str]
+    unit: Mapped[str]
+    interval_level: Mapped[float]
+    parameter_names: Mapped[list[str]]
+    continues_id: Mapped[int | None] = mapped_column(ForeignKey("benchmark.id"), index=True)
+
+
+class Point(Base):
+    """One combination of parameters of an operation or asv benchmark (`subject`); `key` identifies it there."""
+
+    __tablename__ = "point"
+    __table_args__ = (UniqueConstraint("project_id", "subject", "key"),)
+    id: Mapped[int] = _id()
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"))
+    subject: Mapped[str]
+    key: Mapped[str]
+
+
+class Parameter(Base):
+    """One parameter of a point. `text` is what was given; `number` is set for numbers, to be asked in ranges.
+
+    type: int, float, bool, none, str, or other (a repr that is none of these).
+    """
+
+    __tablename__ = "parameter"
+    # No index on `text`: PostgreSQL refuses index entries longer than 2.7 kB, and a repr may be longer.
+    __table_args__ = (Index(None, "name", "number"), {"sqlite_with_rowid": False})
+    point_id: Mapped[int] = mapped_column(ForeignKey("point.id"), primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    type: Mapped[str]
+    text: Mapped[str]
+    number: Mapped[float | None]
+
+
+class Series(Base):
+    """What stays the same while commits change: a benchmark at a point, on a machine, in an environment."""
+
+    __tablename__ = "series"
+    __table_args__ = (
+        UniqueConstraint("benchmark_id", "machine_id", "environment_id", "point_id"),
+        Index(None, "point_id", "machine_id", "environment_id"),
+    )
+    id: Mapped[int] = _id()
+    benchmark_id: Mapped[int] = mapped_column(ForeignKey("benchmark.id"))
+    point_id: Mapped[int] = mapped_column(ForeignKey("point.id"))
+    machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"))
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+
+
+TOLD_OF_A_VALUE = ("state", "median", "ci_low", "ci_high", "q25", "q75", "sample_count")
+
+
+class Value(Base):
+    """One series in one run; `median` is null unless `state` is ok. samples: float64, little-endian, in order.
+
+    The key begins with the run: a file's rows lie together and are appended, which is what makes loading fast.
+    A series' history is one look-up per run of its machine and environment.
+    """
+
+    __tablename__ = "value"
+    __table_args__ = (
+        # PostgreSQL keeps rows apart from their key, and each of a history on a page of its own. There a second index
+        # has all that a history tells, without `reason`: an index takes no long texts, and few values have one.
+        Index(None, "series_id", "run_id", postgresql_include=TOLD_OF_A_VALUE).ddl_if(dialect="postgresql"),
+        Index(
+            "ix_value_series_id_run_id_explained",
+            "series_id",
+            "run_id",
+            postgresql_where=text("reason IS NOT NULL"),
+        ).ddl_if(dialect="postgresql"),
+        {"sqlite_with_rowid": False},
+    )
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True, autoincrement=False)
+    state: Mapped[str]
+    median: Mapped[float | None]
+    ci_low: Mapped[float | None]
+    ci_high: Mapped[float | None]
+    q25: Mapped[float | None]
+    q75: Mapped[float | None]
+    sample_count: Mapped[int | None]
+    calls_per_sample: Mapped[int | None] = mapped_column(BigInteger)
+    samples: Mapped[bytes | None]
+    reason: Mapped[str | None]
+
+
+class Execution(Base):
+    """When an asv benchmark was run, and for how long."""
+
+    __tablename__ = "execution"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)
+    benchmark_id: Mapped[int] = mapped_column(ForeignKey("benchmark.id"), primary_key=True, autoincrement=False)
+    started_at: Mapped[datetime | None]
+    duration_s: Mapped[float | None]
+
+
+class Measurement(Base):
+    """A sweep point as one run measured it: what is said of the point and not of one metric.
+
+    flop, min_bytes: of one call. floor_s: its least time on this machine. conditions: at that moment.
+    """
+
+    __tablename__ = "measurement"
+    __table_args__ = (
+        Index(None, "point_id", "run_id"),
+        {"sqlite_with_rowid": False},
+    )
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)
+    point_id: Mapped[int] = mapped_column(ForeignKey("point.id"), primary_key=True, autoincrement=False)
+    ruler_version: Mapped[str]
+    measured_at: Mapped[datetime]
+    together: Mapped[str | None]  # the group: points measured in alternating rounds
+    state: Mapped[str]
+    reason: Mapped[str | None]
+    disturbed: Mapped[str | None]
+    provider_detail: Mapped[str | None]
+    stop: Mapped[str | None]
+    flop: Mapped[float | None]
+    min_bytes: Mapped[float | None]
+    floor_s: Mapped[float | None]
+    conditions: Mapped[dict[str, Any]]
+
+
+class Profile(Base):
+    """What one call of a sweep point does inside, as one run's profiler saw it; counts and times per call.
+
+    expected_…: what the provider declares; unexpected: how the counts differ from it, in words. stacks: folded,
+    compressed (results.files.stacks). trace: the name of a file under traces/, which may have been removed since.
+    """
+
+    __tablename__ = "profile"
+    __table_args__ = (
+        Index(None, "point_id", "run_id"),
+        {"sqlite_with_rowid": False},
+    )
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"), primary_key=True, autoincrement=False)
+    point_id: Mapped[int] = mapped_column(ForeignKey("point.id"), primary_key=True, autoincrement=False)
+    measured_at: Mapped[datetime]
+    state: Mapped[str]
+    reason: Mapped[str | None]
+    operator_count: Mapped[float | None]
+    operator_time_s: Mapped[float | None]
+    kernel_launches: Mapped[float | None]
+    device_time_s: Mapped[float | None]
+    peak_memory_bytes: Mapped[float | None]
+    bound: Mapped[str | None]
+    expected_operator_count: Mapped[float | None]
+    expected_kernel_launches: Mapped[float | None]
+    unexpected: Mapped[str | None]
+    stacks: Mapped[bytes | None]
+    trace: Mapped[str | None]
+
+
+class ProfileOperator(Base):
+    """One operator of a profile, per call."""
+
+    __tablename__ = "profile_operator"
+    __table_args__ = (
+        ForeignKeyConstraint(["run_id", "point_id"], ["profile.run_id", "profile.point_id"]),
+        Index(None, "name"),
+        {"sqlite_with_rowid": False},
+    )
+    run_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    point_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    count: Mapped[float]
+    self_time_s: Mapped[float | None]
+    total_time_s: Mapped[float | None]
+    is_compute: Mapped[bool]
+
+
+class ProfileKernel(Base):
+    """One device kernel of a profile, per call; its name is its identity."""
+
+    __tablename__ = "profile_kernel"
+    __table_args__ = (
+        ForeignKeyConstraint(["run_id", "point_id"], ["profile.run_id", "profile.point_id"]),
+        Index(None, "name"),
+        {"sqlite_with_rowid": False},
+    )
+    run_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    point_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    count: Mapped[float]
+    device_time_s: Mapped[float | None]
+
+
+class Ceiling(Base):
+    """What a machine can do at best, as measured: `quantity` is e.g. `matmul_flop_per_s.float32`."""
+
+    __tablename__ = "ceiling"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"), primary_key=True, autoincrement=False)
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"), primary_key=True, autoincrement=False)
+    quantity: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[float]
+    measured_at: Mapped[datetime | None]
+
+
+class Decision(Base):
+    """Decision of a person, as in decisions.toml; its subject may be ingested later (results.ingest.decisions).
+
+    kind: continuation or acknowledgement. source_id: the file; null if it came with another database.
+    """
+
+    __tablename__ = "decision"
+    id: Mapped[int] = _id()
+    source_id: Mapped[int | None] = mapped_column(ForeignKey("source.id"), index=True)
+    kind: Mapped[str]
+    content: Mapped[dict[str, Any]]
+
+
+class Triage(Base):
+    """What a person decided about a change of a series at a commit: a decision where it applies."""
+
+    __tablename__ = "triage"
+    __table_args__ = (UniqueConstraint("series_id", "commit_id"),)
+    id: Mapped[int] = _id()
+    decision_id: Mapped[int | None] = mapped_column(ForeignKey("decision.id"))
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"))
+    commit_id: Mapped[int] = mapped_column(ForeignKey("commits.id"))
+    decision: Mapped[str]
+    note: Mapped[str | None]
+    decided_by: Mapped[str | None]
+    decided_at: Mapped[datetime | None]

@@ -1,0 +1,228 @@
+"""What people declared, and where it applies: versions of benchmarks that go on with each other, known changes.
+
+A decision is kept as its file says it, and settled after every ingest: what it is about may be stored before it or
+after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from results.database.bulk import next_id
+from results.database.connection import reading, told_clearly, writing
+from results.database.schema import (
+    Benchmark,
+    Commit,
+    Decision,
+    Environment,
+    Machine,
+    Parameter,
+    Project,
+    Run,
+    Series,
+    Triage,
+    Value,
+)
+from results.files.decisions import (
+    ACKNOWLEDGEMENT,
+    CONTINUATION,
+    append_decision,
+    decision_as_toml,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from sqlalchemy.engine import Connection, Engine
+
+    from results.files.records import AcknowledgementRecord, ContinuationRecord, DecisionsRecord
+    from results.ingest.runs import Desk
+    from results.store import Store
+
+Content = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """How far decisions reach: benchmarks that go on with another, and series with a known change, each at a commit."""
+
+    n_joined: int
+    n_acknowledged: int
+
+
+def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> Settled:
+    """Write the decision to its file and let it apply. Raises: OSError, UnreadableFile, StoreError."""
+    append_decision(file, decision_as_toml(record))
+    store.ingest([file])
+    with told_clearly(store.engine.url), writing(store.engine) as connection:
+        return settle(connection)
+
+
+def n_series_meant(store: Store, record: AcknowledgementRecord) -> int:
+    """How many stored series an acknowledgement would be about."""
+    with store.reading() as connection:
+        return len(connection.execute(_series_meant(content_of(record))).all())
+
+
+def load_decisions(desk: Desk, record: DecisionsRecord) -> int:
+    """Keep a file's decisions in place of those it held before; no values are stored: 0."""
+    connection = desk.connection
+    forget_decisions(connection, desk.source_id)
+    found = [(CONTINUATION, content_of(one)) for one in record.continuations]
+    found += [(ACKNOWLEDGEMENT, content_of(one)) for one in record.acknowledgements]
+    add_decisions(connection, found, source_id=desk.source_id)
+    settle(connection)
+    return 0
+
+
+def content_of(record: ContinuationRecord | AcknowledgementRecord) -> Content:
+    """The record as JSON has it."""
+    fields = asdict(record)
+    decided = fields.pop("decided")
+    at = decided["at"]
+    return {**fields, **decided, "at": None if at is None else at.isoformat()}
+
+
+def add_decisions(connection: Connection, found: Iterable[tuple[str, Content]], *, source_id: int | None) -> None:
+    """Store decisions, kind and content, as those of a file."""
+    first = next_id(connection, Decision)
+    rows = [
+        {"id": first + i, "source_id": source_id, "kind": kind, "content": content}
+        for i, (kind, content) in enumerate(found)
+    ]
+    if rows:
+        connection.execute(sa.insert(Decision), rows)
+
+
+def forget_decisions(connection: Connection, source_id: int) -> None:
+    """Delete a file's decisions, and where they applied; `settle` must follow."""
+    of_file = sa.select(Decision.id).where(Decision.source_id == source_id)
+    connection.execute(sa.delete(Triage).where(Triage.decision_id.in_(of_file)))
+    connection.execute(sa.delete(Decision).where(Decision.source_id == source_id))
+
+
+def settle_stored_decisions(engine: Engine) -> None:
+    """Let every decision apply to what has come in since; costs nothing where there is none."""
+    with reading(engine) as connection:
+        if connection.execute(sa.select(Decision.id).limit(1)).first() is None:
+            return
+    with writing(engine) as connection:
+        settle(connection)
+
+
+def settle(connection: Connection) -> Settled:
+    """Apply every decision to what is stored, and undo what no decision says any more."""
+    decisions = connection.execute(sa.select(Decision.__table__).order_by(Decision.id)).all()
+    older = _continued(connection, [row.content for row in decisions if row.kind == CONTINUATION])
+    known = _acknowledged(connection, {row.id: row.content for row in decisions if row.kind == ACKNOWLEDGEMENT})
+    _write_continuations(connection, older)
+    _write_triage(connection, known)
+    return Settled(n_joined=len(older), n_acknowledged=len(known))
+
+
+def _continued(connection: Connection, contents: Iterable[Content]) -> dict[int, int]:
+    """For each benchmark that goes on with another, that other; one that would close a circle is left out."""
+    older: dict[int, int] = {}
+    for content in contents:
+        where = [
+            Project.name == content["project"],
+            Benchmark.name == content["benchmark"],
+            Benchmark.version.in_([content["old"], content["new"]]),
+        ]
+        if content["metric"] is not None:
+            where.append(Benchmark.metric == content["metric"])
+        versions: dict[str, dict[str, int]] = {}
+        columns = (Benchmark.id, Benchmark.metric, Benchmark.version)
+        for row in connection.execute(
+            sa.select(*columns).join(Project, Project.id == Benchmark.project_id).where(*where)
+        ):
+            versions.setdefault(row.metric, {})[row.version] = row.id
+        for of_metric in versions.values():
+            if len(of_metric) == 2 and of_metric[content["new"]] not in _chain(of_metric[content["old"]], older):
+                older[of_metric[content["new"]]] = of_metric[content["old"]]
+    return older
+
+
+def _chain(benchmark_id: int, older: Mapping[int, int]) -> list[int]:
+    chain = [benchmark_id]
+    while chain[-1] in older:
+        chain.append(older[chain[-1]])
+    return chain
+
+
+def _write_continuations(connection: Connection, older: Mapping[int, int]) -> None:
+    rows = connection.execute(
+        sa.select(Benchmark.id, Benchmark.continues_id).where(Benchmark.continues_id.is_not(None))
+    )
+    stored = {row.id: row.continues_id for row in rows}
+    for benchmark_id in stored.keys() | older.keys():
+        if stored.get(benchmark_id) != older.get(benchmark_id):
+            where = Benchmark.id == benchmark_id
+            connection.execute(sa.update(Benchmark).where(where).values(continues_id=older.get(benchmark_id)))
+
+
+def _acknowledged(connection: Connection, contents: Mapping[int, Content]) -> dict[tuple[int, int], dict[str, Any]]:
+    """Triage rows by series and commit; of two decisions about the same change the later one counts."""
+    known: dict[tuple[int, int], dict[str, Any]] = {}
+    for decision_id, content in contents.items():
+        at = content["at"]
+        columns = {
+            "decision_id": decision_id,
+            "decision": content["decision"],
+            "note": content["note"],
+            "decided_by": content["by"],
+            "decided_at": None if at is None else datetime.fromisoformat(at),
+        }
+        for series_id, commit_id in connection.execute(_series_meant(content)):
+            known[series_id, commit_id] = {"series_id": series_id, "commit_id": commit_id, **columns}
+    return known
+
+
+def _series_meant(content: Content) -> sa.Select[Any]:
+    """The series with a value at the commit of which all that is given holds."""
+    measured = (
+        sa.select(Value.series_id, Run.commit_id)
+        .join(Run, Run.id == Value.run_id)
+        .join(Commit, Commit.id == Run.commit_id)
+        .join(Project, Project.id == Commit.project_id)
+        .where(Project.name == content["project"], Commit.hash == content["commit"])
+        .distinct()
+        .subquery()
+    )
+    chosen = sa.select(measured.c.series_id, measured.c.commit_id).join(Series, Series.id == measured.c.series_id)
+    if content["benchmark"] is not None or content["metric"] is not None:
+        chosen = chosen.join(Benchmark, Benchmark.id == Series.benchmark_id)
+    for key, column in (("benchmark", Benchmark.name), ("metric", Benchmark.metric)):
+        if content[key] is not None:
+            chosen = chosen.where(column == content[key])
+    if content["machine"] is not None:
+        chosen = chosen.join(Machine, Machine.id == Series.machine_id).where(Machine.name == content["machine"])
+    if content["environment"] is not None:
+        named = Environment.name == content["environment"]
+        chosen = chosen.join(Environment, Environment.id == Series.environment_id).where(named)
+    for name, value in content["parameters"].items():
+        is_meant = Parameter.text == value if isinstance(value, str) else Parameter.number == float(value)
+        points = sa.select(Parameter.point_id).where(Parameter.name == name, is_meant)
+        chosen = chosen.where(Series.point_id.in_(points))
+    return chosen
+
+
+def _write_triage(connection: Connection, known: Mapping[tuple[int, int], dict[str, Any]]) -> None:
+    stored = {(row.series_id, row.commit_id): row for row in connection.execute(sa.select(Triage.__table__))}
+    stale = [
+        row.id
+        for key, row in stored.items()
+        if row.decision_id is not None and {**dict(row._mapping), "id": None} != {"id": None, **known.get(key, {})}  # noqa: SLF001
+    ]
+    for triage_id in stale:
+        connection.execute(sa.delete(Triage).where(Triage.id == triage_id))
+    kept = {key for key, row in stored.items() if row.id not in set(stale)}
+    first = next_id(connection, Triage)
+    rows = [{"id": first + i, **known[key]} for i, key in enumerate(sorted(known.keys() - kept))]
+    if rows:
+        connection.execute(sa.insert(Triage), rows)

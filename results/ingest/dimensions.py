@@ -1,0 +1,176 @@
+"""The ids of everything values refer to: looked up, or made, by the one writer that is in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+
+from results.database.bulk import next_id
+from results.database.key_lists import any_of
+from results.database.schema import Base, Benchmark, Commit, Environment, Machine, Point, Project, Run, Series
+from results.ingest.series_ids import SeriesIds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sqlalchemy.engine import Connection
+
+    from results.files.records import CommitRecord
+
+# What may have grown when somebody else has written.
+GROWING: tuple[type[Base], ...] = (Project, Machine, Environment, Commit, Run, Benchmark, Point, Series)
+LARGEST_IDS = "SELECT " + ", ".join(f"(SELECT max(id) FROM {table.__tablename__})" for table in GROWING)  # noqa: S608
+
+
+class BenchmarkIdentity(NamedTuple):
+    """What tells one benchmark from another within a project."""
+
+    name: str
+    metric: str
+    version: str
+
+
+class Dimensions:
+    """Ids by identity, remembered from one transaction to the next.
+
+    Call `enter` first in every transaction: it forgets what other writers may have added to, and `forget` after
+    one that was rolled back.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[object, ...], int] = {}
+        self._runs: dict[tuple[int, str], int] = {}
+        self._benchmarks: dict[tuple[int, str], dict[BenchmarkIdentity, int]] = {}
+        self._seen: tuple[int | None, ...] = ()
+        self.series = SeriesIds()
+
+    def forget(self) -> None:
+        """Remember nothing."""
+        self._ids.clear()
+        self._runs.clear()
+        self._benchmarks.clear()
+        self._seen = ()
+        self.series.forget()
+
+    def enter(self, connection: Connection) -> None:
+        """Begin a transaction: what was remembered holds only if nobody has written in between."""
+        if _largest_ids(connection) != self._seen:
+            self.forget()
+        self._runs.clear()
+
+    def leave(self, connection: Connection) -> None:
+        """End a transaction: what is remembered is what the database now holds."""
+        self._seen = _largest_ids(connection)
+
+    def _id(
+        self,
+        connection: Connection,
+        table: type[Base],
+        identity: Mapping[str, Any],
+        others: Mapping[str, Any],
+    ) -> int:
+        cached = (table.__tablename__, *identity.values())
+        found = self._ids.get(cached)
+        if found is None:
+            columns = table.__table__.c
+            where = [columns[name] == value for name, value in identity.items()]
+            found = connection.execute(sa.select(columns.id).where(*where)).scalar()
+            if found is None:
+                found = next_id(connection, table)
+                connection.execute(sa.insert(table).values(id=found, **identity, **others))
+            self._ids[cached] = found
+        return found
+
+    def project(self, connection: Connection, name: str) -> int:
+        """The id of the project `name`."""
+        return self._id(connection, Project, {"name": name}, {})
+
+    def machine(self, connection: Connection, name: str) -> int:
+        """The id of the machine `name`."""
+        return self._id(connection, Machine, {"name": name}, {"details": {}})
+
+    def environment(self, connection: Connection, name: str, *, details: Mapping[str, Any]) -> int:
+        """The id of the environment `name`; `details` are kept when it is new."""
+        return self._id(connection, Environment, {"name": name}, {"details": dict(details)})
+
+    def commit(self, connection: Connection, project_id: int, commit: CommitRecord) -> int:
+        """The id of `commit`; a date or subject that was missing so far is filled in."""
+        identity = {"project_id": project_id, "hash": commit.hash}
+        others = {
+            "date": commit.date,
+            "subject": commit.subject,
+            "position": None,
+            "is_orphaned": None,
+            "ordered_at": commit.date,
+        }
+        is_remembered = ("commits", project_id, commit.hash) in self._ids
+        commit_id = self._id(connection, Commit, identity, others)
+        if not is_remembered:
+            columns = (Commit.date, Commit.subject, Commit.ordered_at)
+            row = connection.execute(sa.select(*columns).where(Commit.id == commit_id)).one()
+            if (row.date is None and commit.date) or (row.subject is None and commit.subject):
+                known = {
+                    "date": row.date or commit.date,
+                    "subject": row.subject or commit.subject,
+                    "ordered_at": row.ordered_at or commit.date,
+                }
+                connection.execute(sa.update(Commit).where(Commit.id == commit_id).values(known))
+        return commit_id
+
+    def run_id(self, connection: Connection, project_id: int, uid: str) -> int | None:
+        """The id of the run `uid` of a project, if it is stored."""
+        where = (Run.project_id == project_id, Run.uid == uid)
+        return connection.execute(sa.select(Run.id).where(*where)).scalar()
+
+    def remembered_run(self, identity: tuple[int, str], find: Callable[[], int]) -> int:
+        """The id of the run `identity` (project, uid) within this transaction; `find` is called once for it."""
+        if identity not in self._runs:
+            self._runs[identity] = find()
+        return self._runs[identity]
+
+    def remembered_runs(self) -> list[int]:
+        """The runs asked for within this transaction."""
+        return list(self._runs.values())
+
+    def benchmark(  # noqa: PLR0913 - the columns of a benchmark
+        self,
+        connection: Connection,
+        project_id: int,
+        identity: BenchmarkIdentity,
+        *,
+        unit: str,
+        interval_level: float,
+        parameter_names: Sequence[str],
+    ) -> int:
+        """The id of a benchmark; the rest is kept when it is new."""
+        if (project_id, identity.name) not in self._benchmarks:
+            self.recall_benchmarks(connection, project_id, [identity.name])
+        known = self._benchmarks[project_id, identity.name]
+        if identity not in known:
+            known[identity] = next_id(connection, Benchmark)
+            connection.execute(
+                sa.insert(Benchmark).values(
+                    id=known[identity],
+                    project_id=project_id,
+                    **identity._asdict(),
+                    unit=unit,
+                    interval_level=interval_level,
+                    parameter_names=list(parameter_names),
+                    continues_id=None,
+                )
+            )
+        return known[identity]
+
+    def recall_benchmarks(self, connection: Connection, project_id: int, names: Iterable[str]) -> None:
+        """Look up many benchmarks at once, which is cheaper than one by one."""
+        unknown = [name for name in names if (project_id, name) not in self._benchmarks]
+        self._benchmarks.update(((project_id, name), {}) for name in unknown)
+        columns = (Benchmark.id, Benchmark.name, Benchmark.metric, Benchmark.version)
+        where = (Benchmark.project_id == project_id, any_of(Benchmark.name, keys=unknown))
+        for benchmark_id, *identity in connection.execute(sa.select(*columns).where(*where)):
+            self._benchmarks[project_id, identity[0]][BenchmarkIdentity(*identity)] = benchmark_id
+
+
+def _largest_ids(connection: Connection) -> tuple[int | None, ...]:
+    return tuple(connection.exec_driver_sql(LARGEST_IDS).one())

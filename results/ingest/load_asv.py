@@ -1,0 +1,177 @@
+"""asv's records → rows: a result file's run replaces what the same run held before."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import chain, count, islice, repeat
+from operator import attrgetter, lt
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from results.database.bulk import insert_columns, insert_rows
+from results.database.schema import Benchmark, Execution, Machine, Parameter, Point, Run, Value
+from results.files.asv_descriptions import undescribed_benchmark
+from results.files.records import State
+from results.ingest.dimensions import BenchmarkIdentity
+from results.ingest.runs import Desk, store_run
+from results.ingest.series_ids import Grid, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from results.files.records import AsvBenchmarkRecord, AsvMachineRecord, AsvResultRecord, AsvRunRecord
+
+ASV_INTERVAL_LEVEL = 0.99
+OK, FAILED, SKIPPED = State.OK.value, State.FAILED.value, State.SKIPPED.value
+
+
+def load_asv_run(
+    desk: Desk,
+    record: AsvRunRecord,
+    *,
+    project: str,
+    described: Mapping[str, AsvBenchmarkRecord],
+    covered: frozenset[str],
+) -> int:
+    """Store a result file; the number of values stored, failed and skipped ones included.
+
+    `described`: benchmarks.json by name. `covered`: suites left out because a journal is their record.
+    """
+    dimensions, connection = desk.dimensions, desk.connection
+    results = [result for result in record.results if result.name.split(".", 1)[0] not in covered]
+    if not results and covered:
+        return 0
+    project_id = dimensions.project(connection, project)
+    details = {"python": record.python, **record.requirements, **record.env_vars}
+    place = Place(
+        dimensions.machine(connection, record.machine),
+        dimensions.environment(connection, record.environment, details=details),
+    )
+    run_id = store_run(
+        desk,
+        project_id=project_id,
+        uid=record.uid,
+        commit=record.commit,
+        place=place,
+        started_at=record.started_at,
+        conditions={},
+    )
+    for table in (Value, Execution):
+        connection.execute(sa.delete(table).where(table.run_id == run_id))
+    dimensions.recall_benchmarks(connection, project_id, [result.name for result in results])
+    grids = [_grid(desk, project_id, result, described) for result in results]
+    series = dimensions.series.of_grids(connection, project_id, place, grids)
+    columns = _value_columns(series, results)
+    n_values = len(columns["series_id"])
+    if n_values:
+        insert_columns(connection, Value, {"run_id": [run_id] * n_values, **columns})
+    executions = [
+        (run_id, grid.benchmark_id, result.started_at, result.duration_s)
+        for grid, result in zip(grids, results, strict=True)
+    ]
+    insert_rows(connection, Execution, ("run_id", "benchmark_id", "started_at", "duration_s"), executions)
+    connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
+    return n_values
+
+
+def _grid(desk: Desk, project_id: int, result: AsvResultRecord, described: Mapping[str, AsvBenchmarkRecord]) -> Grid:
+    benchmark = described.get(result.name) or undescribed_benchmark(
+        result.name, version=result.version, n_parameters=len(result.parameters)
+    )
+    version = benchmark.version if result.version is None else result.version
+    benchmark_id = desk.dimensions.benchmark(
+        desk.connection,
+        project_id,
+        BenchmarkIdentity(result.name, benchmark.type, version),
+        unit=benchmark.unit,
+        interval_level=ASV_INTERVAL_LEVEL,
+        parameter_names=benchmark.parameter_names,
+    )
+    return Grid(benchmark_id, result.name, result.parameters, benchmark.parameter_names)
+
+
+def _value_columns(series: Sequence[tuple[int, ...]], results: Sequence[AsvResultRecord]) -> dict[str, Sequence[Any]]:
+    """The values of all `results` as columns, in the order of their series, so that the key's pages fill once."""
+    pairs = sorted(zip(series, results, strict=True), key=lambda pair: pair[0][:1])
+    series_ids = list(chain.from_iterable(ids for ids, _ in pairs))
+    columns: dict[str, Sequence[Any]] = {"series_id": series_ids}
+    for name, column_of in COLUMNS.items():
+        parts = [column_of(result) for _, result in pairs]
+        if any(part is not None for part in parts):
+            whole = (
+                repeat(None, len(ids)) if part is None else part for part, (ids, _) in zip(parts, pairs, strict=True)
+            )
+            columns[name] = list(chain.from_iterable(whole))
+    if all(map(lt, series_ids, islice(series_ids, 1, None))):
+        return columns
+    # The same value twice in a parameter: the last one counts.
+    last = dict(zip(series_ids, count(), strict=False))
+    places = [last[series_id] for series_id in sorted(last)]
+    return {name: [column[place] for place in places] for name, column in columns.items()}
+
+
+def _states(result: AsvResultRecord) -> list[str]:
+    # NaN is not equal to itself: that is how asv's skipped values are told apart, at no cost to the others.
+    return [OK if v == v and v is not None else FAILED if v is None else SKIPPED for v in result.values]  # noqa: PLR0124
+
+
+def _medians(result: AsvResultRecord) -> list[float | None]:
+    return [value if value == value else None for value in result.values]  # noqa: PLR0124
+
+
+def _samples(result: AsvResultRecord) -> list[bytes | None] | None:
+    if result.samples is None:
+        return None
+    return [array("d", samples).tobytes() if samples else None for samples in result.samples]
+
+
+def _reasons(result: AsvResultRecord) -> list[str | None] | None:
+    return [result.reasons.get(i) for i in range(len(result.values))] if result.reasons else None
+
+
+# None: every row's is NULL.
+COLUMNS: dict[str, Callable[[AsvResultRecord], Sequence[Any] | None]] = {
+    "state": _states,
+    "median": _medians,
+    **{name: attrgetter(name) for name in ("ci_low", "ci_high", "q25", "q75", "sample_count", "calls_per_sample")},
+    "samples": _samples,
+    "reason": _reasons,
+}
+
+
+def load_asv_machine(desk: Desk, record: AsvMachineRecord) -> int:
+    """Keep what machine.json says; no values are stored: 0."""
+    machine_id = desk.dimensions.machine(desk.connection, record.name)
+    desk.connection.execute(sa.update(Machine).where(Machine.id == machine_id).values(details=dict(record.details)))
+    return 0
+
+
+def load_asv_benchmarks(desk: Desk, records: Sequence[AsvBenchmarkRecord], *, project: str) -> int:
+    """Give stored benchmarks the units and parameter names benchmarks.json knows; no values are stored: 0."""
+    project_id = desk.dimensions.project(desk.connection, project)
+    stored: dict[str, list[Any]] = {}
+    rows = desk.connection.execute(
+        sa.select(Benchmark.id, Benchmark.name, Benchmark.unit, Benchmark.parameter_names).where(
+            Benchmark.project_id == project_id, Benchmark.interval_level == ASV_INTERVAL_LEVEL
+        )
+    )
+    for row in rows:
+        stored.setdefault(row.name, []).append(row)
+    for record in records:
+        names = list(record.parameter_names)
+        for row in stored.get(record.name, ()):
+            if (row.unit, row.parameter_names) != (record.unit, names):
+                desk.connection.execute(
+                    sa.update(Benchmark).where(Benchmark.id == row.id).values(unit=record.unit, parameter_names=names)
+                )
+                _rename_parameters(desk, project_id, record)
+    return 0
+
+
+def _rename_parameters(desk: Desk, project_id: int, record: AsvBenchmarkRecord) -> None:
+    points = sa.select(Point.id).where(Point.project_id == project_id, Point.subject == record.name)
+    for position, name in enumerate(record.parameter_names):
+        desk.connection.execute(
+            sa.update(Parameter).where(Parameter.point_id.in_(points), Parameter.position == position).values(name=name)
+        )

@@ -1,0 +1,167 @@
+"""The ids of points and of their series: looked up many at once, or made, by the one writer that is in."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import asdict
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+
+from results.database.bulk import insert_rows, next_id
+from results.database.key_lists import any_of
+from results.database.schema import Parameter, Point, Series
+from results.files.parameters import Typed, typed_from_repr, typed_from_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sqlalchemy.engine import Connection
+
+    from results.files.records import PointRecord
+
+Parameters = tuple[tuple[str, ...], ...]
+
+
+class Place(NamedTuple):
+    """Where a series is measured."""
+
+    machine_id: int
+    environment_id: int
+
+
+class Grid(NamedTuple):
+    """Every combination of the `parameters` of an asv benchmark (reprs), the last one running fastest.
+
+    `subject`: the benchmark's name. `names`: of the parameters, for points that are new.
+    """
+
+    benchmark_id: int
+    subject: str
+    parameters: Parameters
+    names: Sequence[str]
+
+
+class Points(NamedTuple):
+    """Points of a benchmark or operation by key; `parameters_of` is asked for a new one's, by its place in `keys`."""
+
+    subject: str
+    keys: Sequence[str]
+    parameters_of: Callable[[int], Iterable[tuple[str, Typed]]]
+
+
+class SeriesIds:
+    """Ids of points and series by identity, remembered until told to forget."""
+
+    def __init__(self) -> None:
+        self._points: dict[tuple[int, str], dict[str, int]] = {}
+        self._series: dict[tuple[int, Place], dict[int, int]] = {}
+        self._of_grids: dict[Place, dict[tuple[int, Parameters], tuple[int, ...]]] = {}
+
+    def forget(self) -> None:
+        """Remember nothing."""
+        self._points.clear()
+        self._series.clear()
+        self._of_grids.clear()
+
+    def of_grids(
+        self, connection: Connection, project_id: int, place: Place, grids: Sequence[Grid]
+    ) -> list[tuple[int, ...]]:
+        """The series of every combination of each grid."""
+        known = self._of_grids.setdefault(place, {})
+        new = [grid for grid in grids if (grid.benchmark_id, grid.parameters) not in known]
+        if new:
+            points = self.points(connection, project_id, [_points_of(grid) for grid in new])
+            wanted = [(grid.benchmark_id, ids) for grid, ids in zip(new, points, strict=True)]
+            for grid, ids in zip(new, self.of_points(connection, place, wanted), strict=True):
+                known[grid.benchmark_id, grid.parameters] = tuple(ids)
+        return [known[grid.benchmark_id, grid.parameters] for grid in grids]
+
+    def sweep_point(self, connection: Connection, project_id: int, point: PointRecord) -> int:
+        """The id of a point of our own sweep."""
+        axes = {"pass" if axis == "pass_" else axis: value for axis, value in asdict(point).items()}
+        subject = axes.pop("operation")
+        typed = {name: typed_from_value(value) for name, value in axes.items()}
+        key = _digest(orjson.dumps(axes, option=orjson.OPT_SORT_KEYS))
+        (((point_id),),) = self.points(connection, project_id, [Points(subject, [key], lambda _: typed.items())])
+        return point_id
+
+    def of_point(self, connection: Connection, benchmark_id: int, place: Place, point_id: int) -> int:
+        """The id of one series."""
+        ((series_id,),) = self.of_points(connection, place, [(benchmark_id, [point_id])])
+        return series_id
+
+    def points(self, connection: Connection, project_id: int, wanted: Sequence[Points]) -> list[list[int]]:
+        """The ids of the points of each."""
+        self._recall_points(connection, project_id, [points.subject for points in wanted])
+        new: list[tuple[int, int, str, str]] = []
+        parameters: list[tuple[object, ...]] = []
+        point_id = 0
+        for subject, keys, parameters_of in wanted:
+            known = self._points[project_id, subject]
+            for position, key in enumerate(keys):
+                if key in known:
+                    continue
+                point_id = point_id + 1 if new else next_id(connection, Point)
+                known[key] = point_id
+                new.append((point_id, project_id, subject, key))
+                parameters.extend(
+                    (point_id, i, name, typed.type.value, typed.text, typed.number)
+                    for i, (name, typed) in enumerate(parameters_of(position))
+                )
+        if new:
+            insert_rows(connection, Point, ("id", "project_id", "subject", "key"), new)
+            columns = ("point_id", "position", "name", "type", "text", "number")
+            insert_rows(connection, Parameter, columns, parameters)
+        return [[self._points[project_id, subject][key] for key in keys] for subject, keys, _ in wanted]
+
+    def _recall_points(self, connection: Connection, project_id: int, subjects: Iterable[str]) -> None:
+        unknown = [subject for subject in dict.fromkeys(subjects) if (project_id, subject) not in self._points]
+        self._points.update(((project_id, subject), {}) for subject in unknown)
+        where = (Point.project_id == project_id, any_of(Point.subject, keys=unknown))
+        rows = connection.execute(sa.select(Point.subject, Point.key, Point.id).where(*where))
+        for subject, key, point_id in rows:
+            self._points[project_id, subject][key] = point_id
+
+    def of_points(
+        self, connection: Connection, place: Place, wanted: Sequence[tuple[int, Sequence[int]]]
+    ) -> list[list[int]]:
+        """The ids of the series of benchmarks in one place, each at its points: (benchmark id, point ids)."""
+        self._recall_series(connection, place, [benchmark_id for benchmark_id, _ in wanted])
+        new: list[tuple[int, ...]] = []
+        series_id = 0
+        for benchmark_id, point_ids in wanted:
+            known = self._series[benchmark_id, place]
+            for point_id in point_ids:
+                if point_id not in known:
+                    series_id = series_id + 1 if new else next_id(connection, Series)
+                    known[point_id] = series_id
+                    new.append((series_id, benchmark_id, point_id, *place))
+        if new:
+            insert_rows(connection, Series, ("id", "benchmark_id", "point_id", "machine_id", "environment_id"), new)
+        return [[self._series[benchmark_id, place][i] for i in point_ids] for benchmark_id, point_ids in wanted]
+
+    def _recall_series(self, connection: Connection, place: Place, benchmark_ids: Iterable[int]) -> None:
+        unknown = [i for i in dict.fromkeys(benchmark_ids) if (i, place) not in self._series]
+        self._series.update(((benchmark_id, place), {}) for benchmark_id in unknown)
+        columns = (Series.benchmark_id, Series.point_id, Series.id)
+        at_place = (Series.machine_id == place.machine_id, Series.environment_id == place.environment_id)
+        rows = connection.execute(sa.select(*columns).where(any_of(Series.benchmark_id, keys=unknown), *at_place))
+        for benchmark_id, point_id, series_id in rows:
+            self._series[benchmark_id, place][point_id] = series_id
+
+
+def _points_of(grid: Grid) -> Points:
+    combinations = list(itertools.product(*grid.parameters))
+    names = [*grid.names, *(f"param{i + 1}" for i in range(len(grid.names), len(grid.parameters)))]
+
+    def parameters_of(position: int) -> Iterable[tuple[str, Typed]]:
+        return zip(names, map(typed_from_repr, combinations[position]), strict=False)
+
+    return Points(grid.subject, [_digest(orjson.dumps(combination)) for combination in combinations], parameters_of)
+
+
+def _digest(identity: bytes) -> str:
+    return blake2b(identity, digest_size=16).hexdigest()

@@ -1,0 +1,165 @@
+"""Base against head, series by series: what got worse, what failed, what cannot be said; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from results.exit_codes import ExitCode
+from results.files.records import State
+from results.judgement.noise import Evidence, Observation, difference_between
+from results.metrics import Direction, Metric, Precision, Role, metric_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.rows import SeriesValueRow
+
+LEAST_RELEVANT_CHANGE = 0.05
+
+
+class Outcome(StrEnum):
+    """What became of a series."""
+
+    REGRESSION = "regression"
+    FAILED = "failed"  # ok at the base, not ok at the head
+    IMPROVEMENT = "improvement"
+    FIXED = "fixed"  # not ok at the base, ok at the head
+    UNDECIDED = "undecided"  # would be a regression, had nothing disturbed the measurement
+    CHANGED = "changed"  # relevant and significant, but nobody said which way is better
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One series measured at both commits. `ratio` is head ÷ base; None where there is none."""
+
+    base: SeriesValueRow
+    head: SeriesValueRow
+    metric: Metric
+    outcome: Outcome
+    ratio: float | None
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Every series that could be compared, and those that could not because one side did not measure them."""
+
+    base_commit: str
+    head_commit: str
+    verdicts: tuple[Verdict, ...]
+    only_at_base: tuple[SeriesValueRow, ...]
+    only_at_head: tuple[SeriesValueRow, ...]
+    least_change: float
+
+    def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
+        """The verdicts of these outcomes, the largest change first."""
+        chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
+        return sorted(chosen, key=lambda verdict: -abs((verdict.ratio or 1.0) - 1.0))
+
+    def count(self) -> Counter[Outcome]:
+        """How many series had each outcome."""
+        return Counter(verdict.outcome for verdict in self.verdicts)
+
+
+def judge(
+    base: Sequence[SeriesValueRow],
+    head: Sequence[SeriesValueRow],
+    *,
+    base_commit: str,
+    head_commit: str,
+    least_change: float = LEAST_RELEVANT_CHANGE,
+) -> Judgement:
+    """Compare the values of two commits, series by series.
+
+    Only metrics made to be judged are looked at. `least_change`: the smallest relative change of a noisy
+    metric that is worth a person's time.
+    """
+    at_base = {row.series_id: row for row in base if _is_judged(row)}
+    at_head = {row.series_id: row for row in head if _is_judged(row)}
+    both = [series_id for series_id in at_base if series_id in at_head]
+    pairs = [(at_base[series_id], at_head[series_id]) for series_id in both]
+    return Judgement(
+        base_commit=base_commit,
+        head_commit=head_commit,
+        verdicts=tuple(
+            verdict_on(one, other, least_change=least_change)
+            for one, other in pairs
+            if State.OK in {one.state, other.state}  # what never worked is no change
+        ),
+        only_at_base=tuple(row for key, row in at_base.items() if key not in at_head and _is_ok(row)),
+        only_at_head=tuple(row for key, row in at_head.items() if key not in at_base and _is_ok(row)),
+        least_change=least_change,
+    )
+
+
+def verdict_on(base: SeriesValueRow, head: SeriesValueRow, *, least_change: float) -> Verdict:
+    """What became of one series."""
+    metric = metric_of(base.metric, unit=base.unit)
+    outcome, ratio, why = Outcome.UNCHANGED, None, Evidence.SAME.value
+    if not _is_ok(head):
+        outcome, why = Outcome.FAILED, f"{head.state}: {head.reason or 'no reason given'}"
+    elif not _is_ok(base):
+        outcome, why = Outcome.FIXED, f"was {base.state}"
+    elif base.value is not None and head.value is not None:
+        ratio = head.value / base.value if base.value else None
+        is_change, why = _changed(base, head, metric=metric, least_change=least_change)
+        outcome = _outcome(metric, base.value, head.value) if is_change else Outcome.UNCHANGED
+        disturbed = head.reason or base.reason
+        if outcome is Outcome.REGRESSION and metric.precision is not Precision.EXACT and disturbed:
+            outcome, why = Outcome.UNDECIDED, f"disturbed: {disturbed}"
+    return Verdict(base=base, head=head, metric=metric, outcome=outcome, ratio=ratio, why=why)
+
+
+def exit_code(judgement: Judgement) -> ExitCode:
+    """What the gate answers: failed before regression before nothing comparable before fine.
+
+    An undecided series was not measured well enough to be compared, so the gate does not pass on it.
+    """
+    outcomes = judgement.count()
+    if outcomes[Outcome.FAILED]:
+        return ExitCode.FAILED
+    if outcomes[Outcome.REGRESSION]:
+        return ExitCode.REGRESSION
+    if not judgement.verdicts or outcomes[Outcome.UNDECIDED]:
+        return ExitCode.NOTHING_COMPARABLE
+    return ExitCode.FINE
+
+
+def _changed(base: SeriesValueRow, head: SeriesValueRow, *, metric: Metric, least_change: float) -> tuple[bool, str]:
+    before, after = _observation(base), _observation(head)
+    if metric.precision is Precision.EXACT:
+        return before.value != after.value, "exact"
+    # Relevance first: it is cheap, and most series have not moved.
+    smaller, larger = sorted((abs(before.value), abs(after.value)))
+    if larger == 0 or (before.value * after.value > 0 and larger / smaller < 1 + least_change):
+        return False, f"less than {least_change:.0%}"
+    evidence = difference_between(before, after)
+    return evidence not in {Evidence.SAME, Evidence.TOO_FEW}, evidence.value
+
+
+def _outcome(metric: Metric, before: float, after: float) -> Outcome:
+    if metric.direction is Direction.UNKNOWN:
+        return Outcome.CHANGED
+    is_worse = after > before if metric.direction is Direction.LOWER else after < before
+    return Outcome.REGRESSION if is_worse else Outcome.IMPROVEMENT
+
+
+def _observation(row: SeriesValueRow) -> Observation:
+    has_interval = row.ci_low is not None and row.ci_high is not None
+    return Observation(
+        value=row.value or 0.0,
+        interval=(row.ci_low or 0.0, row.ci_high or 0.0) if has_interval else None,
+        samples=row.samples,
+    )
+
+
+def _is_ok(row: SeriesValueRow) -> bool:
+    return row.state == State.OK
+
+
+def _is_judged(row: SeriesValueRow) -> bool:
+    return metric_of(row.metric, unit=row.unit).role is Role.JUDGED

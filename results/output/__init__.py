@@ -1,0 +1,4 @@
+"""Render rows and verdicts as text, Markdown, JSON, CSV or Parquet.
+
+Imports results.judgement, results.queries and below; imported by results.commands.
+"""

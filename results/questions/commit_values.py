@@ -1,0 +1,136 @@
+"""Questions about one commit of any suite: its values with their samples, and when its benchmarks ran."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from results.database.fetching import collecting_later
+from results.database.schema import Benchmark, Commit, Environment, Execution, Machine, Project, Run, Series, Value
+from results.questions.histories import parameters_of_points
+from results.questions.joined_series import first_of, joined_series
+from results.questions.series_filters import conditions_from
+from results.rows import ExecutionRow, SeriesFilter, SeriesValueRow
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from results.questions.histories import DatabaseRow, ParametersOfPoint
+    from results.store import Store
+
+
+def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> list[SeriesValueRow]:
+    """The newest value at the commit with the full hash `commit` of every series that `chosen` takes.
+
+    Ordered by project, benchmark and metric. Where versions were declared equal, `series_id` is the oldest's, so
+    that values before and after belong together.
+    """
+    with store.reading() as connection, collecting_later():
+        # The runs by name: given a subquery, SQLite reads every value there is.
+        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
+        run_ids = list(connection.execute(runs).scalars())
+        found = connection.execute(_values_at(run_ids).where(*conditions_from(chosen))).all()
+        parameters = parameters_of_points(connection, {row.point_id for row in found})
+        joined = joined_series(connection)
+    # Ordered, so that the newest run is last.
+    newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
+    return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+
+
+def executions(store: Store, *, commit: str) -> list[ExecutionRow]:
+    """When and how long asv's benchmarks ran at the commit with the full hash `commit`; by project and benchmark."""
+    with store.reading() as connection:
+        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
+        rows = connection.execute(
+            sa.select(
+                Project.name.label("project"),
+                Machine.name.label("machine"),
+                Environment.name.label("environment"),
+                Benchmark.name.label("benchmark"),
+                Benchmark.version,
+                Execution.started_at,
+                Execution.duration_s,
+            )
+            .join(Run, Run.id == Execution.run_id)
+            .join(Benchmark, Benchmark.id == Execution.benchmark_id)
+            .join(Project, Project.id == Run.project_id)
+            .join(Machine, Machine.id == Run.machine_id)
+            .join(Environment, Environment.id == Run.environment_id)
+            .where(Execution.run_id.in_(list(connection.execute(runs).scalars())))
+            .order_by(Project.name, Machine.name, Environment.name, Benchmark.name, Benchmark.version)
+        )
+        return [ExecutionRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
+
+
+def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
+    return (
+        sa.select(
+            Value.series_id,
+            Project.name.label("project"),
+            Commit.hash.label("commit"),
+            Commit.date.label("commit_date"),
+            Commit.subject.label("commit_subject"),
+            Machine.name.label("machine"),
+            Environment.name.label("environment"),
+            Benchmark.name.label("benchmark"),
+            Benchmark.metric,
+            Benchmark.unit,
+            Benchmark.version,
+            Value.state,
+            Value.reason,
+            Value.median,
+            Value.ci_low,
+            Value.ci_high,
+            Value.q25,
+            Value.q75,
+            Value.sample_count,
+            Value.samples,
+            Value.calls_per_sample,
+            Run.uid,
+            Run.started_at,
+            Series.point_id,
+        )
+        .select_from(Value)
+        .join(Run, Run.id == Value.run_id)
+        .join(Commit, Commit.id == Run.commit_id)
+        .join(Series, Series.id == Value.series_id)
+        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+        .join(Project, Project.id == Commit.project_id)
+        .join(Machine, Machine.id == Run.machine_id)
+        .join(Environment, Environment.id == Run.environment_id)
+        .where(Value.run_id.in_(run_ids))
+        .order_by(Run.started_at.asc().nulls_first(), Run.id)
+    )
+
+
+def _series_value(
+    row: DatabaseRow, parameters: ParametersOfPoint, joined: dict[int, tuple[int, ...]]
+) -> SeriesValueRow:
+    return SeriesValueRow(
+        series_id=first_of(row.series_id, joined),
+        project=row.project,
+        commit=row.commit,
+        commit_date=row.commit_date,
+        commit_subject=row.commit_subject,
+        machine=row.machine,
+        environment=row.environment,
+        benchmark=row.benchmark,
+        metric=row.metric,
+        unit=row.unit,
+        version=row.version,
+        parameters=parameters.get(row.point_id, ()),
+        state=row.state,
+        reason=row.reason,
+        value=row.median,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        q25=row.q25,
+        q75=row.q75,
+        sample_count=row.sample_count,
+        samples=None if row.samples is None else tuple(array("d", row.samples)),
+        run_id=row.uid,
+        measured_at=row.started_at,
+        calls_per_sample=row.calls_per_sample,
+    )

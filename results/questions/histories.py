@@ -1,0 +1,274 @@
+"""Questions about series of any suite, asv's as well as our own → frozen rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+
+from results.database import history_index
+from results.database.fetching import collecting_later, fetched, moments_of
+from results.database.key_lists import any_of
+from results.database.run_order import OLDEST_FIRST
+from results.database.schema import (
+    Benchmark,
+    Commit,
+    Environment,
+    Machine,
+    Parameter,
+    Project,
+    Run,
+    Series,
+    Value,
+)
+from results.database.snapshot_cache import remembered
+from results.files.parameters import value_from_typed
+from results.questions.joined_series import joined_series
+from results.questions.series_filters import conditions_from
+from results.rows import (
+    HistoryValue,
+    ParameterValue,
+    SeriesFilter,
+    SeriesHistory,
+    SeriesRow,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Unpack
+
+    from sqlalchemy.engine import Connection
+
+    from results.store import Store
+
+# SQLAlchemy's Row; its columns have no names that a type checker could follow.
+DatabaseRow = Any
+ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
+Place = tuple[int, int, int]  # machine, environment and project
+REASON = 2  # where a row of `_values` has it
+NO_REASON = (None,)
+
+
+class _Chosen(NamedTuple):
+    """A series whose history is asked for, and what has to be known to find it."""
+
+    series: SeriesRow
+    place: Place
+    may_be_joined: bool  # with another version
+    has_reasons: bool
+
+
+def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow]:
+    """Every series that `chosen` takes, ordered by project, benchmark, metric, version, machine, environment."""
+    with store.reading() as connection:
+        rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
+        parameters = parameters_of_points(connection, {row.point_id for row in rows})
+    found = [_series_row(row, parameters.get(row.point_id, ())) for row in rows]
+    return sorted(
+        found,
+        key=lambda row: (
+            row.project,
+            row.benchmark,
+            row.metric,
+            row.version,
+            row.machine,
+            row.environment,
+            row.series_id,
+        ),
+    )
+
+
+def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory]:
+    """The chosen series with all their values, in the order of `series_ids`; unknown ids are left out.
+
+    A series whose version was declared equal to others' has their values too.
+    """
+    with store.reading() as connection, collecting_later():
+        found = _chosen(connection, series_ids)
+        joined = joined_series(connection) if any(chosen.may_be_joined for chosen in found) else {}
+        runs = {
+            place: remembered(connection, (_runs_of, place), partial(_runs_of, connection, place))
+            for place in {chosen.place for chosen in found}
+        }
+        return [
+            SeriesHistory(
+                series=chosen.series,
+                values=_history(connection, chosen, runs[chosen.place], joined.get(chosen.series.series_id)),
+            )
+            for chosen in found
+        ]
+
+
+def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, DatabaseRow]]:
+    """The runs of a place by id: where each stands in their order, and how a value of it begins."""
+    moment = moments_of(connection)
+    rows = fetched(connection, _RUNS, _at(place))
+    return {
+        run_id: (i, (commit, moment(date), subject, uid, moment(started_at)))
+        for i, (run_id, commit, date, subject, uid, started_at) in enumerate(rows)
+    }
+
+
+def _history(
+    connection: Connection,
+    chosen: _Chosen,
+    runs: Mapping[int, tuple[int, DatabaseRow]],
+    joined_ids: tuple[int, ...] | None,
+) -> tuple[HistoryValue, ...]:
+    if joined_ids is None:
+        found = _values(connection, chosen.place, chosen.series.series_id, may_have_reasons=chosen.has_reasons)
+    else:
+        of_each = [_values(connection, chosen.place, series_id) for series_id in joined_ids]
+        found = [row for rows in of_each for row in rows]
+    found.sort(key=lambda row: runs[row[0]][0])
+    return tuple(map(HistoryValue._make, [runs[row[0]][1] + row[1:] for row in found]))
+
+
+def _values(
+    connection: Connection, place: Place, series_id: int, *, may_have_reasons: bool = True
+) -> list[tuple[Any, ...]]:
+    """The run, and then what a value tells of itself in the order of HistoryValue."""
+    of_series = {"series_id": series_id}
+    if connection.dialect.name == "sqlite":
+        if history_index.is_there(connection):
+            return fetched(connection, _VALUES_WITH_REASONS, of_series)
+        return fetched(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
+    found = fetched(connection, _VALUES_BY_SERIES, of_series)
+    if not may_have_reasons:
+        return found
+    reasons = {row[0]: row[1:] for row in fetched(connection, _REASONS, of_series)}
+    return [row[:REASON] + reasons.get(row[0], NO_REASON) + row[REASON + 1 :] for row in found]
+
+
+def _at(place: Place) -> dict[str, int]:
+    return dict(zip(("machine_id", "environment_id", "project_id"), place, strict=True))
+
+
+def _chosen(connection: Connection, series_ids: Iterable[int]) -> list[_Chosen]:
+    """Those of the series that exist, in the order of their ids as given."""
+    ids = list(series_ids)
+    rows_of: dict[int, list[DatabaseRow]] = {}
+    for row in connection.execute(_CHOSEN[connection.dialect.name], {"series_ids": ids}):
+        rows_of.setdefault(row.id, []).append(row)
+    return [_chosen_from(rows_of[series_id]) for series_id in ids if series_id in rows_of]
+
+
+def _chosen_from(rows: list[DatabaseRow]) -> _Chosen:
+    """From a row for each parameter, or the only one where there is none."""
+    row = rows[0]
+    parameters = tuple(
+        ParameterValue(name=row.parameter_name, value=value_from_typed(row.type, row.text, row.number))
+        for row in rows
+        if row.parameter_name is not None
+    )
+    return _Chosen(
+        series=_series_row(row, parameters),
+        place=(row.machine_id, row.environment_id, row.project_id),
+        may_be_joined=row.continues_id is not None or row.is_continued,
+        has_reasons=row.has_reasons,
+    )
+
+
+def _series_row(row: DatabaseRow, parameters: tuple[ParameterValue, ...]) -> SeriesRow:
+    return SeriesRow(
+        series_id=row.id,
+        project=row.project,
+        machine=row.machine,
+        environment=row.environment,
+        benchmark=row.benchmark,
+        metric=row.metric,
+        unit=row.unit,
+        version=row.version,
+        interval_level=row.interval_level,
+        parameters=parameters,
+    )
+
+
+# Statements are made once: putting one together costs as much as asking a small one. This one is each series with the
+# names of its benchmark and place.
+SERIES_AT_PLACES = (
+    sa.select(
+        Series.id,
+        Series.point_id,
+        Series.machine_id,
+        Series.environment_id,
+        Benchmark.project_id,
+        Project.name.label("project"),
+        Machine.name.label("machine"),
+        Environment.name.label("environment"),
+        Benchmark.name.label("benchmark"),
+        Benchmark.metric,
+        Benchmark.unit,
+        Benchmark.version,
+        Benchmark.interval_level,
+    )
+    .join(Benchmark, Benchmark.id == Series.benchmark_id)
+    .join(Project, Project.id == Benchmark.project_id)
+    .join(Machine, Machine.id == Series.machine_id)
+    .join(Environment, Environment.id == Series.environment_id)
+)
+_NEWER = sa.orm.aliased(Benchmark)
+# With the parameters, and whether there is a reason to ask for: each statement less is a round trip less to a server.
+_WITH_PARAMETERS = (
+    SERIES_AT_PLACES.add_columns(
+        Benchmark.continues_id,
+        sa.exists().where(_NEWER.continues_id == Benchmark.id).label("is_continued"),
+        Parameter.name.label("parameter_name"),
+        Parameter.type,
+        Parameter.text,
+        Parameter.number,
+    )
+    .outerjoin(Parameter, Parameter.point_id == Series.point_id)
+    .where(any_of(Series.id, "series_ids"))
+    .order_by(Series.id, Parameter.position)
+)
+# Only PostgreSQL has an index of the reasons; SQLite brings them with the values. With EXISTS it might look through all
+# reasons there are.
+_A_REASON = sa.select(Value.run_id).where(Value.series_id == Series.id, Value.reason.is_not(None)).limit(1)
+_HAS_REASONS = {"sqlite": sa.true(), "postgresql": _A_REASON.correlate(Series).scalar_subquery().is_not(None)}
+_CHOSEN = {name: _WITH_PARAMETERS.add_columns(has.label("has_reasons")) for name, has in _HAS_REASONS.items()}
+
+_PLACE = (
+    Run.machine_id == sa.bindparam("machine_id"),
+    Run.environment_id == sa.bindparam("environment_id"),
+    Run.project_id == sa.bindparam("project_id"),
+)
+_RUNS = (
+    sa.select(Run.id, Commit.hash, Commit.date, Commit.subject, Run.uid, Run.started_at)
+    .join(Commit, Commit.id == Run.commit_id)
+    .where(*_PLACE)
+    .order_by(*OLDEST_FIRST)
+)
+_OF_SERIES = Value.series_id == sa.bindparam("series_id")
+_NUMBERS = (Value.median, Value.ci_low, Value.ci_high, Value.q25, Value.q75, Value.sample_count)
+# Where SQLite has no index of histories: one look-up by key for each run of the series' machine and environment, in the
+# order that their index has (see schema.Value). The project is left out: it is not in the index.
+_VALUES_BY_RUN = (
+    sa.select(Value.run_id, Value.state, Value.reason, *_NUMBERS)
+    .select_from(Run)
+    .join(Value, Value.run_id == Run.id)
+    .where(_OF_SERIES, *_PLACE[:2])
+)
+# All that the second index of SQLite has, where it is there.
+_VALUES_WITH_REASONS = sa.select(Value.run_id, Value.state, Value.reason, *_NUMBERS).where(
+    _OF_SERIES, sa.text(f"value.{history_index.CONDITION}")
+)
+# All that the second index of PostgreSQL has; reasons are few, and have a small one of their own.
+_VALUES_BY_SERIES = sa.select(Value.run_id, Value.state, sa.null().label("reason"), *_NUMBERS).where(_OF_SERIES)
+_REASONS = sa.select(Value.run_id, Value.reason).where(_OF_SERIES, Value.reason.is_not(None))
+
+_PARAMETERS = (
+    sa.select(Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
+    .where(any_of(Parameter.point_id, "point_ids"))
+    .order_by(Parameter.point_id, Parameter.position)
+)
+
+
+def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
+    """The parameters of each point, in their order; a point without any is left out."""
+    found: dict[int, list[ParameterValue]] = {}
+    for point_id, name, kind, text, number in fetched(connection, _PARAMETERS, {"point_ids": point_ids}):
+        value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
+        found.setdefault(point_id, []).append(value)
+    return {point_id: tuple(values) for point_id, values in found.items()}

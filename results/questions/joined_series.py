@@ -1,0 +1,53 @@
+"""Series whose benchmark's version was declared equal to another: they are one series with one history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from results.database.key_lists import any_of
+from results.database.schema import Benchmark, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy.engine import Connection
+
+_CONTINUATIONS = sa.select(Benchmark.id, Benchmark.continues_id).where(Benchmark.continues_id.is_not(None))
+_PLACES = sa.select(Series.id, Series.benchmark_id, Series.point_id, Series.machine_id, Series.environment_id).where(
+    any_of(Series.benchmark_id, "benchmark_ids")
+)
+
+
+def joined_series(connection: Connection) -> dict[int, tuple[int, ...]]:
+    """Each series that is one with others: all of their ids, the oldest version's first; the rest are left out."""
+    older = {newer: continued for newer, continued in connection.execute(_CONTINUATIONS) if continued is not None}
+    if not older:
+        return {}
+    benchmark_ids = sorted({*older, *older.values()})
+    rank = {benchmark_id: chain_to_the_oldest(benchmark_id, older) for benchmark_id in benchmark_ids}
+    together: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for series_id, benchmark_id, *place in connection.execute(_PLACES, {"benchmark_ids": benchmark_ids}):
+        chain = rank[benchmark_id]
+        together.setdefault((chain[-1], *place), []).append((len(chain), series_id))
+    groups = [tuple(series_id for _, series_id in sorted(found)) for found in together.values() if len(found) > 1]
+    return {series_id: group for group in groups for series_id in group}
+
+
+def chain_to_the_oldest(benchmark_id: int, older: dict[int, int]) -> list[int]:
+    """`benchmark_id` and what it continues, step by step; a circle is cut where it closes."""
+    chain = [benchmark_id]
+    while (before := older.get(chain[-1])) is not None and before not in chain:
+        chain.append(before)
+    return chain
+
+
+def first_of(series_id: int, joined: dict[int, tuple[int, ...]]) -> int:
+    """The series that stands for `series_id`: the oldest of those it is one with, or itself."""
+    return joined.get(series_id, (series_id,))[0]
+
+
+def all_of(series_ids: Iterable[int], joined: dict[int, tuple[int, ...]]) -> set[int]:
+    """`series_ids` and all that are one with them."""
+    return {one for series_id in series_ids for one in joined.get(series_id, (series_id,))}

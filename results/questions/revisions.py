@@ -1,0 +1,71 @@
+"""Revisions as people type them → commits the store knows, with a git repository at hand or without one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from results.database.schema import Commit
+from results.errors import UnknownRevision
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from results.store import Store
+
+HASH_PREFIX = re.compile(r"[0-9a-fA-F]{4,64}")
+
+
+def commit_of(store: Store, revision: str, *, repository: Path | None = None) -> str:
+    """The full hash of the stored commit `revision` means: a hash or the start of one, or any name git knows.
+
+    `repository`: where to ask git; None is the current folder.
+    Raises: UnknownRevision, saying whether git knows the commit that the store does not.
+    """
+    with store.reading() as connection:
+        stored = _starting_with(connection, revision)
+        if len(stored) > 1:
+            raise UnknownRevision(f"{revision} is the start of {len(stored)} commits: {_listed(stored)}")
+        if stored:
+            return stored[0]
+        resolved = _resolved_by_git(revision, repository or Path.cwd())
+        if resolved is not None:
+            if _starting_with(connection, resolved):
+                return resolved
+            raise UnknownRevision(
+                f"nothing is stored for {revision} ({resolved[:8]})", commit=resolved, is_plausible=True
+            )
+    is_hash = HASH_PREFIX.fullmatch(revision) is not None
+    what = "nothing is stored for" if is_hash else "neither the store nor git here knows"
+    raise UnknownRevision(f"{what} {revision}", commit=revision, is_plausible=is_hash)
+
+
+def _starting_with(connection: Connection, prefix: str) -> list[str]:
+    """The stored hashes that are `prefix` or, if it is long enough to mean one, start with it."""
+    hashes = set(connection.execute(sa.select(Commit.hash).where(Commit.hash == prefix)).scalars())
+    if not hashes and HASH_PREFIX.fullmatch(prefix):
+        start = prefix.lower()
+        hashes = set(connection.execute(sa.select(Commit.hash).where(Commit.hash.startswith(start))).scalars())
+    return sorted(hashes)
+
+
+def _resolved_by_git(revision: str, repository: Path) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"],
+            cwd=repository,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None  # no git here: hashes still work
+    return answer.stdout.strip() or None
+
+
+def _listed(hashes: list[str]) -> str:
+    return ", ".join(commit[:12] for commit in hashes[:5]) + (", …" if len(hashes) > 5 else "")

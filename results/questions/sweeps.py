@@ -1,0 +1,228 @@
+"""Questions about sweep points → frozen rows: the newest, along an axis, over commits, who wins."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from results.database.key_lists import any_of
+from results.database.run_order import NEWEST_FIRST
+from results.database.schema import Benchmark, Commit, Environment, Machine, Measurement, Run, Series
+from results.metrics import LATENCY
+from results.questions.measured_points import TOLD, measured_of, point_rows, runs_at, runs_by_id, together
+from results.questions.point_rows import by_shape, choices_of, shape_of, winner_among
+from results.questions.revisions import commit_of
+from results.questions.sweep_points import allowed_places, chosen_places, chosen_points, sweep_points
+from results.rows import PointFilter, PointRow, SweepChoices, WinnerRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import Unpack
+
+    from sqlalchemy.engine import Connection
+
+    from results.files.records import PointRecord
+    from results.questions.measured_points import Ids, Measured, MeasuringRun
+    from results.store import Store
+
+
+def latest_points(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[PointRow]:
+    """Each sweep point's newest measurement, or the newest one at commit `revision` (any hash prefix).
+
+    Newest: by the commit's place in the history, then by when the run started. One row per point, machine and
+    environment, ordered by operation, pass, dtype, activation, hidden, dim, batch, provider.
+    Raises: UnknownRevision if `revision` matches no stored commit, or more than one.
+    """
+    commit = None if revision is None else commit_of(store, revision)
+    with store.reading() as connection:
+        points = sweep_points(connection)
+        if commit is None:
+            pairs = _newest(connection, points, axes)
+        else:
+            pairs = newest_at(connection, points, axes, commit=commit)
+        rows = point_rows(
+            connection, points, together(pairs), runs=runs_by_id(connection, (run_id for run_id, _ in pairs))
+        )
+    return sorted(rows, key=by_shape)
+
+
+def throughput_by_commit(
+    store: Store, *, metrics: Collection[str] = TOLD, **axes: Unpack[PointFilter]
+) -> list[PointRow]:
+    """Every measured commit's rows of the chosen points, oldest commit first; each commit's newest run.
+
+    Only `metrics` are looked up, by their names in results.metrics: what the others tell is then None.
+    """
+    with store.reading() as connection:
+        points = sweep_points(connection)
+        point_ids = chosen_points(points, axes)
+        runs = _chosen_runs(connection, point_ids, axes)
+        groups = _newest_of_commits(connection, point_ids, runs)
+        rows = point_rows(connection, points, groups, runs=runs, metrics=metrics)
+    place_of = {commit: i for i, commit in enumerate(dict.fromkeys(row.commit for row in rows))}
+    # The same few points at every commit: compared once, not again for each.
+    some = {(row.point_id, row.machine, row.environment): row for row in rows}
+    rank_of = {spot: i for i, spot in enumerate(sorted(some, key=lambda spot: by_shape(some[spot])))}
+    return sorted(rows, key=lambda row: (place_of[row.commit], rank_of[row.point_id, row.machine, row.environment]))
+
+
+def _chosen_runs(connection: Connection, point_ids: list[int], axes: PointFilter) -> dict[int, MeasuringRun]:
+    """The runs, oldest first, that may have measured any of the points and are of the chosen places."""
+    places = {
+        (machine_id, environment_id)
+        for machine_id, environment_id in connection.execute(_PLACES, {"point_ids": point_ids})
+    }
+    return _allowed(runs_at(connection, places), axes)
+
+
+def _newest_of_commits(
+    connection: Connection, point_ids: list[int], runs: Mapping[int, MeasuringRun]
+) -> list[Measured]:
+    """Of each commit at each place the newest run of each point."""
+    run_ids_of: dict[tuple[object, ...], list[int]] = {}
+    for run_id, run in runs.items():
+        run_ids_of.setdefault((run.project, run.commit, run.place), []).append(run_id)
+    once = [run_ids[0] for run_ids in run_ids_of.values() if len(run_ids) == 1]
+    again = {run_id: key for key, run_ids in run_ids_of.items() if len(run_ids) > 1 for run_id in run_ids}
+    # What was measured again has to be asked first; a later run stands in the place of an earlier one.
+    in_order = {run_id: i for i, run_id in enumerate(runs)}
+    found = sorted(measured_of(connection, again, point_ids), key=lambda ids: in_order[ids[0]])
+    newest = {(again[run_id], point_id): (run_id, point_id) for run_id, point_id in found}
+    return [(once, point_ids), *together(newest.values())]
+
+
+def throughput_by_batch(
+    store: Store, *, revision: str | Sequence[str] | None = None, **axes: Unpack[PointFilter]
+) -> list[PointRow]:
+    """The chosen points at one commit or several, ordered by commit as given, then by provider and batch.
+
+    `revision` None is the newest commit that has measured any of the chosen points, so that a curve never mixes
+    commits. Raises: UnknownRevision if a revision matches no stored commit, or more than one.
+    """
+    return _along(store, revision, axes, along=lambda row: row.batch)
+
+
+def throughput_by_hidden(
+    store: Store, *, revision: str | Sequence[str] | None = None, **axes: Unpack[PointFilter]
+) -> list[PointRow]:
+    """As throughput_by_batch, ordered by commit, provider and hidden."""
+    return _along(store, revision, axes, along=lambda row: row.hidden)
+
+
+def _along(
+    store: Store, revision: str | Sequence[str] | None, axes: PointFilter, *, along: Callable[[PointRow], int]
+) -> list[PointRow]:
+    named = [] if revision is None else [revision] if isinstance(revision, str) else list(revision)
+    commits = list(dict.fromkeys(commit_of(store, name) for name in named))
+    with store.reading() as connection:
+        points = sweep_points(connection)
+        if revision is None:
+            # Oldest first: the last run is the newest that measured any of the points.
+            newest = runs_by_id(connection, (run_id for run_id, _ in _newest(connection, points, axes)))
+            commits = [run.commit for run in newest.values()][-1:]
+        pairs = [pair for commit in commits for pair in newest_at(connection, points, axes, commit=commit)]
+        runs = runs_by_id(connection, (run_id for run_id, _ in pairs))
+        rows = point_rows(connection, points, together(pairs), runs=runs)
+    return sorted(rows, key=lambda row: (commits.index(row.commit), row.provider, along(row), by_shape(row)))
+
+
+def winners_by_shape(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[WinnerRow]:
+    """Who is fastest at each shape, by each point's newest measurement or the newest at `revision`.
+
+    Ordered as latest_points; a shape where nothing is ok is left out.
+    Raises: UnknownRevision if `revision` matches no stored commit, or more than one.
+    """
+    rows = latest_points(store, revision=revision, **axes)
+    winners = (winner_among(list(group)) for _, group in groupby(rows, key=shape_of))
+    return [winner for winner in winners if winner is not None]
+
+
+def sweep_choices(store: Store) -> SweepChoices:
+    """The axis values that have been measured, by operation."""
+    with store.reading() as connection:
+        points = sweep_points(connection)
+        # By series, of which there are few, and not by measurement.
+        places = connection.execute(
+            sa.select(Series.point_id, Machine.name, Environment.name)
+            .join(Benchmark, Benchmark.id == Series.benchmark_id)
+            .join(Machine, Machine.id == Series.machine_id)
+            .join(Environment, Environment.id == Series.environment_id)
+            .where(Benchmark.metric == LATENCY.name)
+            .distinct()
+        ).all()
+    operations = sorted({point.operation for point in points.values()})
+    return SweepChoices(
+        operations=tuple(
+            choices_of(
+                operation,
+                points=[point for point in points.values() if point.operation == operation],
+                places=[
+                    (machine, environment)
+                    for point_id, machine, environment in places
+                    if point_id in points and points[point_id].operation == operation
+                ],
+            )
+            for operation in operations
+        )
+    )
+
+
+def newest_runs(points: Mapping[int, PointRecord], axes: PointFilter) -> sa.Select[int, int]:
+    """(run, point) of each chosen point's newest measurement on each machine and environment."""
+    point_ids = chosen_points(points, axes)
+    is_chosen = [] if len(point_ids) == len(points) else [any_of(Series.point_id, keys=point_ids)]
+    spots = (
+        sa.select(Series.point_id, Series.machine_id, Series.environment_id)
+        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+        .where(Benchmark.metric == LATENCY.name, *is_chosen)
+        .distinct()
+        .subquery()
+    )
+    newest = (
+        sa.select(Run.id)
+        .join(Measurement, Measurement.run_id == Run.id)
+        .where(
+            Measurement.point_id == spots.c.point_id,
+            Run.machine_id == spots.c.machine_id,
+            Run.environment_id == spots.c.environment_id,
+            *chosen_places(axes),
+        )
+        .order_by(*NEWEST_FIRST)
+        .limit(1)
+        .correlate(spots)
+        .scalar_subquery()
+    )
+    # Null where the chosen places have none.
+    return sa.select(newest.label("run_id"), spots.c.point_id)
+
+
+def _newest(connection: Connection, points: Mapping[int, PointRecord], axes: PointFilter) -> list[Ids]:
+    return [(run_id, i) for run_id, i in connection.execute(newest_runs(points, axes)) if run_id is not None]
+
+
+def newest_at(
+    connection: Connection, points: Mapping[int, PointRecord], axes: PointFilter, *, commit: str
+) -> list[Ids]:
+    """(run, point) of each chosen point's newest measurement at `commit` on each machine and environment."""
+    commit_ids = [commit_id for (commit_id,) in connection.execute(sa.select(Commit.id).where(Commit.hash == commit))]
+    at_commit = connection.execute(sa.select(Run.id).where(Run.commit_id.in_(commit_ids)))
+    runs = _allowed(runs_by_id(connection, (run_id for (run_id,) in at_commit)), axes)
+    in_order = {run_id: i for i, run_id in enumerate(runs)}
+    found = sorted(
+        measured_of(connection, runs, chosen_points(points, axes)), key=lambda measured: in_order[measured[0]]
+    )
+    return list({(point_id, runs[run_id].place): (run_id, point_id) for run_id, point_id in found}.values())
+
+
+def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, MeasuringRun]:
+    allowed = allowed_places(axes)
+    return {
+        run_id: run
+        for run_id, run in runs.items()
+        if all(getattr(run, name) in names for name, names in allowed.items())
+    }
+
+
+_PLACES = sa.select(Series.machine_id, Series.environment_id).where(any_of(Series.point_id, "point_ids")).distinct()

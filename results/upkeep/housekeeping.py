@@ -1,0 +1,111 @@
+"""What keeps a store small and whole: its size, its integrity, forgetting on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from results.database.connection import told_clearly, writing
+from results.database.schema import (
+    Base,
+    Execution,
+    Measurement,
+    Profile,
+    ProfileKernel,
+    ProfileOperator,
+    Quarantine,
+    Run,
+    Source,
+    Value,
+)
+from results.ingest.decisions import forget_decisions, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from results.store import Store
+
+# What a run holds, children first.
+OF_A_RUN = (Value, Execution, Measurement, ProfileOperator, ProfileKernel, Profile)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreSize:
+    """How large a store is: bytes on disk, and rows by table. `set_aside`: files that could not be read."""
+
+    n_bytes: int
+    n_rows: dict[str, int]
+    set_aside: tuple[tuple[str, str], ...]
+
+
+def size_of(store: Store) -> StoreSize:
+    """Count everything; on a store of millions of values this takes seconds."""
+    with store.reading() as connection:
+        rows = {
+            table.name: connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            for table in Base.metadata.sorted_tables
+        }
+        quarantined = connection.execute(sa.select(Quarantine.path, Quarantine.reason).order_by(Quarantine.path))
+        set_aside = tuple((path, reason) for path, reason in quarantined)
+        if connection.dialect.name == "postgresql":
+            size = connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one()
+        else:
+            size = sum(path.stat().st_size for path in _files(store))
+    return StoreSize(n_bytes=size, n_rows=rows, set_aside=set_aside)
+
+
+def faults_in(store: Store) -> list[str]:
+    """What is wrong with the database, in its own words; nothing if it is whole."""
+    with store.reading() as connection:
+        if connection.dialect.name == "postgresql":
+            return []  # PostgreSQL checks its constraints as it goes and its pages by checksum
+        faults = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+        loose = [
+            f"{row[0]} refers to a missing {row[2]}" for row in connection.exec_driver_sql("PRAGMA foreign_key_check")
+        ]
+    return [fault for fault in faults if fault != "ok"] + loose
+
+
+def compact(store: Store) -> int:
+    """Give back the space of what was deleted; the bytes won. Raises: StoreError if the database fails."""
+    before = size_of(store).n_bytes
+    with told_clearly(store.engine.url), store.engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM ANALYZE")
+        else:
+            driver = connection.connection.driver_connection
+            assert driver is not None  # noqa: S101 - a connection that was just opened has one
+            driver.execute("VACUUM")
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return before - size_of(store).n_bytes
+
+
+def forget_vanished(store: Store, paths: Iterable[Path]) -> int:
+    """Delete the runs that came from files below `paths` that no longer exist; how many runs."""
+    roots = [path.resolve() for path in paths]
+    n_runs = 0
+    with told_clearly(store.engine.url), writing(store.engine) as connection:
+        for source_id, text in connection.execute(sa.select(Source.id, Source.path)).all():
+            path = Path(text)
+            is_below = any(root == path or root in path.parents for root in roots)
+            if not is_below or path.exists():
+                continue
+            run_ids = list(connection.execute(sa.select(Run.id).where(Run.source_id == source_id)).scalars())
+            for run_id in run_ids:
+                for table in OF_A_RUN:
+                    connection.execute(sa.delete(table).where(table.run_id == run_id))
+                connection.execute(sa.delete(Run).where(Run.id == run_id))
+            forget_decisions(connection, source_id)
+            connection.execute(sa.delete(Source).where(Source.id == source_id))
+            n_runs += len(run_ids)
+        settle(connection)
+    return n_runs
+
+
+def _files(store: Store) -> list[Path]:
+    database = Path(store.engine.url.database or "")
+    candidates = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm")]
+    return [path for path in candidates if path.exists()]

@@ -1,0 +1,106 @@
+"""Traces of the profiler: files that profiles refer to, large, and worth less the older they get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from results.database.schema import Profile, Run, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from results.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """A profile's trace. `age`: 0 for the newest run with traces of its project, machine and environment, and so on."""
+
+    path: Path
+    measured_at: datetime
+    age: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """Which traces stay. A trace goes only if every rule that is given lets it go; None is no rule.
+
+    keep: traces of so many newest runs on each machine and environment stay. older_than: younger ones stay.
+    """
+
+    keep: int | None
+    older_than: timedelta | None
+
+    def lets_go(self, trace: Trace, *, now: datetime) -> bool:
+        """Whether every rule does; without a rule everything stays."""
+        rules = []
+        if self.keep is not None:
+            rules.append(trace.age >= self.keep)
+        if self.older_than is not None:
+            rules.append(trace.measured_at < now - self.older_than)
+        return bool(rules) and all(rules)
+
+
+def removable_traces(store: Store, folder: Path, *, retention: Retention) -> list[Path]:
+    """The trace files below `folder` that `retention` lets go, each once.
+
+    Files that no stored profile refers to are none of our business, and a file stays if any profile needs it.
+    """
+    now = datetime.now(tz=UTC)
+    needed: dict[Path, bool] = {}
+    for trace in stored_traces(store, folder):
+        needed[trace.path] = needed.get(trace.path, False) or not retention.lets_go(trace, now=now)
+    return sorted(path for path, is_needed in needed.items() if not is_needed and path.is_file())
+
+
+def stored_traces(store: Store, folder: Path) -> list[Trace]:
+    """The traces of stored profiles whose journals lie below `folder`, whether their files are still there or not."""
+    query = (
+        sa.select(
+            Run.id,
+            Run.project_id,
+            Run.machine_id,
+            Run.environment_id,
+            Source.path,
+            Profile.trace,
+            Profile.measured_at,
+        )
+        .join(Run, Run.id == Profile.run_id)
+        .join(Source, Source.id == Run.source_id)
+        .where(Profile.trace.is_not(None))
+        .order_by(Run.ordered_at.desc(), Run.position.desc(), Run.started_at.desc(), Run.id.desc())
+    )
+    with store.reading() as connection:
+        rows = connection.execute(query).all()
+    newest_first: dict[tuple[int, ...], dict[int, int]] = {}
+    traces = []
+    root = folder.resolve()
+    for row in rows:
+        runs = newest_first.setdefault((row.project_id, row.machine_id, row.environment_id), {})
+        age = runs.setdefault(row.id, len(runs))
+        path = trace_path(Path(row.path), row.trace)
+        if path is not None and root in path.parents:
+            traces.append(Trace(path=path, measured_at=row.measured_at, age=age))
+    return traces
+
+
+def trace_path(journal: Path, name: str) -> Path | None:
+    """Where a journal's trace lies: under traces/ beside journal/. None for a name that leads out of there."""
+    folders = [parent.parent for parent in journal.parents if parent.name == "journal"]
+    traces = (folders[0] if folders else journal.parent) / "traces"
+    path = (traces / name).resolve()
+    return path if traces.resolve() in path.parents else None
+
+
+def remove_traces(paths: Iterable[Path]) -> int:
+    """Delete the files; the bytes won. What was measured stays, and so does the profile. Raises: OSError."""
+    n_bytes = 0
+    for path in paths:
+        n_bytes += path.stat().st_size
+        path.unlink()
+    return n_bytes

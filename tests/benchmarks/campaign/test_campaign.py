@@ -1,0 +1,315 @@
+"""The campaign's pieces: what they find, what they keep, and how they go on."""
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import replace
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+import torch
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from benchmarks.ruler.campaign import __main__ as campaign
+from benchmarks.ruler.campaign import correctness as campaign_correctness
+from benchmarks.ruler.campaign import pack as campaign_pack
+from benchmarks.ruler.campaign import pieces as campaign_pieces
+from benchmarks.ruler.campaign.correctness import CONTENDERS, Verdict, check_kernels
+from benchmarks.ruler.campaign.settings import Budget, Settings, Status
+from benchmarks.ruler.checks import host_cost
+from benchmarks.ruler.plan.axes import Contender, DeviceKind, Operation, Pass, Weights
+from benchmarks.ruler.providers.registry import PACKED_PROVIDERS, PROVIDERS
+from benchmarks.ruler.providers.workload import between_nans, error_rel, workload
+from benchmarks.ruler.record.journal import append, journal_path
+from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.worker.protocol import Task
+
+ROOT = Path(__file__).parents[3]
+BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("FUSEBENCH_MACHINE", "testbox")
+    monkeypatch.setenv("FUSEBENCH_THREADS", "1")
+    monkeypatch.setenv("FUSEBENCH_DEVICE", "cpu")
+    monkeypatch.setenv("FUSEBENCH_UNCOMMITTED", "1")
+    monkeypatch.setattr(campaign_correctness, "code_measured", lambda: "this code")
+    out = tmp_path / "out"
+    out.mkdir()
+    return Settings(device=DeviceKind.CPU, budget=Budget.QUICK, out=out, until=time.time() + 600)
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """Puts answers in place of a worker's, and counts the requests: contender and request → outcome."""
+    asked = []
+
+    def put(answer):
+        def outcomes(_, request):
+            asked.append(request)
+            return {contender: answer(contender, request) for contender in request.contenders}, {}
+
+        class Nobody:
+            def __init__(self):
+                self.hello = {"device": "cpu"}
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+            def start(self):
+                return None
+
+        monkeypatch.setattr(campaign_correctness, "outcomes_of_group", outcomes)
+        monkeypatch.setattr(campaign_correctness, "_worker", lambda *_: Nobody())
+        return asked
+
+    return put
+
+
+def right(_, request):
+    if request.task is Task.PROFILE:
+        return ProfileOutcome(state=State.OK)
+    return TimingOutcome(state=State.OK, error_rel=1e-8, provider_detail="cpp, plain weights")
+
+
+def test_a_workload_between_nans_is_the_same_until_one_reads_beyond_it(shape):
+    at = replace(shape, pass_=Pass.FORWARD_BACKWARD, operation=Operation.GATED_MLP)
+    load = workload(at, device=torch.device("cpu"))
+    before = load.reference()
+    poisoned = between_nans(load)
+    assert error_rel(poisoned.reference(), before) == 0
+    assert error_rel(poisoned.answer(poisoned.module), before) < 1e-5
+    for tensor in (poisoned.x, poisoned.grad_output, *poisoned.module.parameters()):
+        around = tensor.detach().as_strided((tensor.numel() + 2,), (1,), tensor.storage_offset() - 1)
+        assert around[[0, -1]].isnan().all()
+        assert not around[1:-1].isnan().any()
+        assert tensor.data_ptr() % 64 == 0
+
+
+def test_every_fused_provider_there_is_gets_checked():
+    plain = {name for name in PROVIDERS if name.startswith("fused")}
+    packed = {f"{name}:packed" for name in PACKED_PROVIDERS if name.startswith("fused")}
+    assert set(CONTENDERS) == plain | packed | {"eager"}
+
+
+def test_a_check_covers_every_operation_dtype_activation_and_pass_at_odd_sizes(settings, answered):
+    requests = answered(right)
+    everything = replace(settings, device=DeviceKind.CUDA, budget=Budget.FULL)
+    assert check_kernels(replace(settings, budget=Budget.FULL)).status is Status.DONE
+    on_cuda = {(task, group.shape) for task, group in campaign_correctness._all(everything)}
+    checked = {shape for task, shape in on_cuda if task is Task.CHECK}
+    assert {(s.operation, s.pass_) for s in checked} == {(o, p) for o in Operation for p in Pass}
+    assert {s.dtype for s in checked} == {"float32", "bfloat16", "float16"}
+    assert {s.activation for s in checked} == {None, "relu", "gelu", "gelu_tanh", "silu"}
+    assert any(s.batch % 2 and s.dim % 2 and s.hidden % 2 for s in checked)
+    assert {request.shape.batch for request in requests} == {s.batch for s in checked}
+    assert {(s.operation, s.pass_) for task, s in on_cuda if task is Task.PROFILE} == {
+        (o, p) for o in Operation for p in Pass
+    }
+
+
+def test_what_is_right_is_not_checked_again_and_that_is_said(settings, answered):
+    requests = answered(right)
+    first = check_kernels(settings)
+    assert (first.status, first.measured > 100) == (Status.DONE, True)
+    n_requests = len(requests)
+    again = check_kernels(settings)
+    assert (again.status, again.measured) == (Status.DONE, 0)
+    assert "nothing was left to check" in again.words
+    assert len(requests) == n_requests
+
+
+def test_other_code_is_checked_anew(settings, answered, monkeypatch):
+    answered(right)
+    first = check_kernels(settings)
+    monkeypatch.setattr(campaign_correctness, "code_measured", lambda: "other code")
+    assert check_kernels(settings).measured == first.measured
+
+
+def test_a_check_whose_time_is_up_is_unfinished_and_goes_on(settings, answered):
+    requests = answered(right)
+    assert check_kernels(replace(settings, until=time.time() - 1)).status is Status.UNFINISHED
+    assert requests == []
+    assert check_kernels(settings).status is Status.DONE
+
+
+def test_a_line_that_a_kill_has_torn_is_checked_again(settings, answered):
+    requests = answered(right)
+    check_kernels(settings)
+    path = settings.out / "correctness.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    # The first contender of the last group.
+    path.write_bytes(b"".join(lines[: -len(CONTENDERS)]) + lines[-len(CONTENDERS)][:-40])
+    requests.clear()
+    assert check_kernels(settings).status is Status.DONE
+    assert len(requests) == 1
+    assert check_kernels(settings).measured == 0
+
+
+def test_one_wrong_answer_fails_the_piece_each_time_until_the_code_is_another(settings, answered, capsys):
+    def one_is_wrong(contender, request):
+        if contender.provider == "fused-pure" and request.shape.activation == "silu":
+            return TimingOutcome(state=State.WRONG, reason="off by 0.1")
+        return right(contender, request)
+
+    answered(one_is_wrong)
+    for _ in range(2):
+        report = check_kernels(settings)
+        assert report.status is Status.FAILED
+        assert (
+            "fused-pure, linear silu float32, batch 3, dim 17, hidden 31: wrong: off by 0.1" in capsys.readouterr().out
+        )
+
+
+def test_a_kernel_more_than_declared_fails_ours_and_is_only_told_of_others(settings, answered, capsys):
+    def profiled(contender, request):
+        outcome = right(contender, request)
+        at = request.shape
+        if request.task is not Task.PROFILE or (at.operation, at.pass_) != (Operation.MLP, Pass.FORWARD):
+            return outcome
+        count = {"eager": 4.0, "fused": 2.0}.get(contender.provider) if contender.weights is Weights.PLAIN else None
+        return replace(outcome, operator_count=count)
+
+    answered(profiled)
+    report = check_kernels(settings)
+    assert report.status is Status.FAILED
+    assert "1 failed" in report.words
+    said = capsys.readouterr().out
+    assert re.search(r"^  fused, mlp .*: 2 operators where 1 are declared", said, re.MULTILINE)
+    assert re.search(r"not ours, and no failure:  eager, mlp .*: 4 operators where 3 are declared", said)
+
+
+def test_a_verdict_of_fused_on_a_gpu_is_held_to_the_level_its_check_named(shape):
+    contender = Contender(provider="fused")
+    seen = ProfileOutcome(state=State.OK, operator_count=1.0, kernel_launches=2.0)
+    found = [
+        campaign_correctness._verdict(
+            Task.PROFILE, shape, contender, seen, device=DeviceKind.CUDA, detail=f"{level}, plain weights"
+        )
+        for level in ("epilogue", "single")
+    ]
+    assert [isinstance(one, Verdict) and one.is_failure for one in found] == [False, True]
+
+
+def test_a_real_worker_finds_who_reads_beyond_its_input_and_goes_on(settings, monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_PROVIDER_MODULE", str(BAD_PROVIDERS))
+    monkeypatch.setattr(campaign_correctness, "CONTENDERS", ("eager", "reads-beyond", "segfaults", "fused-pure"))
+    monkeypatch.setattr(campaign_correctness, "_ODD_SIZES", {Budget.QUICK: ((3, 17, 31),)})
+    monkeypatch.setattr(campaign_correctness, "_DTYPES", {(DeviceKind.CPU, Budget.QUICK): ("float32",)})
+    everything = list(campaign_correctness._all(settings))
+    monkeypatch.setattr(campaign_correctness, "_all", lambda _: everything[4:5])
+    report = check_kernels(settings)
+    assert report.status is Status.FAILED
+    lines = [json.loads(line) for line in (settings.out / "correctness.jsonl").read_text().splitlines()]
+    states = {line["contender"]: line["state"] for line in lines}
+    assert states == {"eager": "ok", "reads-beyond": "wrong", "segfaults": "crashed", "fused-pure": "ok"}
+    assert "NaN" in next(line["reason"] for line in lines if line["contender"] == "reads-beyond")
+
+
+def test_a_device_that_is_not_there_is_absent_and_nothing_is_said_of_its_kernels(settings):
+    report = check_kernels(replace(settings, device=DeviceKind.CUDA))
+    assert report.status is Status.ABSENT
+    assert "torch sees no cuda device here" in report.words
+    assert not (settings.out / "correctness.jsonl").exists()
+
+
+@pytest.fixture
+def packed(settings, run, timing_line, monkeypatch):
+    """A campaign's files to pack: a journal of the commit, one of another, ceilings, traces large and small."""
+    monkeypatch.setattr(campaign_pack, "measured_commit", lambda: run)
+    monkeypatch.setattr(type(run), "hash", property(lambda self: self.commit), raising=False)
+    data = settings.out.parent / "data"
+    environment = f"py3.{sys.version_info.minor}-cpu-t1"
+    for commit in (run.commit, "d" * 40):
+        of_commit = replace(run, commit=commit, machine="testbox", environment=environment)
+        append(journal_path(data, of_commit), [replace(timing_line, head=replace(timing_line.head, run=of_commit))])
+    for name, size in (("machines/testbox.json", 10), ("traces/c0ffee00-a.json.gz", 100)):
+        (data / name).parent.mkdir(exist_ok=True)
+        (data / name).write_bytes(b"x" * size)
+    (data / "traces" / "c0ffee00-large.json.gz").write_bytes(b"x" * 5_000_000)
+    (settings.out / "table-cpu.md").write_text("a table")
+    return environment
+
+
+def test_the_archive_holds_the_record_of_this_commit_as_it_is_laid_out_and_small_traces(settings, packed):
+    report = campaign_pack.pack(settings)
+    assert report.status is Status.DONE
+    (archive,) = settings.out.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        names = {name for name in tar.getnames() if not name.startswith("asv/")}
+        manifest = json.load(tar.extractfile("campaign/manifest.json"))
+    assert names == {
+        f"journal/testbox/c0ffee00-{packed}.jsonl",
+        "machines/testbox.json",
+        "traces/c0ffee00-a.json.gz",
+        "campaign/table-cpu.md",
+        "campaign/manifest.json",
+    }
+    assert manifest["commit"].startswith("c0ffee")
+
+
+def test_packing_the_same_files_again_writes_nothing_and_a_changed_one_does(settings, packed):
+    campaign_pack.pack(settings)
+    (archive,) = settings.out.glob("*.tar.gz")
+    before = archive.stat().st_mtime_ns
+    assert "already" in campaign_pack.pack(settings).words
+    assert archive.stat().st_mtime_ns == before
+    (settings.out / "table-cpu.md").write_text("another table")
+    assert campaign_pack.pack(settings).measured > 0
+
+
+def test_without_a_journal_there_is_nothing_to_pack(settings):
+    assert campaign_pack.pack(settings).status is Status.UNFINISHED
+
+
+def test_a_machine_that_lacks_packages_is_told_which_and_how_they_come(monkeypatch):
+    monkeypatch.setattr(campaign, "_NEEDED", ("torch", "no_such_package"))
+    said = campaign.what_is_missing(DeviceKind.CPU)
+    assert "needs no_such_package, not installed for" in said
+    assert "make gpu-bundle" in said
+    assert "--no-index --find-links wheels" in said
+    monkeypatch.setattr(campaign, "_NEEDED", ("torch",))
+    assert campaign.what_is_missing(DeviceKind.CPU) is None
+
+
+def test_the_bundle_names_all_that_its_packages_ask_for_and_no_torch():
+    text = (ROOT / "benchmarks" / "campaign-requirements.txt").read_text()
+    named = {canonicalize_name(line) for line in text.splitlines() if line and not line.startswith("#")}
+    here = {"torch", "triton"}
+    # numpy comes with them.
+    target = {"extra": "", "python_version": "3.12", "python_full_version": "3.12.0"}
+    for name in named - {"liger-kernel"}:
+        for line in requires(name) or []:
+            wanted = Requirement(line)
+            if wanted.marker is None or wanted.marker.evaluate(target):
+                assert canonicalize_name(wanted.name) in named | here, f"{name} asks for {wanted.name}"
+    assert not named & here
+    constraints = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {canonicalize_name(line.split("==")[0]) for line in constraints if "==" in line}
+    assert named <= pinned
+
+
+def test_the_campaign_can_be_asked_for_help_and_imports_no_torch_to_answer():
+    script = "import sys; sys.argv = ['campaign', '--help']\nimport benchmarks.ruler.campaign as c\n"
+    script += "try:\n    c.main()\nexcept SystemExit as e:\n    print(e.code, 'torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    )
+    assert "correctness" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 False"
+
+
+@pytest.mark.parametrize("budget", list(Budget), ids=str)
+def test_the_host_cost_command_takes_what_the_campaign_tells_it(budget):
+    _, (_, _, *arguments) = campaign_pieces._HOST_COST[DeviceKind.CPU, budget]
+    host_cost.main.make_context("host_cost", list(arguments))

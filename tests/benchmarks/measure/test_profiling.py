@@ -1,0 +1,103 @@
+"""What a profile counts, on the operators whose numbers are known by hand."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks.ruler.measure.event_names import stable_name
+from benchmarks.ruler.measure.profiling import profile_call
+from benchmarks.ruler.plan.axes import Contender, Operation, Pass
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.workload import one_call, workload
+
+CPU = torch.device("cpu")
+
+
+def profiled(shape, provider="eager"):
+    load = workload(shape, device=CPU)
+    with torch.inference_mode():
+        call = one_call(load, providers.build(Contender(provider=provider), load).function)
+        return profile_call(call, device=CPU)
+
+
+@pytest.mark.parametrize(
+    ("operation", "activation", "n_operators"),
+    [
+        (Operation.LINEAR, None, 1),
+        (Operation.LINEAR, "relu", 2),
+        (Operation.MLP, "gelu", 3),
+        (Operation.GATED_MLP, "gelu_tanh", 5),
+    ],
+)
+def test_eager_runs_one_operator_per_product_and_pointwise_step(shape, operation, activation, n_operators):
+    summary = profiled(replace(shape, operation=operation, activation=activation))
+    assert summary.operator_count == n_operators
+
+
+def test_views_and_wrappers_are_listed_but_not_counted_as_compute(shape):
+    rows = {row.name: row for row in profiled(shape).operators}
+    assert rows["aten::addmm"].is_compute
+    assert rows["aten::addmm"].count == 2
+    assert not rows["aten::linear"].is_compute
+    assert not rows["aten::t"].is_compute
+
+
+def test_nodes_of_the_backward_graph_are_no_operators_but_what_they_call_is(shape):
+    load = workload(replace(shape, activation="silu", pass_=Pass.FORWARD_BACKWARD), device=CPU)
+    call = one_call(load, load.module)
+    summary = profile_call(call, device=CPU)
+    counted = {row.name: row.count for row in summary.operators if row.is_compute}
+    assert not [name for name in counted if name.startswith("autograd::")]
+    assert counted["aten::silu_backward"] == 1
+    # Forward: two products and the activation. Backward: two products for each, its derivative, two sums for biases.
+    assert summary.operator_count == 3 + 4 + 1 + 2
+
+
+def test_a_slice_is_a_view():
+    x = torch.randn(4, 8)
+    summary = profile_call(lambda: torch.relu(x[:, :4]), device=CPU)
+    assert summary.operator_count == 1
+
+
+def test_the_peak_is_what_is_held_above_inputs_and_weights(shape):
+    # Eager holds h and act(h) at once, or act(h) and y, whichever is more.
+    assert profiled(shape).peak_memory_bytes == 2 * 4 * shape.batch * shape.hidden
+
+
+def test_on_a_cpu_nothing_is_said_of_kernels(shape):
+    summary = profiled(shape)
+    assert summary.kernel_launches is None
+    assert summary.device_time_s is None
+    assert summary.kernels == ()
+    assert 0 < summary.operator_time_s < 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor scripts a method of its own
+def test_compiling_a_geglu_leaves_four_operators_of_five(shape):
+    from torch._inductor import config
+
+    geglu = replace(shape, operation=Operation.GATED_MLP, activation="gelu_tanh")
+    load = workload(geglu, device=CPU)
+    # Not by monkeypatch, which would delete the option when it undoes its change.
+    with config.patch({"cpp.enable_kernel_profile": True}), torch.inference_mode():
+        compiled = providers.build(Contender(provider="compiled"), load).function
+        call = one_call(load, compiled)
+        call()
+        summary = profile_call(call, device=CPU)
+    assert summary.operator_count == 4
+    assert sum("cpp_fused" in row.name for row in summary.operators) == 1
+
+
+@pytest.mark.parametrize(
+    ("seen", "kept"),
+    [
+        ("graph_12_cpp_fused_gelu_mul_0", "cpp_fused_gelu_mul_0"),
+        ("Torch-Compiled Region: 2/0", "Torch-Compiled Region"),
+        ("## Call CompiledFxGraph fzipdsvuazmkns4as6dvcsm2grldnzmv ##", "## Call CompiledFxGraph ##"),
+        ("aten::addmm", "aten::addmm"),
+    ],
+)
+def test_what_torch_numbers_anew_in_each_process_is_dropped_from_names(seen, kept):
+    assert stable_name(seen) == kept

@@ -1,0 +1,242 @@
+"""The timing logic, on a clock that the test turns."""
+
+import itertools
+import random
+
+import pytest
+
+from benchmarks.ruler.measure.statistics import median_interval
+from benchmarks.ruler.measure.timing import Policy, Round, Stop, calls_per_sample, paired_speedup, sample_group, warm_up
+
+
+class FakeClock:
+    """Time passes only while a call runs, as much as the call says."""
+
+    def __init__(self):
+        self.time_s = 0.0
+        self.log = []
+
+    def now(self):
+        return self.time_s
+
+    def wall(self, call, *, calls):
+        start = self.time_s
+        for _ in range(calls):
+            call()
+        return self.time_s - start
+
+
+class Op:
+    """A call that takes the durations it is given, the last one for ever."""
+
+    def __init__(self, clock, name, *durations_s):
+        self.clock, self.name = clock, name
+        self.durations_s = itertools.chain(durations_s[:-1], itertools.repeat(durations_s[-1]))
+
+    def __call__(self):
+        self.clock.log.append(self.name)
+        self.clock.time_s += next(self.durations_s)
+
+
+class CalmWatch:
+    def start(self):
+        pass
+
+    def disturbance(self):
+        return None
+
+
+class Disturbed(CalmWatch):
+    """Disturbed as often as the list says, then calm."""
+
+    def __init__(self, reasons):
+        self.reasons = iter(reasons)
+
+    def disturbance(self):
+        return next(self.reasons, None)
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+def noisy(clock, name, *, base_s, spread):
+    values = [base_s * (1 + spread * ((7 * i) % 11 - 5) / 5) for i in range(10_000)]
+    return Op(clock, name, *values)
+
+
+def test_a_sample_groups_enough_calls_for_the_clock():
+    policy = Policy(min_sample_s=200e-6)
+    assert calls_per_sample(10e-6, policy=policy) == 20
+    assert calls_per_sample(150e-6, policy=policy) == 2
+    assert calls_per_sample(3.0, policy=policy) == 1
+
+
+def test_every_sample_lasts_as_long_as_the_policy_says(clock):
+    sampling = sample_group(
+        {"eager": Op(clock, "eager", 7e-6)}, baseline="eager", clock=clock, policy=Policy(), watch=CalmWatch()
+    )["eager"]
+    assert sampling.calls_per_sample * 7e-6 >= 200e-6
+    assert (sampling.calls_per_sample - 1) * 7e-6 < 200e-6
+
+
+def test_warm_up_goes_on_until_the_time_of_a_call_settles(clock):
+    slow_start = Op(clock, "eager", *[1e-3] * 20, 1e-4)
+    settled = warm_up(slow_start, clock=clock, policy=Policy(warm_up_s=10.0))
+    assert settled == pytest.approx(1e-4)
+    assert len(clock.log) > 20
+
+
+def test_warm_up_of_a_call_that_never_settles_ends_with_its_budget(clock):
+    wild = Op(clock, "eager", *[1e-3, 5e-3] * 1000, 1e-3)
+    warm_up(wild, clock=clock, policy=Policy(warm_up_s=0.1, settled=0.0))
+    assert clock.time_s < 0.2
+
+
+def test_a_steady_call_stops_with_precision_and_a_wild_one_with_its_budget(clock):
+    calls = {
+        "eager": noisy(clock, "eager", base_s=1e-3, spread=0.001),
+        "wild": noisy(clock, "wild", base_s=1e-3, spread=0.9),
+    }
+    found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(budget_s=0.2), watch=CalmWatch())
+    assert found["eager"].stop is Stop.PRECISION
+    assert found["wild"].stop is Stop.BUDGET
+    assert sum(found["wild"].samples_s) * found["wild"].calls_per_sample == pytest.approx(0.2, rel=0.1)
+    assert found["eager"].latency.relative_half_width <= 0.01
+
+
+def test_no_point_stops_with_precision_before_the_least_number_of_rounds(clock):
+    sampling = sample_group(
+        {"eager": Op(clock, "eager", 1e-3)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(min_rounds=12),
+        watch=CalmWatch(),
+    )["eager"]
+    assert sampling.stop is Stop.PRECISION
+    assert len(sampling.samples_s) >= 12
+
+
+def test_a_record_never_holds_more_samples_than_the_policy_says(clock):
+    sampling = sample_group(
+        {"eager": noisy(clock, "eager", base_s=1e-4, spread=0.9)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(budget_s=1e9, max_samples=50),
+        watch=CalmWatch(),
+    )["eager"]
+    assert len(sampling.samples_s) == 50
+    assert sampling.stop is Stop.BUDGET
+
+
+def test_in_a_round_the_baseline_comes_first_and_last_and_the_rivals_turn_round(clock):
+    turns = []
+    sample_group(
+        {name: Op(clock, name, 1e-3) for name in ("eager", "a", "b")},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(),
+        watch=CalmWatch(),
+        announce=turns.append,
+    )
+    rounds = turns[3:]  # the first three turns are the warm-up's
+    assert rounds[:8] == ["eager", "a", "b", "eager", "eager", "b", "a", "eager"]
+
+
+def test_a_call_before_each_sample_is_not_timed(clock):
+    # The first call after another provider's turn finds its weights evicted; here it takes ten times as long.
+    class Evicted(Op):
+        def __call__(self):
+            evicted = not self.clock.log or self.clock.log[-1] != self.name
+            self.clock.log.append(self.name)
+            self.clock.time_s += 1e-2 if evicted else 1e-3
+
+    calls = {name: Evicted(clock, name, 0.0) for name in ("eager", "rival")}
+    found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(), watch=CalmWatch())
+    assert found["rival"].latency.median == pytest.approx(1e-3)
+
+
+def test_a_drift_that_meets_all_alike_leaves_the_speedup_alone(clock):
+    class Drifting(Op):
+        def __call__(self):
+            self.clock.log.append(self.name)
+            base = next(self.durations_s)
+            self.clock.time_s += base * (1 + len(self.clock.log) / 2000)
+
+    calls = {"eager": Drifting(clock, "eager", 2e-3), "rival": Drifting(clock, "rival", 1e-3)}
+    found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(budget_s=0.1), watch=CalmWatch())
+    assert found["rival"].speedup.median == pytest.approx(2.0, rel=0.005)
+    assert found["eager"].speedup is None
+
+
+def test_a_speedup_is_paired_round_by_round():
+    rounds = [
+        Round(samples={"eager": (2.0, 2.0), "fast": (1.0,)}),
+        Round(samples={"eager": (20.0, 20.0), "fast": (10.0,)}),
+        Round(samples={"eager": (4.0, 2.0)}),
+        Round(samples={"fast": (5.0,)}),
+    ]
+    assert paired_speedup(rounds, baseline="eager", name="fast").median == 2.0
+    turns = [Round(samples={"eager": (3.0, 5.0), "fast": (1.0,)})] * 2
+    found = paired_speedup(turns, baseline="eager", name="fast")
+    assert (found.low, found.median, found.high) == (3.0, 4.0, 5.0)
+    assert paired_speedup(rounds, baseline="eager", name="absent") is None
+
+
+def test_skewed_noise_on_the_same_function_twice_leaves_a_speedup_of_one():
+    rng = random.Random(1)
+
+    def sample():
+        return 1.0 + rng.expovariate(1.0)
+
+    rounds = [Round(samples={"eager": (sample(), sample()), "again": (sample(),)}) for _ in range(4000)]
+    assert paired_speedup(rounds, baseline="eager", name="again").median == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_disturbed_chunk_is_measured_again(clock):
+    call = Op(clock, "eager", 1e-3)
+    sampling = sample_group(
+        {"eager": call},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(),
+        watch=Disturbed(["someone compiled"]),
+    )["eager"]
+    assert sampling.disturbed is None
+    assert clock.log.count("eager") > 2 * len(sampling.samples_s)
+
+
+def test_what_stays_disturbed_is_kept_and_says_so(clock):
+    sampling = sample_group(
+        {"eager": Op(clock, "eager", 1e-3)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(budget_s=0.05),
+        watch=Disturbed(["someone compiled"] * 10_000),
+    )["eager"]
+    assert sampling.disturbed == "someone compiled"
+    assert len(sampling.samples_s) >= 12
+
+
+def test_without_the_baseline_rivals_are_measured_and_have_no_speedup(clock):
+    found = sample_group(
+        {"a": Op(clock, "a", 1e-3), "b": Op(clock, "b", 2e-3)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(),
+        watch=CalmWatch(),
+    )
+    assert found["b"].latency.median == pytest.approx(2e-3)
+    assert found["a"].speedup is None
+
+
+def test_the_interval_of_a_sampling_is_that_of_its_samples(clock):
+    sampling = sample_group(
+        {"eager": noisy(clock, "eager", base_s=1e-3, spread=0.2)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(budget_s=0.05),
+        watch=CalmWatch(),
+    )["eager"]
+    assert sampling.latency == median_interval(sampling.samples_s)

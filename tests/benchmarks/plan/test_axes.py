@@ -1,0 +1,175 @@
+"""Which points a sweep visits."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.ruler.errors import InvalidAxes
+from benchmarks.ruler.plan.axes import (
+    CAMPAIGN,
+    FULL,
+    QUICK,
+    CachePolicy,
+    Contender,
+    DeviceKind,
+    Operation,
+    Weights,
+    axes_from_environment,
+    axes_from_toml,
+    contender_from_name,
+    groups,
+    resolve_dim,
+)
+from benchmarks.ruler.plan.filters import refuse_unknown_values, selected
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+def test_the_quick_axes_hold_two_batches_and_two_hiddens_of_every_operation(operation):
+    found = groups(QUICK, operation=operation, device=DeviceKind.CPU)
+    assert {group.shape.batch for group in found} == set(QUICK.batches)
+    assert {group.shape.hidden for group in found} == set(QUICK.hiddens)
+    assert len(QUICK.batches) >= 2
+    assert len(QUICK.hiddens) >= 2
+    assert all(group.shape.operation is operation for group in found)
+
+
+def test_a_device_measures_its_own_dtypes_and_asv_hears_of_all():
+    on_cpu = groups(QUICK, operation="mlp", device=DeviceKind.CPU)
+    on_gpu = groups(QUICK, operation="mlp", device=DeviceKind.CUDA)
+    assert {group.shape.dtype for group in on_cpu} == {"float32"}
+    assert {group.shape.dtype for group in on_gpu} == {"bfloat16"}
+    assert set(QUICK.all_dtypes()) == {"float32", "bfloat16"}
+
+
+def test_dim_is_a_quarter_of_hidden_unless_it_is_given():
+    assert resolve_dim("hidden/4", hidden=1024) == 256
+    assert resolve_dim("hidden/4", hidden=1) == 1
+    assert resolve_dim(96, hidden=1024) == 96
+
+
+@given(st.permutations([64, 256, 1024]))
+def test_the_order_of_the_axes_does_not_change_the_order_of_the_groups(hiddens):
+    shuffled = replace(QUICK, hiddens=tuple(hiddens))
+    ordered = replace(QUICK, hiddens=(64, 256, 1024))
+    assert groups(shuffled, operation="mlp", device=DeviceKind.CPU) == groups(
+        ordered, operation="mlp", device=DeviceKind.CPU
+    )
+
+
+def test_two_dims_that_mean_the_same_width_make_one_group():
+    axes = replace(QUICK, hiddens=(1024,), dims=("hidden/4", 256))
+    assert len(groups(axes, operation="mlp", device=DeviceKind.CPU)) == len(QUICK.batches)
+
+
+def test_parts_visited_also_add_their_shapes_and_no_product_between_parts():
+    part = replace(QUICK, operations=("gated_mlp",), batches=(1,), hiddens=(48,), dims=(7,))
+    axes = replace(QUICK, operations=("mlp",), batches=(2,), hiddens=(64,), also=(part,))
+    sizes = {
+        operation: [
+            (group.shape.batch, group.shape.hidden, group.shape.dim)
+            for group in groups(axes, operation=operation, device=DeviceKind.CPU)
+        ]
+        for operation in Operation
+    }
+    assert sizes == {"linear": [], "mlp": [(2, 64, 16)], "gated_mlp": [(1, 48, 7)]}
+
+
+def test_a_shape_of_two_parts_is_one_group_with_the_contenders_of_the_first():
+    part = replace(QUICK, providers=("eager",))
+    found = groups(replace(QUICK, also=(part,)), operation="mlp", device=DeviceKind.CPU)
+    assert found == groups(QUICK, operation="mlp", device=DeviceKind.CPU)
+
+
+def test_the_campaign_visits_the_shapes_that_its_table_is_about():
+    batches = {1, 4, 16, 64, 256, 1024, 4096, 16384}
+    sizes = {
+        Operation.MLP: {(64, 256), (128, 512), (256, 1024), (768, 3072), (1024, 4096)},
+        Operation.GATED_MLP: {(2048, 5632), (4096, 11008), (4096, 14336)},
+    }
+    for operation, wanted in sizes.items():
+        shapes = [group.shape for group in groups(CAMPAIGN, operation=operation, device=DeviceKind.CUDA)]
+        found = {(shape.batch, shape.dim, shape.hidden) for shape in shapes if shape.activation != "relu"}
+        assert found == {(batch, *size) for batch in batches for size in wanted}
+    floor = [group.shape for group in groups(CAMPAIGN, operation="mlp", device=DeviceKind.CUDA)]
+    assert {(s.batch, s.dim) for s in floor if s.activation == "relu"} == {(65536, 64), (65536, 128)}
+
+
+def test_an_operation_that_the_axes_leave_out_has_no_groups():
+    axes = replace(QUICK, operations=("mlp",))
+    assert groups(axes, operation="mlp", device=DeviceKind.CPU)
+    assert groups(axes, operation="linear", device=DeviceKind.CPU) == ()
+
+
+def test_filters_keep_what_they_name_and_drop_empty_groups():
+    found = groups(FULL, operation="mlp", device=DeviceKind.CPU)
+    kept = selected(found, {"FUSEBENCH_PROVIDER": "fused, eager", "FUSEBENCH_BATCH": "16", "FUSEBENCH_PASS": "forward"})
+    assert {group.shape.batch for group in kept} == {16}
+    assert {group.shape.pass_ for group in kept} == {"forward"}
+    assert all([c.provider for c in group.contenders] == ["eager", "fused"] for group in kept)
+    assert selected(found, {"FUSEBENCH_BATCH": "3"}) == ()
+    assert selected(found, {"FUSEBENCH_BATCH": ""}) == found
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"FUSEBENCH_PROVIDER": "eager,fusde"}, "no point has provider 'fusde', did you mean fused.* there are eager"),
+        ({"FUSEBENCH_BATCH": "x"}, "no point has batch 'x'; there are 1, "),
+    ],
+)
+def test_a_value_that_no_point_has_is_refused_beside_those_there_are(filters, message):
+    found = groups(FULL, operation="mlp", device=DeviceKind.CPU)
+    with pytest.raises(InvalidAxes, match=message):
+        refuse_unknown_values(found, filters)
+    refuse_unknown_values(found, {"FUSEBENCH_PROVIDER": "eager", "FUSEBENCH_BATCH": "16"})
+
+
+def test_a_contender_is_read_as_it_is_written():
+    packed = Contender(provider="fused", weights=Weights.PACKED)
+    assert contender_from_name("fused") == Contender(provider="fused")
+    assert contender_from_name(str(packed)) == packed
+    with pytest.raises(InvalidAxes, match="'zipped' is no layout of weights; choose from plain, packed"):
+        contender_from_name("fused:zipped")
+
+
+def test_axes_from_a_file_take_the_rest_from_quick(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('batches = [3]\nhiddens = [8]\ncaches = ["cold"]\ndtypes.cpu = ["float16"]\nbudget_s = 2\n')
+    axes = axes_from_environment({"FUSEBENCH_AXES": str(path)})
+    (group,) = groups(axes, operation="linear", device=DeviceKind.CPU)
+    assert (group.shape.batch, group.shape.hidden, group.shape.dtype) == (3, 8, "float16")
+    assert group.shape.cache is CachePolicy.COLD
+    assert axes.dtypes["cuda"] == QUICK.dtypes["cuda"]
+    assert axes.providers == QUICK.providers
+    assert axes.budget_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("batchs = [1]", "unknown key 'batchs'; the keys are activations, batches"),
+        ("batches = []", "batches is .*at least one int"),
+        ("batches = [0]", "batches holds 0; sizes start at 1"),
+        ('batches = ["many"]', "batches is .*at least one int"),
+        ('operations = ["conv"]', "operations holds 'conv'; choose from linear, mlp, gated_mlp"),
+        ('dims = ["hidden/3"]', "dims holds 'hidden/3'"),
+        ("budget_s = -1", "budget_s is -1"),
+        ("dtypes = 3", "dtypes is a table"),
+        ("not toml", "mine.toml"),
+    ],
+)
+def test_a_bad_file_of_axes_is_named_with_its_key(tmp_path, content, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(content)
+    with pytest.raises(InvalidAxes, match=message) as raised:
+        axes_from_toml(path)
+    assert str(path) in str(raised.value)
+
+
+def test_unknown_axes_are_refused_with_the_choices():
+    with pytest.raises(
+        InvalidAxes, match=r"'slow'; choose from quick, full, campaign-quick, campaign, or name a .toml file"
+    ):
+        axes_from_environment({"FUSEBENCH_AXES": "slow"})

@@ -1,0 +1,123 @@
+"""What asv is handed."""
+
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+from asv_runner.benchmarks.time import TimeBenchmark
+
+from benchmarks.ruler.plan.axes import Contender
+from benchmarks.ruler.record.provenance import RULER_VERSION
+from benchmarks.ruler.sweep.replay import PARAM_NAMES, Recorded, Replay, Track, parameters
+
+
+@pytest.fixture
+def suite(monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_UNCOMMITTED", "1")
+
+    class Mlp(Recorded):
+        operation = "mlp"
+
+    return Mlp()
+
+
+PARAMS = ("fused", 8, 64, "hidden/4", "float32", "gelu", "warm")
+
+
+@pytest.fixture
+def recording(shape):
+    from dataclasses import replace
+
+    at = replace(shape, batch=8, hidden=64, dim=16)
+    return {
+        (at, Contender(provider="fused")): Track(reason=None, samples_s=(3e-6, 1e-6, 2e-6), operator_count=1.0),
+        (at, Contender(provider="compiled")): Track(reason="crashed: it raised", samples_s=()),
+    }
+
+
+def test_asv_reads_exactly_the_recorded_samples(suite, recording):
+    benchmark = TimeBenchmark("mlp.Mlp.time_forward", suite.time_forward, [suite.time_forward, suite])
+    benchmark._current_params = PARAMS
+    benchmark.set_cache(recording)
+    assert not benchmark.do_setup()
+    assert benchmark.do_run() == {"samples": [3e-6, 1e-6, 2e-6], "number": 1}
+
+
+def test_the_version_of_every_benchmark_in_asv_is_the_rulers(suite):
+    names = [name for name in dir(suite) if name.startswith(("time_", "track_"))]
+    for name in names:
+        function = getattr(suite, name)
+        assert TimeBenchmark(f"mlp.Mlp.{name}", function, [function, suite]).version == RULER_VERSION
+    assert len(names) == 6
+
+
+def test_a_point_that_failed_is_not_available_to_asv_with_its_reason(suite, recording):
+    with pytest.raises(NotImplementedError, match="crashed: it raised"):
+        suite.setup(recording, "compiled", *PARAMS[1:])
+
+
+def test_a_point_that_was_not_measured_is_not_available_to_asv(suite, recording):
+    with pytest.raises(NotImplementedError, match="not among those measured"):
+        suite.setup(recording, "eager", *PARAMS[1:])
+
+
+def test_a_number_that_is_not_known_is_nan_to_asv_and_never_zero(suite, recording):
+    suite.setup(recording, *PARAMS)
+    assert suite.track_operator_count() == 1.0
+    assert math.isnan(suite.track_kernel_launches())
+    assert math.isnan(suite.track_device_time())
+
+
+def test_the_parameters_are_those_fixed_from_the_first_day():
+    assert PARAM_NAMES == ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
+    assert len(parameters("mlp")) == len(PARAM_NAMES)
+    assert all(type(value) in {str, int} for values in parameters("mlp") for value in values)
+
+
+def test_asv_is_offered_the_values_of_all_parts_of_the_axes_for_an_operation_and_one_point_of_one_left_out(monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_AXES", "campaign")
+    values = {
+        operation: dict(zip(PARAM_NAMES, parameters(operation), strict=True)) for operation in ("mlp", "gated_mlp")
+    }
+    assert values["mlp"]["hidden"] == (256, 512, 1024, 3072, 4096)
+    assert values["mlp"]["dim"] == ("hidden/4",)
+    assert values["gated_mlp"]["dim"] == (2048, 4096)
+    assert values["gated_mlp"]["hidden"] == (5632, 11008, 14336)
+    assert [len(of_one) for of_one in parameters("linear")] == [1] * len(PARAM_NAMES)
+
+
+def test_a_replay_gives_each_sample_once_in_order():
+    timer = Replay([1.0, 2.0])
+    starts_and_ends = [timer() for _ in range(4)]
+    assert [starts_and_ends[1] - starts_and_ends[0], starts_and_ends[3] - starts_and_ends[2]] == [1.0, 2.0]
+
+
+def test_discovery_imports_no_torch_finds_only_ours_and_is_quick(request):
+    script = (
+        "import sys, time; start = time.perf_counter()\n"
+        "from asv_runner.discovery import disc_benchmarks\n"
+        "names = [benchmark.name for benchmark in disc_benchmarks('benchmarks')]\n"
+        "print(time.perf_counter() - start, 'torch' in sys.modules, *names)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=request.config.rootpath,
+        env={**os.environ, "FUSEBENCH_UNCOMMITTED": "1", "PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, has_torch, *names = done.stdout.split()
+    suites = {"linear.Linear", "mlp.Mlp", "gated_mlp.GatedMlp"}
+    metrics = (
+        "time_forward",
+        "track_kernel_launches",
+        "track_operator_count",
+        "track_device_time",
+        "track_peak_memory",
+    )
+    assert sorted(names) == sorted(f"{suite}.{metric}" for suite in suites for metric in metrics)
+    assert has_torch == "False"
+    assert float(seconds) < 1.0

@@ -1,0 +1,81 @@
+"""What `fusebench run` says at its end, and its exit code."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from benchmarks.ruler.plan.axes import Contender, DeviceKind, Group
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.sweep.run import FAILED, FINE, Answer, sum_up
+from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded
+
+
+@pytest.fixture
+def summed_up(tmp_path, run, shape, timing_line):
+    """The exit code and the words for one point of that outcome, or for none, and for asv's exit status."""
+
+    def say(outcome=timing_line.outcome, *, status=0, profiles=None):
+        log = tmp_path / "asv-run.log"
+        log.write_text("all well\nError: the disk is full\n")
+        contender = Contender(provider="fused")
+        timings = {} if outcome is None else {(shape, contender): replace(timing_line, outcome=outcome)}
+        plan = Plan(
+            operation="mlp",
+            run=run,
+            path=tmp_path / "j.jsonl",
+            device=DeviceKind.CPU,
+            threads=1,
+            groups=(Group(shape=shape, contenders=(contender,)),),
+            recorded=Recorded(timings=timings, profiles={(shape, contender): profiles} if profiles else {}),
+        )
+        out = io.StringIO()
+        code = sum_up(Console(file=out, width=200), (plan,), Answer(status=status, log=log))
+        return code, out.getvalue()
+
+    return say
+
+
+def test_a_measured_point_needs_no_words(summed_up):
+    assert summed_up() == (FINE, "")
+
+
+def test_what_failed_is_named_with_its_reason_whatever_brackets_it_holds(summed_up):
+    code, said = summed_up(TimingOutcome(state=State.CRASHED, reason="shapes [8, 16] and [/x] differ"))
+    assert code == FAILED
+    assert "crashed: fused, mlp gelu float32" in said
+    assert "shapes [8, 16] and [/x] differ" in said
+
+
+def test_what_is_unavailable_is_said_and_is_no_failure(summed_up):
+    code, said = summed_up(TimingOutcome(state=State.UNAVAILABLE, reason="needs sm_80"))
+    assert (code, said.strip()) == (FINE, "unavailable: needs sm_80")
+
+
+def test_points_that_were_not_measured_fail_with_what_asv_said(summed_up):
+    code, said = summed_up(None)
+    assert code == FAILED
+    assert "1 points were not measured" in said
+    assert "Error: the disk is full" in said
+
+
+def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summed_up):
+    code, said = summed_up(status=1)
+    assert code == FAILED
+    assert "asv did not keep its record" in said
+
+
+def test_what_ran_otherwise_than_declared_is_said_and_is_no_failure(summed_up, profile_line):
+    seen = replace(profile_line.outcome, unexpected="2 operators where 1 are declared: 2 × aten::mm")
+    code, said = summed_up(profiles=replace(profile_line, outcome=seen))
+    assert code == FINE
+    assert "unexpected: fused, mlp gelu float32" in said
+    assert "2 operators where 1 are declared: 2 × aten::mm" in said
+
+
+def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up, monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_UNTIL", "1")
+    code, said = summed_up(None)
+    assert code == FINE
+    assert "the time is up: 1 points are left for the next run" in said

@@ -1,0 +1,285 @@
+"""A sweep in its real worker: what providers do to it, and what it records."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.ruler.plan.axes import QUICK, Contender, DeviceKind
+from benchmarks.ruler.record import journal
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.sweep import expectations, sweep_plan
+from benchmarks.ruler.sweep import measure as sweep
+from benchmarks.ruler.sweep.measure import measure
+
+BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
+TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder of record of this module's own; threads fixed, so that every machine has the same environment."""
+    folder = tmp_path_factory.mktemp("data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUSEBENCH_DATA", str(folder))
+        patch.setenv("FUSEBENCH_MACHINE", "testbox")
+        patch.setenv("FUSEBENCH_THREADS", "1")
+        patch.setenv("FUSEBENCH_DEVICE", "cpu")
+        patch.setenv("FUSEBENCH_UNCOMMITTED", "1")
+        patch.setenv("FUSEBENCH_PROVIDER_MODULE", str(BAD_PROVIDERS))
+        patch.setenv("FUSEBENCH_POINT_LIMIT_S", "8")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def recorded(place):
+    names = ("segfaults", "exits", "hangs", "exhausts-memory", "is-wrong", "returns-nan", "has-another-shape")
+    names = ("eager", *names, "raises", "fails-to-compile", "is-absent", "right")
+    return measure(replace(TINY, providers=names), operation="mlp")
+
+
+def outcome_of(recorded, provider):
+    (found,) = [line.outcome for (_, c), line in recorded.timings.items() if c.provider == provider]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("provider", "state", "reason"),
+    [
+        ("segfaults", State.CRASHED, "killed by SIGSEGV"),
+        ("exits", State.CRASHED, "exited with status 7"),
+        ("hangs", State.TIMED_OUT, "no sign for 8 s"),
+        ("exhausts-memory", State.OUT_OF_MEMORY, "can't allocate memory"),
+        ("is-wrong", State.WRONG, "off by 0.1 of the reference's norm; rounding explains at most"),
+        ("returns-nan", State.WRONG, "holds NaN"),
+        ("has-another-shape", State.WRONG, "the output has shape (7, 8); it should be (8, 8)"),
+        ("raises", State.CRASHED, "ValueError: this kernel cannot do that"),
+        ("fails-to-compile", State.CRASHED, "Unsupported"),
+        ("is-absent", State.UNAVAILABLE, "needs a machine that is not this one"),
+    ],
+)
+def test_a_provider_that_goes_wrong_has_its_own_state_and_reason_and_no_time(recorded, provider, state, reason):
+    outcome = outcome_of(recorded, provider)
+    assert outcome.state is state
+    assert reason in outcome.reason
+    assert outcome.latency_s is None
+    assert outcome.samples_s == ()
+
+
+@pytest.mark.parametrize("provider", ["eager", "right"])
+def test_the_rest_of_its_group_is_measured_all_the_same(recorded, provider):
+    outcome = outcome_of(recorded, provider)
+    assert outcome.state is State.OK
+    assert 0 < outcome.latency_ci_low_s <= outcome.latency_s <= outcome.latency_ci_high_s < 0.1
+    assert outcome.calls_per_sample * min(outcome.samples_s) > 100e-6
+    assert outcome.error_rel < 1e-5
+
+
+def test_the_same_function_under_two_names_is_about_as_fast(recorded):
+    right = outcome_of(recorded, "right")
+    assert right.speedup_ci_low < right.speedup_vs_eager < right.speedup_ci_high
+    assert 0.5 < right.speedup_vs_eager < 2
+
+
+def test_every_point_that_is_ok_and_no_other_has_a_profile(recorded):
+    profiled = {contender.provider for (_, contender) in recorded.profiles}
+    assert profiled == {"eager", "right"}
+    for line in recorded.profiles.values():
+        assert line.outcome.state is State.OK
+        assert line.outcome.operator_count == 3
+        assert line.outcome.operators
+        assert line.bound is not None
+
+
+def test_all_timing_lines_come_before_the_profiles_which_another_process_makes(recorded, place):
+    (path,) = (place / "journal" / "testbox").glob("*.jsonl")
+    kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
+    assert kinds == ["timing"] * len(recorded.timings) + ["profile"] * len(recorded.profiles)
+
+
+def test_a_finished_sweep_measures_nothing_again(recorded, place, capsys):
+    (path,) = (place / "journal" / "testbox").glob("*.jsonl")
+    before = path.read_bytes()
+    names = tuple(contender.provider for (_, contender) in recorded.timings)
+    again = measure(replace(TINY, providers=names), operation="mlp")
+    assert path.read_bytes() == before
+    assert again == recorded
+    assert "everything is measured" in capsys.readouterr().out
+
+
+def test_a_run_id_of_its_own_starts_anew(recorded, place, monkeypatch):
+    monkeypatch.setenv("FUSEBENCH_RUN_ID", "another")
+    again = measure(replace(TINY, providers=("eager",)), operation="mlp")
+    ((_, line),) = again.timings.items()
+    assert line.head.run.run_id == "another"
+    monkeypatch.delenv("FUSEBENCH_RUN_ID")
+    (path,) = (place / "journal" / "testbox").glob("*.jsonl")
+    assert len({line.head.run.run_id for line in journal.read(path)}) == 2
+
+
+def test_what_another_version_of_the_ruler_recorded_is_neither_resumed_nor_counted(recorded, place, monkeypatch):
+    known_runs = {line.head.run.run_id for line in recorded.timings.values()}
+    monkeypatch.setattr(sweep_plan, "RULER_VERSION", "the next")
+    plan = sweep_plan.plan_sweep(TINY, operation="mlp", device=DeviceKind.CPU)
+    assert plan.run.run_id not in known_runs
+    assert plan.run.ruler_version == "the next"
+    assert len(plan.untimed()) == len(plan.groups) == 1
+
+
+def test_a_sweep_goes_on_where_it_was_interrupted(place, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    first = replace(TINY, batches=(4,))
+    both = replace(TINY, batches=(4, 8))
+    begun = measure(first, operation="linear")
+    (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
+    before = path.read_bytes()
+    done = measure(both, operation="linear")
+    assert path.read_bytes().startswith(before)
+    assert {shape.batch for shape, _ in done.timings} == {4, 8}
+    assert all(done.timings[key] == line for key, line in begun.timings.items())
+    assert len({line.head.run.run_id for line in journal.read(path)}) == 1
+
+
+def test_a_group_of_which_a_part_was_recorded_is_measured_whole(place, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    measure(TINY, operation="linear")
+    done = measure(replace(TINY, providers=("eager", "right")), operation="linear")
+    groups = {line.group for line in done.timings.values()}
+    assert len(done.timings) == 2
+    assert len(groups) == 1
+    right = done.timings[next(key for key in done.timings if key[1] == Contender(provider="right"))]
+    assert right.outcome.speedup_vs_eager is not None
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from benchmarks.ruler.sweep.lock import machine_lock
+with machine_lock(say=lambda text: print(text, flush=True), path=Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_a_second_sweep_waits_for_the_first_and_says_so_or_is_told_to_fail(tmp_path):
+    def sweep(seconds, **environ):
+        return subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(tmp_path / "lock"), str(seconds)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+            env={**os.environ, **environ},
+        )
+
+    first = sweep(3)
+    assert first.stdout.readline().strip() == "mine"
+    told_to_fail = sweep(0, FUSEBENCH_LOCK="fail")
+    _, error = told_to_fail.communicate()
+    assert told_to_fail.returncode != 0
+    assert f"another sweep measures on this machine (process {first.pid}" in error
+    waited = sweep(0)
+    said = waited.communicate()[0].splitlines()
+    assert said[0].startswith("another sweep measures on this machine")
+    assert said[-1] == "mine"
+    first.communicate()
+
+
+@pytest.mark.parametrize("victim", ["sweep", "worker"])
+def test_nothing_of_ours_outlives_a_kill(place, tmp_path, victim):
+    script = (
+        "from dataclasses import replace\n"
+        "from benchmarks.ruler.plan.axes import QUICK\n"
+        "from benchmarks.ruler.sweep.measure import measure\n"
+        "axes = replace(QUICK, batches=(8,), hiddens=(32,), providers=('eager', 'hangs'), budget_s=0.02)\n"
+        "measure(axes, operation='mlp')"
+    )
+    environ = {**os.environ, "FUSEBENCH_DATA": str(tmp_path), "FUSEBENCH_POINT_LIMIT_S": "300"}
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=Path(__file__).parents[3], env=environ, stdout=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while not (workers := processes_with("benchmarks.ruler.worker.main", f"--parent {sweep.pid}")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(5)
+    os.kill(sweep.pid if victim == "sweep" else workers[0], signal.SIGKILL)
+    time.sleep(2)
+    if victim == "sweep":
+        sweep.wait()
+        assert not processes_with(f"--parent {sweep.pid}")
+        assert not processes_with("guard.py", str(workers[0]))
+    else:
+        assert not processes_with("guard.py", str(workers[0]))
+        sweep.kill()
+        sweep.wait()
+    sweep.stdout.close()
+
+
+def processes_with(*words):
+    """Pids of living processes whose command line holds all `words`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if all(word in line for word in words):
+                found.append(int(entry.name))
+    return found
+
+
+def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(place, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setitem(expectations._PLAIN, "right", lambda _: expectations.Expectation(operators=1))
+    found = measure(replace(TINY, providers=("eager", "right")), operation="mlp")
+    said = {contender.provider: line.outcome for (_, contender), line in found.profiles.items()}
+    assert said["eager"].unexpected is None
+    assert said["eager"].expected_operator_count == 3
+    assert said["right"].unexpected.startswith("3 operators where 1 are declared; with what they call: ")
+    assert "2 × aten::addmm" in said["right"].unexpected
+    assert "right unexpected: 3 operators" in capsys.readouterr().out
+    (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
+    recorded = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("unexpected") is not None for line in recorded] == [False, False, False, True]
+
+
+def test_no_group_is_begun_after_the_time_is_up_and_the_next_run_goes_on(place, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("FUSEBENCH_UNTIL", str(time.time() - 1))
+    assert measure(TINY, operation="linear").timings == {}
+    assert "the time is up" in capsys.readouterr().out
+    assert not (tmp_path / "journal").exists()
+    monkeypatch.setenv("FUSEBENCH_UNTIL", str(time.time() + 600))
+    done = measure(TINY, operation="linear")
+    assert len(done.timings) == len(done.profiles) == 1
+
+
+def test_a_sweep_whose_time_ends_within_it_keeps_what_it_has(place, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    answers = iter([False, False, True, True])
+    monkeypatch.setattr(sweep, "is_time_up", lambda: next(answers))
+    done = measure(replace(TINY, batches=(4, 8)), operation="linear")
+    assert len(done.timings) == 1
+    assert done.profiles == {}
+
+
+def test_traces_are_kept_of_the_batches_asked_for_and_named_in_the_profile(place, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setenv("FUSEBENCH_TRACES", "8")
+    done = measure(replace(TINY, batches=(4, 8)), operation="mlp")
+    traces = {shape.batch: line.outcome.trace for (shape, _), line in done.profiles.items()}
+    assert traces[4] is None
+    (path,) = (tmp_path / "traces").iterdir()
+    assert path.name == traces[8]
+    with gzip.open(path, "rt") as file:
+        names = {event.get("name") for event in json.load(file)["traceEvents"]}
+    assert {"aten::addmm", "aten::gelu"} <= names

@@ -1,0 +1,113 @@
+"""The C++ kernels are built once, by whoever comes first, and a missing compiler is a reason."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fused_mlp
+from fused_mlp.native import build
+
+USE = (
+    "import torch, fused_mlp\n"
+    "print(fused_mlp.why_unavailable('mlp', device='cpu'))\n"
+    "try:\n"
+    "    fused_mlp.mlp(torch.randn(2, 3), torch.randn(4, 3), None, torch.randn(3, 4), None, activation='relu')\n"
+    "except fused_mlp.Unavailable as reason:\n"
+    "    print('unavailable:', reason)\n"
+    "else:\n"
+    "    print('ran')\n"
+)
+
+
+def environment(folder, **changes):
+    return {**os.environ, "FUSED_MLP_CACHE": str(folder), **changes}
+
+
+def start(folder, **changes):
+    return subprocess.Popen(
+        [sys.executable, "-c", USE], env=environment(folder, **changes), stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_without_a_compiler_the_reason_names_it_before_and_after(tmp_path):
+    process = start(tmp_path, CXX="no-such-compiler")
+    out, _ = process.communicate(timeout=120)
+    before, after = out.strip().splitlines()
+    reason = (
+        "the CPU kernels need a C++ compiler and CXX is 'no-such-compiler', which is not on PATH; "
+        "install one (g++ 11 or later does)"
+    )
+    assert before == reason
+    assert after == f"unavailable: {reason}"
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path):
+    process = start(tmp_path, CXX="false")
+    out, _ = process.communicate(timeout=120)
+    assert "unavailable: the C++ compiler failed (false " in out
+
+
+@pytest.mark.usefixtures("cpu_kernels")
+def test_building_again_in_one_process_is_the_same_library():
+    assert fused_mlp.native.build.ensure_built() == fused_mlp.native.build.ensure_built()
+    assert fused_mlp.why_unavailable("mlp", device="cpu") is None
+
+
+def test_without_python_s_headers_the_reason_for_the_long_way_names_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "_python_headers", lambda: tmp_path)
+    assert (
+        build._built_calls(["c++"]) == f"{tmp_path} has no Python.h; install Python's headers (on Debian python3-dev)"
+    )
+
+
+def test_a_compiler_that_fails_leaves_a_reason_for_the_long_way(monkeypatch, tmp_path):
+    if not (build._python_headers() / "Python.h").exists():
+        pytest.skip("Python's headers are not installed")
+    monkeypatch.setattr(build, "_calls_path", lambda: tmp_path / "some" / "calls.so")
+    reason = build._built_calls(["false"])
+    assert isinstance(reason, str)
+    assert reason.startswith("the C++ compiler failed (false ")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cpu_kernels")
+def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tmp_path):
+    first = start(tmp_path)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*/lock")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    second = start(tmp_path)
+    time.sleep(1)
+    first.send_signal(signal.SIGKILL)
+    first.communicate(timeout=60)
+    out, _ = second.communicate(timeout=300)
+    assert out.splitlines() == ["None", "ran"]
+    began = time.monotonic()
+    out, _ = start(tmp_path).communicate(timeout=300)
+    assert out.splitlines() == ["None", "ran"]
+    assert sorted(path.name for path in tmp_path.glob("*/*.so")) == ["fused_mlp_calls.so", "fused_mlp_cpu.so"]
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cpu_kernels")
+@pytest.mark.parametrize("capability", ["avx2", "default"])
+def test_kernels_built_for_fewer_instructions_are_within_their_bounds(tmp_path, capability):
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/kernels/operations/test_operations.py",
+    ]
+    changed = environment(tmp_path, ATEN_CPU_CAPABILITY=capability)
+    root = Path(__file__).parents[3]
+    finished = subprocess.run(command, env=changed, cwd=root, capture_output=True, text=True, timeout=500, check=False)
+    assert finished.returncode == 0, finished.stdout[-2000:]

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from results.commands.main import show
+from results.exit_codes import ExitCode
+from results.output.units import figures, in_words, scaled, seconds
+from results.store import open_store
+
+PROMISED = {
+    "commit", "machine", "operation", "provider", "pass", "dtype", "activation", "batch", "hidden", "dim", "state",
+    "latency_s", "latency_ci_low_s", "latency_ci_high_s", "device_time_s", "host_time_s", "operator_time_s",
+    "kernel_launches", "operator_count", "peak_memory_bytes", "rows_per_s", "tflop_per_s", "speedup_vs_eager",
+    "bound",
+}  # fmt: skip
+
+
+def run_show(store, *arguments):
+    return CliRunner().invoke(show, [*arguments, "--db", store.name], standalone_mode=False)
+
+
+def test_json_has_every_promised_key_for_every_point(journal_store):
+    rows = json.loads(run_show(journal_store(), "--format", "json").stdout)
+    assert len(rows) == 36
+    assert all(set(row) >= PROMISED for row in rows)
+    assert rows[0]["kernel_launches"] is None
+
+
+def test_csv_has_the_same_columns_as_json(journal_store):
+    store = journal_store()
+    rows = list(csv.DictReader(io.StringIO(run_show(store, "--format", "csv").stdout)))
+    assert set(rows[0]) == set(json.loads(run_show(store, "--format", "json").stdout)[0])
+    assert float(rows[0]["latency_s"]) > 0
+
+
+def test_text_is_a_table_for_each_operation_and_shape(journal_store):
+    text = run_show(journal_store()).stdout
+    assert text.count("hidden 1024") == 3
+    for word in ("latency", "rows/s", "TFLOP/s", "× eager", "operators", "bound", "fused", "µs"):
+        assert word in text
+
+
+def test_text_gives_the_reason_of_a_point_without_numbers(journal_store, journals):
+    store = journal_store([journals.Sweep(states={("mlp", "fused"): "unavailable"})])
+    assert "unavailable: fused is unavailable in this test" in run_show(store).stdout
+
+
+def test_a_revision_shows_that_commits_points(journal_store, journals):
+    rows = json.loads(run_show(journal_store(), journals.commit_hash(0)[:8], "--format", "json").stdout)
+    assert {row["commit"] for row in rows} == {journals.commit_hash(0)}
+
+
+def test_an_unmeasured_revision_says_what_measures_it(journal_store):
+    answer = run_show(journal_store(), "0123456789")
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "git checkout 0123456789 && make bench" in answer.stderr
+
+
+def test_an_empty_store_says_what_to_do(tmp_path):
+    with open_store(str(tmp_path / "x.db")) as store:
+        answer = run_show(store)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "make bench" in answer.stderr
+
+
+def test_a_store_of_another_suite_shows_its_values(tmp_path, write_asv_run, timed):
+    grid = {"result": [1.0, None], "params": [["'a'", "'b'"]], "version": "v"}
+    write_asv_run(tmp_path / "results", {"s.time_it": timed(2e-3), "s.track_size": grid})
+    with open_store(str(tmp_path / "x.db")) as store:
+        store.ingest([tmp_path / "results"])
+        text = run_show(store).stdout
+        rows = json.loads(run_show(store, "--format", "json").stdout)
+        lines = run_show(store, "--format", "csv").stdout.splitlines()
+    assert "2 ms" in text
+    assert "param1=a" in text
+    assert "failed" in text
+    assert [row["value"] for row in rows] == [2e-3, 1.0, None]
+    assert rows[1]["parameters"] == {"param1": "a"}
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (seconds(1.234e-5), "12.3 µs"),
+        (seconds(2), "2 s"),
+        (seconds(3e-10), "0.300 ns"),
+        (seconds(None), "–"),
+        (scaled(12_345), "12.3 k"),
+        (scaled(2e9, unit="B"), "2 GB"),
+        (figures(0.000012), "1.2e-05"),
+        (figures(float("inf")), "inf"),
+        (in_words(3.0, unit="rows"), "3 rows"),
+        (in_words(2048, unit="bytes"), "2.05 kB"),
+    ],
+)
+def test_quantities_are_written_for_people(written, expected):
+    assert written == expected
+
+
+def test_text_marks_who_is_fastest_and_who_is_as_fast(journal_store, journals):
+    """A winner is named only where the intervals are apart; packed weights compete with plain ones."""
+    clear = run_show(journal_store()).stdout
+    assert "fastest" in clear
+    assert "as fast" not in clear
+    noisy = run_show(journal_store([journals.Sweep(noise=2.0)])).stdout
+    assert noisy.count("as fast") == noisy.count("fastest") > 0

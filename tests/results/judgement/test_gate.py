@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from results.commands.main import gate, ingest
+from results.exit_codes import ExitCode
+
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.fixture
+def run_gate(tmp_path, monkeypatch):
+    """Run `fusebench gate` on the store that `folder` gives, outside of any git repository."""
+
+    def run(folder, *, base=A, head=B, report_format="text"):
+        runner = CliRunner()
+        db = str(tmp_path / "gate.db")
+        monkeypatch.chdir(tmp_path)
+        runner.invoke(ingest, [str(folder), "--db", db], standalone_mode=False)
+        arguments = ["--base", base, "--head", head, "--format", report_format, "--db", db]
+        return runner.invoke(gate, arguments, standalone_mode=False)
+
+    return run
+
+
+@pytest.fixture
+def two_commits(tmp_path, journals):
+    """Journals of commit A, and of B with changes; the folder."""
+
+    def write(**changes):
+        base = journals.Sweep(commit=A)
+        head = replace(base, commit=B, **changes)
+        journals.write_journals(tmp_path / "data", [base, head])
+        return tmp_path / "data"
+
+    return write
+
+
+def test_two_identical_measurements_pass(run_gate, two_commits):
+    assert run_gate(two_commits()).return_value == ExitCode.FINE
+
+
+def test_a_point_slowed_by_half_is_named_and_exits_1(run_gate, two_commits):
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}))
+    assert answer.return_value == ExitCode.REGRESSION
+    assert answer.stdout.count("mlp latency_s") == 4
+    assert "provider=fused" in answer.stdout
+    assert "+50.0 %" in answer.stdout
+
+
+def test_a_slowdown_measured_on_a_disturbed_machine_is_undecided_and_does_not_pass(run_gate, two_commits):
+    folder = two_commits(slowdowns={("mlp", "fused"): 1.5}, disturbed="other processes used 0.9 cores")
+    answer = run_gate(folder)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "Regressions" not in answer.stdout
+    assert "4 undecided" in answer.stdout
+    assert "other processes used 0.9 cores" in answer.stdout
+    assert "fusebench run --again" in answer.stdout
+
+
+def test_a_disturbed_machine_that_shows_no_slowdown_passes(run_gate, two_commits):
+    assert run_gate(two_commits(disturbed="other processes used 0.9 cores")).return_value == ExitCode.FINE
+
+
+def test_a_point_made_faster_passes_and_is_told(run_gate, two_commits):
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 0.5}))
+    assert answer.return_value == ExitCode.FINE
+    assert "Better" in answer.stdout
+
+
+def test_a_change_below_what_is_relevant_passes(run_gate, two_commits):
+    assert run_gate(two_commits(slowdowns={("mlp", "fused"): 1.04})).return_value == ExitCode.FINE
+
+
+def test_a_change_within_the_noise_passes(run_gate, two_commits):
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.06}, noise=0.5))
+    assert answer.return_value == ExitCode.FINE
+
+
+def test_a_point_gone_bad_exits_2_with_its_reason(run_gate, two_commits):
+    answer = run_gate(two_commits(states={("mlp", "fused"): "crashed"}))
+    assert answer.return_value == ExitCode.FAILED
+    assert "crashed: fused is crashed in this test" in answer.stdout
+
+
+def test_a_failure_comes_before_a_regression(run_gate, two_commits):
+    answer = run_gate(two_commits(slowdowns={("linear", "fused"): 2.0}, states={("mlp", "fused"): "out_of_memory"}))
+    assert answer.return_value == ExitCode.FAILED
+
+
+def test_a_point_that_was_bad_at_the_base_already_is_no_failure(run_gate, tmp_path, journals):
+    base = journals.Sweep(commit=A, states={("mlp", "fused"): "unavailable"})
+    journals.write_journals(tmp_path / "data", [base, replace(base, commit=B)])
+    assert run_gate(tmp_path / "data").return_value == ExitCode.FINE
+
+
+@pytest.mark.parametrize("revision", ["d" * 40, "dddddddd"])
+def test_an_unmeasured_commit_exits_3_and_says_what_measures_it(run_gate, two_commits, revision):
+    answer = run_gate(two_commits(), head=revision)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert f"git checkout {revision} && make bench" in answer.stderr
+
+
+def test_two_commits_measured_on_different_machines_are_not_comparable(run_gate, two_commits):
+    answer = run_gate(two_commits(machine="elsewhere"))
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "same machine" in answer.stderr
+
+
+def test_a_new_ruler_is_not_compared_with_the_old_one(run_gate, two_commits):
+    answer = run_gate(two_commits(ruler_version="2", slowdowns={("mlp", "fused"): 3.0}))
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+
+
+def test_a_name_that_nobody_knows_is_wrong_usage(run_gate, two_commits):
+    answer = run_gate(two_commits(), head="no-such-branch")
+    assert "no-such-branch" in str(answer.exception)
+    assert answer.exception.exit_code == 2  # click's own; the front door makes it 64
+
+
+def test_without_a_database_the_gate_says_how_to_get_one(tmp_path):
+    arguments = ["--base", A, "--head", B, "--db", str(tmp_path / "none.db")]
+    answer = CliRunner().invoke(gate, arguments)
+    assert answer.exit_code == ExitCode.NOTHING_COMPARABLE
+    assert "make bench" in answer.output
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_an_operator_more_is_a_regression_however_small(run_gate, tmp_path, journals):
+    sweep = journals.Sweep(operations=("mlp",), providers=("eager",), batches=(1,), hiddens=(256,))
+    for commit, count in ((A, 40), (B, 41)):
+        lines = journals.lines_of(replace(sweep, commit=commit))
+        lines[-1]["operator_count"] = count
+        path = tmp_path / "data" / f"{commit}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answer = run_gate(tmp_path / "data")
+    assert answer.return_value == ExitCode.REGRESSION
+    assert "operator_count" in answer.stdout
+
+
+class TestForeignTree:
+    """A foreign asv tree with a single benchmark in seconds."""
+
+    NAME = "suite.TimeIt.time_it"
+
+    @pytest.mark.parametrize(
+        ("factor", "expected"), [(1.0, ExitCode.FINE), (1.5, ExitCode.REGRESSION), (0.5, ExitCode.FINE)]
+    )
+    def test_the_gate_judges_it(self, run_gate, tmp_path, write_asv_run, timed, factor, expected):
+        write_asv_run(tmp_path / "results", {self.NAME: timed(2e-3)}, commit=A)
+        write_asv_run(tmp_path / "results", {self.NAME: timed(2e-3 * factor)}, commit=B)
+        answer = run_gate(tmp_path / "results")
+        assert answer.return_value == expected
+        assert (self.NAME in answer.stdout) == (factor != 1.0)
+
+    def test_an_unmeasured_commit_is_answered_with_asvs_own_command(self, run_gate, tmp_path, write_asv_run, timed):
+        write_asv_run(tmp_path / "results", {self.NAME: timed(2e-3)}, commit=A)
+        answer = run_gate(tmp_path / "results")
+        assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+        assert f"asv run {B}^!" in answer.stderr
+
+    def test_values_without_interval_or_samples_are_judged_by_their_ratio(self, run_gate, tmp_path, write_asv_run):
+        for commit, value in ((A, 1.0), (B, 1.5)):
+            write_asv_run(tmp_path / "results", {self.NAME: {"result": [value], "params": []}}, commit=commit)
+        answer = run_gate(tmp_path / "results")
+        assert answer.return_value == ExitCode.REGRESSION
+        assert "ratio alone" in answer.stdout
+
+    def test_a_benchmark_that_fails_now_exits_2(self, run_gate, tmp_path, write_asv_run, timed):
+        write_asv_run(tmp_path / "results", {self.NAME: timed(1.0)}, commit=A)
+        write_asv_run(tmp_path / "results", {self.NAME: {"params": [], "version": "v1"}}, commit=B)
+        assert run_gate(tmp_path / "results").return_value == ExitCode.FAILED
+
+    def test_a_track_value_of_unknown_direction_is_told_but_is_no_regression(self, run_gate, tmp_path, write_asv_run):
+        for commit, value in ((A, 10.0), (B, 20.0)):
+            write_asv_run(tmp_path / "results", {"suite.track_score": {"result": [value]}}, commit=commit)
+        answer = run_gate(tmp_path / "results")
+        assert answer.return_value == ExitCode.FINE
+        assert "nobody said which way is better" in answer.stdout
+
+
+def test_json_says_what_text_says(run_gate, two_commits):
+    folder = two_commits(slowdowns={("mlp", "fused"): 1.5})
+    said = json.loads(run_gate(folder, report_format="json").stdout)
+    assert said["exit_code"] == 1
+    assert said["counts"]["regression"] == len(said["changes"]) == 4
+    assert {change["parameters"]["provider"] for change in said["changes"]} == {"fused"}
+    assert said["changes"][0]["ratio"] == pytest.approx(1.5)
+
+
+def test_junit_counts_a_regression_as_a_failure(run_gate, two_commits):
+    folder = two_commits(slowdowns={("mlp", "fused"): 1.5}, states={("linear", "fused"): "crashed"})
+    suite = ET.fromstring(run_gate(folder, report_format="junit").stdout)  # noqa: S314 - our own
+    assert (suite.get("failures"), suite.get("errors")) == ("4", "4")
+    assert len(suite.findall("testcase/failure")) == 4
+
+
+def test_markdown_is_a_table_a_pull_request_can_show(run_gate, two_commits):
+    said = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}), report_format="markdown").stdout
+    assert "### Regressions" in said
+    assert "|---" in said

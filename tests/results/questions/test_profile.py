@@ -1,0 +1,135 @@
+"""Profiles and their folded stacks: what `fusebench profile` prints, and the way from the ruler through the store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from results.commands.profile import profile
+from results.exit_codes import ExitCode
+from results.files.stacks import FoldedStack, stacks_of_kind
+from results.queries import StackKind, latest_points, stacks_of
+from results.store import open_store
+
+ONE_POINT = ("--where", "operation=mlp", "--where", "provider=fused", "--where", "batch=64", "--where", "hidden=1024")
+STACKS = ["device;forward;aten::addmm;gemm 900", "host;backward;MmBackward0 70", "host;forward;aten::addmm 500"]
+
+
+@pytest.fixture
+def stored(journal_store, journals, tmp_path):
+    """A store whose profiles all hold STACKS; its name."""
+
+    def store(device="cpu", **others):
+        (path,) = journals.write_journals(tmp_path / "stacks", [journals.Sweep(device=device)])
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        added = {"timing": {}, "profile": {"stacks": STACKS, **others}}
+        path.write_text("".join(json.dumps(line | added[line["kind"]]) + "\n" for line in lines))
+        opened = journal_store([])
+        opened.ingest([path])
+        return opened.name
+
+    return store
+
+
+def run_profile(database, *arguments):
+    return CliRunner().invoke(profile, [*arguments, "--db", database], standalone_mode=False)
+
+
+def test_a_profile_is_printed_with_its_operators_and_kernels(stored):
+    answer = run_profile(stored("cuda", unexpected="3 kernels where 1 are declared"), *ONE_POINT)
+    assert answer.return_value == ExitCode.FINE
+    for words in ("mlp forward", "batch 64, fused", "kernels 2", "unexpected: 3 kernels", "aten::addmm", "gemm_tn"):
+        assert words in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "printed"),
+    [
+        ("host", ["backward;MmBackward0 70", "forward;aten::addmm 500"]),
+        ("device", ["forward;aten::addmm;gemm 900"]),
+    ],
+)
+def test_the_stacks_of_host_and_device_are_printed_apart(stored, kind, printed):
+    answer = run_profile(stored(), *ONE_POINT, "--stacks", kind)
+    assert answer.return_value == ExitCode.FINE
+    assert answer.stdout.splitlines() == printed
+
+
+def test_of_several_points_it_says_what_is_left_to_choose(stored):
+    answer = run_profile(stored(), *ONE_POINT[:-2], "--where", "state=ok")
+    assert answer.exception.exit_code == 2  # click's own; the front door makes it 64
+    assert "2 points are chosen" in answer.exception.message
+    assert "--where hidden=…  (256, 1024)" in answer.exception.message
+    assert "provider" not in answer.exception.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--stacks", "device"), "No stacks of the device are stored"),
+        (("--where", "dtype=float16"), "dtype is one of float32"),
+    ],
+)
+def test_where_there_is_nothing_it_says_why(stored, arguments, said):
+    answer = run_profile(stored(stacks=STACKS[1:]), *ONE_POINT, *arguments)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert said in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ({}, "No profile of this point is stored"),
+        ({("mlp", "fused"): "wrong"}, "There is no profile of this point: wrong: fused is wrong in this test"),
+    ],
+)
+def test_a_point_without_a_profile_says_why(journal_store, journals, tmp_path, states, said):
+    (path,) = journals.write_journals(tmp_path / "timed", [journals.Sweep(states=states)])
+    timings = [line for line in path.read_text().splitlines() if json.loads(line)["kind"] == "timing"]
+    path.write_text("\n".join(timings) + "\n")
+    opened = journal_store([])
+    opened.ingest([path])
+    answer = run_profile(opened.name, *ONE_POINT)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert said in answer.stderr
+
+
+def test_stacks_that_do_not_say_whose_they_are_are_the_hosts():
+    stacks = [FoldedStack(frames, 1e-9) for frames in (("aten::mm",), ("device",), ("forward", "device"))]
+    assert stacks_of_kind(stacks, StackKind.HOST) == tuple(stacks)
+    assert stacks_of_kind(stacks, StackKind.DEVICE) == ()
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A gated MLP, forward and backward, measured and profiled by the ruler; its folder and its profile line."""
+    pytest.importorskip("torch")
+    from benchmarks.ruler.plan.axes import QUICK, Pass
+    from benchmarks.ruler.sweep.measure import measure
+
+    folder = tmp_path_factory.mktemp("measured")
+    tiny = replace(QUICK, name="tiny", passes=(Pass.FORWARD_BACKWARD,), batches=(8,), hiddens=(32,), budget_s=0.02)
+    with pytest.MonkeyPatch.context() as patch:
+        variables = {"DATA": folder, "MACHINE": "testbox", "THREADS": 1, "DEVICE": "cpu", "UNCOMMITTED": 1}
+        for name, value in variables.items():
+            patch.setenv(f"FUSEBENCH_{name}", str(value))
+        (line,) = measure(replace(tiny, providers=("eager",)), operation="gated_mlp").profiles.values()
+    return folder, line
+
+
+def test_what_the_ruler_folds_is_what_the_store_answers_and_the_command_prints(database, measured):
+    folder, line = measured
+    with open_store(database) as store:
+        assert not store.ingest([folder]).problems
+        (point,) = latest_points(store)
+        found = stacks_of(store, point=point)
+        assert stacks_of(store, point=point, kind=StackKind.DEVICE) == ()
+    folded = [text.removeprefix("host;") for text in line.outcome.stacks]
+    assert list(map(str, found)) == folded
+    operators_s = sum(row.self_time_s for row in line.outcome.operators)
+    assert sum(stack.time_s for stack in found) == pytest.approx(operators_s, abs=1e-9)
+    assert {stack.frames[0] for stack in found} == {"forward", "backward"}
+    assert run_profile(database, "--stacks", "host").stdout.splitlines() == folded

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from results.errors import UnknownRevision
+from results.queries import (
+    commits,
+    history_of,
+    latest_points,
+    profile_of,
+    series_where,
+    sweep_choices,
+    throughput_by_batch,
+    throughput_by_commit,
+    values_at,
+)
+from results.questions.revisions import commit_of
+from results.store import open_store
+
+
+@pytest.fixture
+def filled(database, tmp_path, journals):
+    """A store with three commits of everything, on each kind of database."""
+    journals.write_journals(tmp_path / "data", journals.history(3))
+    with open_store(database) as store:
+        store.ingest([tmp_path / "data"])
+        yield store
+
+
+def test_the_latest_points_are_those_of_the_newest_commit(filled, journals):
+    rows = latest_points(filled)
+    assert len(rows) == 3 * 3 * 2 * 2
+    assert {row.commit for row in rows} == {journals.commit_hash(2)}
+
+
+def test_a_point_the_newest_commit_left_out_comes_from_the_one_before(filled, tmp_path, journals):
+    newest = replace(journals.history(4)[3], operations=("mlp",))
+    journals.write_journals(tmp_path / "more", [newest])
+    filled.ingest([tmp_path / "more"])
+    found = {row.operation: row.commit for row in latest_points(filled)}
+    assert found["mlp"] == newest.commit
+    assert found["linear"] == journals.commit_hash(2)
+
+
+def test_points_at_a_revision_are_that_commits(filled, journals):
+    rows = latest_points(filled, revision=journals.commit_hash(0)[:10])
+    assert {row.commit for row in rows} == {journals.commit_hash(0)}
+
+
+@pytest.mark.parametrize(
+    ("axes", "expected"),
+    [
+        ({"operation": "mlp"}, 12),
+        ({"provider": ["eager", "fused"]}, 24),
+        ({"batch": 64, "hidden": (256, 1024)}, 18),
+        ({"machine": "bench-01", "environment": "py3.11-cpu-t2"}, 36),
+        ({"machine": "elsewhere"}, 0),
+        ({"dim": 64, "dtype": "float32", "activation": "gelu", "pass_": "forward"}, 18),
+        ({"operation": None}, 36),
+    ],
+)
+def test_every_axis_filters(filled, axes, expected):
+    assert len(latest_points(filled, **axes)) == expected
+
+
+def test_a_row_holds_what_the_journal_said(filled, journals):
+    (row,) = latest_points(filled, operation="mlp", provider="fused", batch=64, hidden=1024)
+    latency = journals.latency_s(journals.history(3)[2], "mlp", "fused", 64, 1024)
+    assert row.latency_s == latency
+    assert row.latency_ci_low_s < latency < row.latency_ci_high_s
+    assert row.rows_per_s == pytest.approx(64 / latency)
+    assert row.tflop_per_s == pytest.approx(2 * 2 * 64 * 1024 * 256 / latency / 1e12)
+    assert row.percent_of_floor == pytest.approx(40)
+    assert (row.bound, row.operator_count, row.kernel_launches) == ("compute", 2, None)
+    assert row.speedup_vs_eager == pytest.approx(1.6)
+    assert (row.commit_subject, row.sample_count, row.state) == ("Change number 2", 30, "ok")
+
+
+def test_a_point_that_is_not_ok_has_a_reason_and_no_numbers(journal_store, journals):
+    store = journal_store([journals.Sweep(states={("mlp", "fused"): "unavailable"})])
+    for row in latest_points(store, operation="mlp", provider="fused"):
+        assert (row.state, row.reason) == ("unavailable", "fused is unavailable in this test")
+        assert row.latency_s is row.rows_per_s is row.bound is row.speedup_vs_eager is None
+
+
+def test_throughput_by_commit_is_in_the_order_of_commits(filled, journals):
+    rows = throughput_by_commit(filled, operation="mlp", hidden=1024, batch=64, provider="eager")
+    assert [row.commit for row in rows] == [journals.commit_hash(i) for i in range(3)]
+
+
+def test_throughput_by_commit_takes_the_newest_run_of_a_commit(filled, tmp_path, journals):
+    again = replace(
+        journals.history(3)[1], run_id="again", slowdowns={("mlp", "eager"): 2.0}, commit_subject="Change number 1"
+    )
+    lines = [json_with_later_start(line) for line in journals.lines_of(again)]
+    write_lines(tmp_path / "again.jsonl", lines)
+    filled.ingest([tmp_path / "again.jsonl"])
+    rows = throughput_by_commit(filled, operation="mlp", hidden=1024, batch=64, provider="eager")
+    assert [row.run_id == "again" for row in rows] == [False, True, False]
+
+
+def json_with_later_start(line):
+    return line | {"run": line["run"] | {"started_at": "2027-01-01T00:00:00+00:00"}}
+
+
+def write_lines(path, lines):
+    import json
+
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_throughput_by_batch_never_mixes_commits(filled, tmp_path, journals):
+    newest = replace(journals.history(4)[3], batches=(64,))
+    journals.write_journals(tmp_path / "more", [newest])
+    filled.ingest([tmp_path / "more"])
+    rows = throughput_by_batch(filled, operation="mlp", hidden=1024)
+    assert {(row.commit, row.batch) for row in rows} == {(newest.commit, 64)}
+    older = throughput_by_batch(filled, operation="mlp", hidden=1024, revision=journals.commit_hash(2))
+    assert [(row.provider, row.batch) for row in older] == [
+        (provider, batch) for provider in ("compiled", "eager", "fused") for batch in (1, 64)
+    ]
+
+
+def test_a_profile_lists_operators_by_descending_time(filled):
+    (row,) = latest_points(filled, operation="mlp", provider="eager", batch=64, hidden=1024)
+    profile = profile_of(filled, point=row)
+    assert (profile.state, profile.operator_count, profile.bound) == ("ok", 4, "compute")
+    assert [operator.name for operator in profile.operators] == ["aten::addmm", "aten::t"]
+    assert profile.kernels == ()
+
+
+def test_on_cuda_a_profile_lists_kernels(journal_store, journals):
+    store = journal_store([journals.Sweep(device="cuda")])
+    row = latest_points(store, operation="mlp", provider="eager", batch=64, hidden=1024)[0]
+    assert (row.dtype, row.kernel_launches) == ("bfloat16", 4)
+    assert [kernel.name for kernel in profile_of(store, point=row).kernels] == ["gemm_tn"]
+
+
+def test_selectors_get_every_axis_that_was_measured(filled):
+    choices = sweep_choices(filled)
+    assert [found.operation for found in choices.operations] == ["gated_mlp", "linear", "mlp"]
+    mlp = choices.of("mlp")
+    assert mlp.shapes == ((256, 64), (1024, 256))
+    assert (mlp.providers, mlp.batches) == (("compiled", "eager", "fused"), (1, 64))
+    assert (mlp.machines, mlp.environments) == (("bench-01",), ("py3.11-cpu-t2",))
+    assert choices.of("conv") is None
+
+
+def test_commits_come_oldest_first_with_their_counts(filled, journals):
+    rows = commits(filled)
+    assert [row.subject for row in rows] == ["Change number 0", "Change number 1", "Change number 2"]
+    assert {(row.n_runs, row.n_points) for row in rows} == {(1, 36)}
+    assert {row.n_values for row in rows} == {len(values_at(filled, commit=rows[0].commit))}
+    assert commits(filled, machine="elsewhere") == []
+
+
+def test_dates_come_back_aware_and_equal(filled, journals):
+    assert commits(filled)[0].date == journals.START
+    assert latest_points(filled)[0].measured_at == journals.START + timedelta(days=2, hours=1, minutes=5)
+
+
+def test_a_history_is_in_the_order_of_commits(filled, journals):
+    row = next(row for row in values_at(filled, commit=journals.commit_hash(2)) if row.metric == "latency_s")
+    (history,) = history_of(filled, series_ids=[row.series_id, 10**6])
+    assert [value.commit for value in history.values] == [journals.commit_hash(i) for i in range(3)]
+    assert history.values[2].value == row.value
+    assert (history.series.unit, history.series.parameters) == ("s", row.parameters)
+
+
+def test_a_history_tells_why_a_value_is_missing_and_only_there(opened, tmp_path, journals):
+    sweeps = journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,))
+    sweeps[1] = replace(sweeps[1], states={("mlp", "fused"): "crashed"})
+    journals.write_journals(tmp_path / "data", sweeps)
+    opened.ingest([tmp_path / "data"])
+    chosen = series_where(opened, metric="latency_s")
+    by_provider = {
+        next(parameter.value for parameter in history.series.parameters if parameter.name == "provider"): history.values
+        for history in history_of(opened, series_ids=[row.series_id for row in chosen])
+    }
+    assert [(value.state, value.reason) for value in by_provider["fused"]] == [
+        ("ok", None), ("crashed", "fused is crashed in this test"), ("ok", None),
+    ]  # fmt: skip
+    assert {(value.state, value.reason) for value in by_provider["eager"]} == {("ok", None)}
+
+
+def test_a_revision_may_be_the_start_of_a_hash(filled, journals):
+    assert commit_of(filled, journals.commit_hash(1)[:7].upper()) == journals.commit_hash(1)
+
+
+def test_a_start_that_two_commits_share_is_refused_with_both(journal_store, journals):
+    sweep = journals.Sweep(operations=("linear",))
+    store = journal_store([replace(sweep, commit=f"abcd{i}" + "0" * 35) for i in range(2)])
+    with pytest.raises(UnknownRevision, match="2 commits: abcd00000000, abcd10000000"):
+        commit_of(store, "abcd")
+
+
+def test_a_name_is_resolved_where_there_is_a_repository(journal_store, journals, tmp_path):
+    import subprocess
+
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", "-C", str(tmp_path), *identity, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "-b", "main")
+    git("commit", "--allow-empty", "-m", "one")
+    commit = git("rev-parse", "HEAD")
+    store = journal_store([journals.Sweep(commit=commit)])
+    assert commit_of(store, "main", repository=tmp_path) == commit
+    git("commit", "--allow-empty", "-m", "two")
+    assert commit_of(store, "HEAD~1", repository=tmp_path) == commit
+    with pytest.raises(UnknownRevision, match="nothing is stored for HEAD") as raised:
+        commit_of(store, "HEAD", repository=tmp_path)
+    assert raised.value.commit == git("rev-parse", "HEAD")
+
+
+def test_an_empty_store_answers_every_question_with_nothing(opened):
+    assert latest_points(opened) == throughput_by_commit(opened) == throughput_by_batch(opened) == []
+    assert sweep_choices(opened).operations == ()
+    assert commits(opened) == []

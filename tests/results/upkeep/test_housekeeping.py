@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from results.commands.export import export
+from results.commands.main import ingest, show
+from results.commands.store import store
+from results.errors import StoreError
+from results.exit_codes import ExitCode
+from results.queries import commits, latest_points
+from results.store import open_store
+from results.upkeep.housekeeping import compact, faults_in, size_of
+from results.upkeep.rebuild import rebuilt
+
+A, B = "a" * 40, "b" * 40
+
+
+def run(command, *arguments):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], standalone_mode=False)
+
+
+@pytest.fixture
+def foreign(tmp_path, write_asv_run, timed):
+    """An asv tree of two commits and its database."""
+    grid = {"result": [1.0, 2.0, None], "params": [["10", "1e3", "'x'"]], "version": "g"}
+    for commit in (A, B):
+        write_asv_run(tmp_path / "tree", {"s.time_it": timed(1e-3), "s.track_grid": grid}, commit=commit)
+    db = tmp_path / "x.db"
+    run(ingest, tmp_path / "tree", "--db", db)
+    return tmp_path / "tree", db
+
+
+def rebuild(db, *paths, may_lose=False):
+    return rebuilt(str(db), paths, project=None, may_lose=may_lose, on_progress=None)
+
+
+def test_a_rebuilt_store_holds_what_the_old_one_held(foreign):
+    tree, db = foreign
+    with open_store(str(db)) as opened:
+        before = size_of(opened).n_rows
+    _, report = rebuild(db, tree)
+    assert report.n_values == 8
+    with open_store(str(db)) as opened:
+        assert size_of(opened).n_rows == before
+    assert sorted(path.name for path in db.parent.glob("x.db*")) == ["x.db"]
+
+
+def test_a_rebuild_that_would_lose_runs_leaves_the_old_store_as_it_is(foreign):
+    tree, db = foreign
+    for path in tree.rglob("bbbb*.json"):
+        path.unlink()
+    with pytest.raises(StoreError, match=r"1 runs .* would be lost"):
+        rebuild(db, tree)
+    with open_store(str(db)) as opened:
+        assert [row.commit for row in commits(opened)] == [A, B]
+    rebuild(db, tree, may_lose=True)
+    with open_store(str(db)) as opened:
+        assert [row.commit for row in commits(opened)] == [A]
+
+
+def test_a_rebuild_lets_a_reader_finish_with_the_old_store(foreign):
+    tree, db = foreign
+    reader = sqlite3.connect(db)
+    reader.execute("BEGIN")
+    before = reader.execute("SELECT count(*) FROM value").fetchone()
+    for path in tree.rglob("bbbb*.json"):
+        path.unlink()
+    rebuild(db, tree, may_lose=True)
+    assert reader.execute("SELECT count(*) FROM value").fetchone() == before
+    reader.execute("ROLLBACK")
+    assert reader.execute("SELECT count(*) FROM value").fetchone() < before
+    reader.close()
+    assert not list(db.parent.glob("*.rebuild-*"))
+
+
+def test_a_damaged_store_is_told_and_can_be_made_anew(foreign):
+    tree, db = foreign
+    db.write_bytes(db.read_bytes()[:5000] + b"\xff" * 5000)
+    answer = run(ingest, tree, "--db", db)
+    assert "damaged" in str(answer.exception)
+    db.unlink()
+    assert run(ingest, tree, "--db", db).return_value == ExitCode.FINE
+
+
+def test_prune_forgets_only_what_came_from_vanished_files_below_the_path(foreign, tmp_path):
+    tree, db = foreign
+    shutil.copytree(tree, tmp_path / "other" / "tree")
+    (tmp_path / "other" / "asv.conf.json").write_text('{\n"project": "other"\n}')
+    run(ingest, tmp_path / "other", "--db", db)
+    for path in (*tree.rglob("bbbb*.json"), *(tmp_path / "other").rglob("bbbb*.json")):
+        path.unlink()
+    assert "1 runs forgotten" in run(ingest, tree, "--db", db, "--prune").stdout
+    with open_store(str(db)) as opened:
+        assert {(row.project, row.commit) for row in commits(opened)} == {
+            (tree.name, A), ("other", A), ("other", B),
+        }  # fmt: skip
+        assert faults_in(opened) == []
+
+
+def test_what_was_pruned_comes_back_with_its_file(foreign):
+    tree, db = foreign
+    (path,) = tree.rglob("bbbb*.json")
+    content = path.read_bytes()
+    path.unlink()
+    run(ingest, tree, "--db", db, "--prune")
+    path.write_bytes(content)
+    assert "4 values stored" in run(ingest, tree, "--db", db).stdout
+
+
+def test_a_journals_runs_can_be_pruned_whole(opened, tmp_path, journals):
+    from results.upkeep.housekeeping import forget_vanished
+
+    paths = journals.write_journals(tmp_path, journals.history(2))
+    opened.ingest([tmp_path])
+    paths[1].unlink()
+    assert forget_vanished(opened, [tmp_path]) == 1
+    assert {row.commit for row in latest_points(opened)} == {journals.commit_hash(0)}
+    assert faults_in(opened) == []
+
+
+def test_the_size_of_a_store_counts_rows_by_table(opened, tmp_path, journals):
+    journals.write_journals(tmp_path, journals.history(1))
+    (tmp_path / "broken.jsonl").write_text("{\n{\n")
+    opened.ingest([tmp_path])
+    size = size_of(opened)
+    assert (size.n_rows["run"], size.n_rows["measurement"], size.n_rows["profile"]) == (1, 36, 36)
+    assert size.n_bytes > 0
+    assert [Path(path).name for path, _ in size.set_aside] == ["broken.jsonl"]
+
+
+def test_a_store_can_be_compacted_and_stays_whole(opened, tmp_path, journals):
+    journals.write_journals(tmp_path, journals.history(2))
+    opened.ingest([tmp_path])
+    compact(opened)
+    assert faults_in(opened) == []
+    assert len(latest_points(opened)) == 36
+
+
+def test_the_store_commands_answer(foreign):
+    _, db = foreign
+    assert "8  value" in run(store, "info", "--db", db).stdout
+    assert "whole" in run(store, "check", "--db", db).stdout
+    assert run(store, "compact", "--db", db).return_value == ExitCode.FINE
+
+
+def test_show_filters_points_by_any_axis(journal_store):
+    opened = journal_store()
+    arguments = ("--db", opened.name, "--format", "json", "--where", "batch=64", "--where", "provider=fused")
+    rows = json.loads(run(show, *arguments, "--where", "provider=eager").stdout)
+    assert {(row["batch"], row["provider"]) for row in rows} == {(64, "fused"), (64, "eager")}
+
+
+def test_show_filters_values_by_parameter_whatever_the_spelling_of_a_number(foreign):
+    _, db = foreign
+    rows = json.loads(run(show, "--db", db, "--format", "json", "--where", "param1=1000").stdout)
+    assert [row["value"] for row in rows] == [2.0]
+    rows = json.loads(run(show, "--db", db, "--format", "json", "--where", "param1=x").stdout)
+    assert [row["state"] for row in rows] == ["failed"]
+
+
+@pytest.mark.parametrize("where", ["colour=red", "batch", "batch=many"])
+def test_a_filter_that_makes_no_sense_says_what_there_is(journal_store, where):
+    answer = run(show, "--db", journal_store().name, "--where", where)
+    assert answer.exception.exit_code == ExitCode.WRONG_USAGE
+
+
+def test_export_writes_every_commit_with_units_in_the_columns(foreign):
+    _, db = foreign
+    rows = list(csv.DictReader(io.StringIO(run(export, "--db", db).stdout)))
+    assert len(rows) == 8
+    assert {row["commit"] for row in rows} == {A, B}
+    first = next(row for row in rows if row["benchmark"] == "s.time_it")
+    assert (first["value_seconds"], first["value_unit"]) == ("0.001", "")
+    assert {row["param_param1"] for row in rows} == {"", "10", "1000.0", "x"}
+
+
+def test_export_of_a_sweep_has_every_commit_and_may_be_filtered(journal_store, tmp_path):
+    opened = journal_store()
+    path = tmp_path / "out.json"
+    arguments = ("--db", opened.name, "--format", "json", "--output", path, "--where", "operation=mlp")
+    assert run(export, *arguments).return_value == ExitCode.FINE
+    rows = json.loads(path.read_text())
+    assert len(rows) == 3 * 12
+    assert {"latency_s", "peak_memory_bytes", "pass"} <= set(rows[0])
+
+
+def test_parquet_without_pyarrow_says_what_to_install(foreign, monkeypatch):
+    _, db = foreign
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    answer = run(export, "--db", db, "--format", "parquet")
+    assert "pip install pyarrow" in str(answer.exception)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
+def test_parquet_holds_what_json_holds(journal_store, tmp_path):
+    opened = journal_store()
+    path = tmp_path / "out.parquet"
+    assert run(export, "--db", opened.name, "--format", "parquet", "--output", path).return_value == ExitCode.FINE
+    table = importlib.import_module("pyarrow.parquet").read_table(path)
+    as_json = json.loads(run(export, "--db", opened.name, "--format", "json").stdout)
+    assert table.num_rows == len(as_json)
+    assert table.column("latency_s").to_pylist() == [row["latency_s"] for row in as_json]
