@@ -1,17 +1,21 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: bench test test-slow dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
+.PHONY: bench test test-slow test-exhaustive dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
 
 test: setup  ## everything that is fast enough to run at every change
-	$(BIN)/python -m pytest -m "not slow"
-	TRITON_INTERPRET=1 $(BIN)/python -m pytest -m "interpreter and not slow" tests/kernels
+	$(BIN)/python -m pytest -m "not slow and not exhaustive"
+	TRITON_INTERPRET=1 $(BIN)/python -m pytest -m "interpreter and not slow and not exhaustive" tests/kernels
 
 test-slow: setup  ## whole runs through asv and the browser
-	$(BIN)/python -m pytest -m "slow"
+	$(BIN)/python -m pytest -m "slow and not exhaustive"
+
+test-exhaustive: setup  ## every combination of what the others sample, an hour: before a release, and of a subject that changed (TESTS=tests/kernels)
+	$(BIN)/python -m pytest -m "exhaustive or hypothesis" --hypothesis-profile exhaustive $(TESTS)
+	TRITON_INTERPRET=1 $(BIN)/python -m pytest -m "interpreter and exhaustive" tests/kernels
 
 dashboard: setup  ## open the dashboard on what has been measured
 	$(BIN)/fusebench dashboard

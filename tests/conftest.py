@@ -1,4 +1,4 @@
-"""Fixtures that every floor's tests may use."""
+"""Fixtures of all folders' tests, hypothesis profiles, and which combinations of parameters run at every change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+from tests.sampling import covering_sample
+
+settings.register_profile("ci", max_examples=30, deadline=None)
+settings.register_profile("exhaustive", max_examples=1000, deadline=None)
+settings.load_profile("ci")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark all but a covering sample of each test marked `sample` as exhaustive."""
+    families = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            families.setdefault((item.parent.nodeid, item.originalname), []).append(item)
+    for family in families.values():
+        sampled = covering_sample([item.callspec.indices if hasattr(item, "callspec") else {} for item in family])
+        for position, item in enumerate(family):
+            if position not in sampled:
+                item.add_marker("exhaustive")
 
 
 @pytest.fixture(scope="session")
