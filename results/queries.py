@@ -9,6 +9,13 @@ decided (triage).
 from __future__ import annotations
 
 from results.files.stacks import FoldedStack, StackKind
+from results.questions.choices import (
+    benchmark_names,
+    commit_choices,
+    place_choices,
+    point_choices,
+    project_choices,
+)
 from results.questions.commit_values import executions, values_at
 from results.questions.failures import failures
 from results.questions.freshness import freshness
@@ -28,6 +35,7 @@ from results.questions.triage import triage
 from results.rows import (
     BenchmarkRow,
     Between,
+    CommitChoice,
     CommitRow,
     EnvironmentRow,
     ExecutionRow,
@@ -41,9 +49,12 @@ from results.rows import (
     OperatorRow,
     ParameterRow,
     ParameterValue,
+    PlaceChoice,
+    PointChoice,
     PointFilter,
     PointRow,
     ProfileRow,
+    ProjectChoice,
     ProjectRow,
     SeriesFilter,
     SeriesHistory,
@@ -57,6 +68,7 @@ from results.rows import (
 __all__ = [
     "BenchmarkRow",
     "Between",
+    "CommitChoice",
     "CommitRow",
     "EnvironmentRow",
     "ExecutionRow",
@@ -71,9 +83,12 @@ __all__ = [
     "OperatorRow",
     "ParameterRow",
     "ParameterValue",
+    "PlaceChoice",
+    "PointChoice",
     "PointFilter",
     "PointRow",
     "ProfileRow",
+    "ProjectChoice",
     "ProjectRow",
     "SeriesFilter",
     "SeriesHistory",
@@ -83,7 +98,9 @@ __all__ = [
     "SweepChoices",
     "TriageRow",
     "WinnerRow",
+    "benchmark_names",
     "benchmarks",
+    "commit_choices",
     "commits",
     "environments",
     "executions",
@@ -94,7 +111,10 @@ __all__ = [
     "machines",
     "neighbours_of",
     "parameter_names",
+    "place_choices",
+    "point_choices",
     "profile_of",
+    "project_choices",
     "projects",
     "series_where",
     "stacks_of",

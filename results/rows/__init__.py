@@ -6,6 +6,7 @@ stored (inventory), series of any suite and their values (series), freshness, fa
 
 from __future__ import annotations
 
+from results.rows.choices import CommitChoice, PlaceChoice, PointChoice, ProjectChoice
 from results.rows.filters import Between, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, EnvironmentRow, MachineRow, ParameterRow, ProjectRow
 from results.rows.points import OperationChoices, PointRow, SweepChoices, WinnerRow
@@ -16,6 +17,7 @@ from results.rows.standing import FailureRow, FreshnessRow, TriageRow
 __all__ = [
     "BenchmarkRow",
     "Between",
+    "CommitChoice",
     "CommitRow",
     "EnvironmentRow",
     "ExecutionRow",
@@ -29,9 +31,12 @@ __all__ = [
     "OperatorRow",
     "ParameterRow",
     "ParameterValue",
+    "PlaceChoice",
+    "PointChoice",
     "PointFilter",
     "PointRow",
     "ProfileRow",
+    "ProjectChoice",
     "ProjectRow",
     "SeriesFilter",
     "SeriesHistory",

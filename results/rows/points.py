@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from results.rows.choices import contender_name
+
 if TYPE_CHECKING:
     from datetime import datetime
-
-PLAIN_WEIGHTS = "plain"
 
 
 class PointRow(NamedTuple):
@@ -70,8 +70,8 @@ class PointRow(NamedTuple):
 
     @property
     def contender(self) -> str:
-        """The name of a rival: `fused`, or `fused:packed` for a layout of weights of its own."""
-        return self.provider if self.weights == PLAIN_WEIGHTS else f"{self.provider}:{self.weights}"
+        """Name the provider competes under: `fused`, or `fused:packed` for a weight layout of its own."""
+        return contender_name(self.provider, self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)

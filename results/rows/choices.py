@@ -1,0 +1,73 @@
+"""What a selector can offer: sweep points, commits, projects and places, without any measured number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+PLAIN_WEIGHTS = "plain"
+
+
+def contender_name(provider: str, weights: str) -> str:
+    """Return the name a provider competes under: `fused`, or `fused:packed` for a weight layout of its own."""
+    return provider if weights == PLAIN_WEIGHTS else f"{provider}:{weights}"
+
+
+class PointChoice(NamedTuple):
+    """Axes of a sweep point on one machine and environment. A tuple: they come by the thousand.
+
+    `measured_at`: when it was measured last, in any state.
+    """
+
+    machine: str
+    environment: str
+    operation: str
+    provider: str
+    pass_: str
+    dtype: str
+    activation: str | None
+    batch: int
+    hidden: int
+    dim: int
+    cache: str
+    weights: str
+    threads: int
+    measured_at: datetime
+
+    @property
+    def contender(self) -> str:
+        """Name the provider competes under."""
+        return contender_name(self.provider, self.weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitChoice:
+    """Commit with at least one run. `machines`: where any run was; `sweep_machines`: where the sweep was measured."""
+
+    project: str
+    commit: str
+    date: datetime | None
+    subject: str | None
+    machines: frozenset[str]
+    sweep_machines: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectChoice:
+    """Project with at least one run; `has_sweep` where sweep points are among what it measured."""
+
+    project: str
+    has_sweep: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceChoice:
+    """Machine and environment a project was measured on, and where its newest run stands in the history."""
+
+    project: str
+    machine: str
+    environment: str
+    last_at: datetime

@@ -1,0 +1,100 @@
+"""What selectors can offer: sweep points, commits, projects and places, without any measured number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+
+from results.queries import (
+    benchmark_names,
+    commit_choices,
+    commits,
+    latest_points,
+    place_choices,
+    point_choices,
+    project_choices,
+)
+from results.store import open_store
+
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.fixture(scope="module")
+def stored(shared_database, tmp_path_factory, write_asv_run, timed, journals):
+    """A sweep on two machines, and an asv suite on a third."""
+    folder = tmp_path_factory.mktemp("choices")
+    for commit, day in ((A, 0), (B, 1)):
+        results = {"s.time_it": timed(1.0), "s.time_more": timed(2.0)}
+        write_asv_run(folder / "asv", results, commit=commit, date=1_700_000_000_000 + day * 86_400_000)
+    sweeps = journals.history(3, operations=("mlp",))
+    sweeps[2] = replace(sweeps[2], batches=(64,), states={("mlp", "fused"): "crashed"})
+    elsewhere = [replace(sweep, machine="bench-02") for sweep in journals.history(1, operations=("linear",))]
+    journals.write_journals(folder / "sweep", [*sweeps, *elsewhere])
+    with open_store(shared_database) as store:
+        store.ingest([folder / "sweep"])
+        store.ingest([folder / "asv"], project="suite")
+        yield store
+
+
+def test_points_to_choose_are_those_of_the_newest_measurements(stored):
+    def chosen(row):
+        return (
+            row.machine, row.environment, row.operation, row.provider, row.pass_, row.dtype, row.activation,
+            row.batch, row.hidden, row.dim, row.cache, row.weights, row.threads, row.measured_at, row.contender,
+        )  # fmt: skip
+
+    offered = point_choices(stored)
+    assert sorted((*row, row.contender) for row in offered) == sorted(map(chosen, latest_points(stored)))
+    assert [row.measured_at for row in offered] == sorted((row.measured_at for row in offered), reverse=True)
+
+
+def test_choosing_a_point_reads_no_value(stored):
+    statements = []
+
+    def keep(_connection, _cursor, statement, *_):
+        statements.append(statement)
+
+    sa.event.listen(stored.engine, "before_cursor_execute", keep)
+    try:
+        point_choices(stored)
+        commit_choices(stored)
+        place_choices(stored)
+    finally:
+        sa.event.remove(stored.engine, "before_cursor_execute", keep)
+    assert statements
+    assert not [statement for statement in statements if "FROM value" in statement or "JOIN value" in statement]
+
+
+def test_commits_to_choose_come_in_their_order_with_where_the_sweep_was_measured(stored, journals):
+    offered = commit_choices(stored)
+    assert [(row.project, row.commit, row.date, row.subject) for row in offered] == [
+        (row.project, row.commit, row.date, row.subject) for row in commits(stored)
+    ]
+    by_commit = {row.commit: row for row in offered}
+    assert (by_commit[A].machines, by_commit[A].sweep_machines) == ({"laptop"}, set())
+    assert by_commit[journals.commit_hash(0)].sweep_machines == {"bench-01", "bench-02"}
+    assert by_commit[journals.commit_hash(1)].sweep_machines == {"bench-01"}
+    assert [row.commit for row in commit_choices(stored, project="suite")] == [A, B]
+
+
+def test_projects_to_choose_tell_whether_they_have_a_sweep(stored):
+    assert [(row.project, row.has_sweep) for row in project_choices(stored)] == [("fusebench", True), ("suite", False)]
+
+
+def test_places_to_choose_come_newest_first(stored, journals):
+    assert [(row.machine, row.last_at) for row in place_choices(stored, project="fusebench")] == [
+        ("bench-01", journals.history(3)[2].commit_date),
+        ("bench-02", journals.START),
+    ]
+    assert {row.machine for row in place_choices(stored)} == {"bench-01", "bench-02", "laptop"}
+
+
+def test_benchmarks_to_choose_are_named_once(stored):
+    assert benchmark_names(stored) == ["linear", "mlp", "s.time_it", "s.time_more"]
+    assert benchmark_names(stored, project="suite") == ["s.time_it", "s.time_more"]
+
+
+def test_an_empty_store_offers_nothing(opened):
+    assert point_choices(opened) == commit_choices(opened) == project_choices(opened) == place_choices(opened) == []
