@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from results.database.connection import connect, reading, told_clearly, url_from_text
+from results.database.connection import connect, reading, translate_db_errors, url_from_text
 from results.ingest.pipeline import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Store:
         many others parse result files ahead of this one; default: by their size and the cores.
         Raises: FileNotFoundError for a path that does not exist, StoreError if the database fails, NoRepository.
         """
-        with told_clearly(self._engine.url):
+        with translate_db_errors(self._engine.url):
             return ingest(
                 self._engine,
                 paths,
@@ -75,7 +75,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One state of the database, for results.queries. Raises: StoreError if the database fails."""
-        with told_clearly(self._engine.url), reading(self._engine) as connection:
+        with translate_db_errors(self._engine.url), reading(self._engine) as connection:
             yield connection
 
     def close(self) -> None:

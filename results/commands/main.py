@@ -28,8 +28,8 @@ from results.output.tables import (
 from results.queries import values_at
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Progress, open_store
-from results.upkeep.housekeeping import forget_vanished
-from results.upkeep.rebuild import rebuilt
+from results.upkeep.housekeeping import prune_missing_files
+from results.upkeep.rebuild import rebuild_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +117,7 @@ def ingest(  # noqa: PLR0913 - its options
         raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
     progress = progress_line()
     if rebuild:
-        name, report = rebuilt(
+        name, report = rebuild_store(
             db,
             chosen,
             project=project,
@@ -133,7 +133,7 @@ def ingest(  # noqa: PLR0913 - its options
                 chosen, project=project, repository=repository, n_processes=n_processes, on_progress=progress
             )
             if prune:
-                click.echo(f"{forget_vanished(store, chosen)} runs forgotten whose files are gone")
+                click.echo(f"{prune_missing_files(store, chosen)} runs forgotten whose files are gone")
     _tell(report, name)
     return ExitCode.FAILED if report.problems else ExitCode.FINE
 

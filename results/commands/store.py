@@ -13,7 +13,7 @@ from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.output.units import scaled
 from results.store import OpenMode, Store, open_store
-from results.upkeep.housekeeping import compact, faults_in, size_of
+from results.upkeep.housekeeping import compact, find_faults, size_of
 from results.upkeep.merge import merge
 from results.upkeep.traces import Retention, removable_traces, remove_traces
 
@@ -53,7 +53,7 @@ def info(db: str | None) -> int:
 def check(db: str | None) -> int:
     """Is the database whole? Exit code 2 if not."""
     with open_store(db, mode=OpenMode.READ) as opened:
-        faults = faults_in(opened)
+        faults = find_faults(opened)
         click.echo(f"{opened.name}: {'; '.join(faults) or 'whole'}")
     return ExitCode.FAILED if faults else ExitCode.FINE
 

@@ -312,7 +312,7 @@ def _migrate(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def is_fault_of_the_data(error: Exception) -> bool:
+def is_data_rejection(error: Exception) -> bool:
     """Whether a database refused what it was given to store, and not to work at all."""
     if type(error) is DatabaseError or isinstance(error, InternalError):
         return False  # a damaged file
@@ -323,7 +323,7 @@ def is_fault_of_the_data(error: Exception) -> bool:
 
 
 @contextmanager
-def told_clearly(url: URL) -> Iterator[None]:
+def translate_db_errors(url: URL) -> Iterator[None]:
     """Whatever the database fails with inside leaves as a StoreError."""
     try:
         yield

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 
-def fetched(
+def fetch_rows(
     connection: Connection, statement: sa.Select[*tuple[Any, ...]], parameters: Mapping[str, Any] | None = None
 ) -> list[tuple[Any, ...]]:
-    """What `statement` finds; nothing is converted, so a moment goes through `moments_of` first."""
+    """What `statement` finds; nothing is converted, so a moment goes through `datetime_decoder` first."""
     # Binary: PostgreSQL otherwise spends most of its time writing numbers as text, and we reading them.
     found = connection.execute(statement, parameters, execution_options={"is_binary": True})
     rows = [] if found.cursor is None else found.cursor.fetchall()
@@ -28,7 +28,7 @@ def fetched(
 
 
 @contextmanager
-def collecting_later() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """While rows are made by the thousand Python looks for no garbage: there is none, and it looks at all of them.
 
     With SQLAlchemy and NumPy loaded that is a third of the time of an answer of 4,000 points.
@@ -42,7 +42,7 @@ def collecting_later() -> Iterator[None]:
             gc.enable()
 
 
-def moments_of(connection: Connection) -> Callable[[Any], datetime | None]:
+def datetime_decoder(connection: Connection) -> Callable[[Any], datetime | None]:
     """What makes a fetched moment an aware one: SQLite keeps text, PostgreSQL's is right as it comes."""
     return moment_from_text if connection.dialect.name == "sqlite" else _as_it_is
 

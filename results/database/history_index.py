@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from results.database.connection import writing
 from results.database.schema import TOLD_OF_A_VALUE, Run
-from results.database.snapshot_cache import remembered
+from results.database.snapshot_cache import cached_for_snapshot
 from results.ingest.runs import n_values_stored
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LARGE_SHARE = 0.1
 
 def is_there(connection: Connection) -> bool:
     """Whether histories are to be read from it. Only for SQLite."""
-    return remembered(connection, is_there, partial(_is_there, connection))
+    return cached_for_snapshot(connection, is_there, partial(_is_there, connection))
 
 
 def _is_there(connection: Connection) -> bool:

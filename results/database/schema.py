@@ -186,6 +186,11 @@ class Run(Base):
     conditions: Mapped[dict[str, Any]]
 
 
+# The order of runs in every history; an index yields it.
+OLDEST_FIRST = (Run.ordered_at, Run.position, Run.started_at, Run.id)
+NEWEST_FIRST = tuple(column.desc() for column in OLDEST_FIRST)
+
+
 class Benchmark(Base):
     """A metric of an operation (sweep) or an asv benchmark, in one version of what it measures.
 

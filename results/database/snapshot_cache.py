@@ -24,7 +24,7 @@ class _Memory:
     answers: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
 
-def remembered(connection: Connection, key: Hashable, find: Callable[[], Answer]) -> Answer:
+def cached_for_snapshot(connection: Connection, key: Hashable, find: Callable[[], Answer]) -> Answer:
     """What `find` answers, or answered under `key` while this connection saw the same rows as now.
 
     Kept for transactions of `database.reading`, which see one state throughout; nobody may change the answer.

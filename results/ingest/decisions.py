@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.bulk import next_id
-from results.database.connection import reading, told_clearly, writing
+from results.database.connection import reading, translate_db_errors, writing
 from results.database.schema import (
     Benchmark,
     Commit,
@@ -59,7 +59,7 @@ def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *,
     """Write the decision to its file and let it apply. Raises: OSError, UnreadableFile, StoreError."""
     append_decision(file, decision_as_toml(record))
     store.ingest([file])
-    with told_clearly(store.engine.url), writing(store.engine) as connection:
+    with translate_db_errors(store.engine.url), writing(store.engine) as connection:
         return settle(connection)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import StatementError
 
 from results.database import history_index
-from results.database.connection import is_fault_of_the_data, reading, refresh_statistics, store_error_from, writing
-from results.database.fetching import collecting_later
+from results.database.connection import is_data_rejection, reading, refresh_statistics, store_error_from, writing
+from results.database.fetching import gc_paused
 from results.errors import NoRepository, UnreadableFile
 from results.files.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.files.asv_trees import AsvTree
@@ -98,7 +98,7 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
     history_index.leave_out(engine, n_new_runs=len(changed))
     with ingestion.reading_ahead(changed, n_processes=n_processes):
         for n_done, source in enumerate(sources, start=1):
-            with collecting_later():
+            with gc_paused():
                 ingestion.take(source)
             if on_progress is not None:
                 on_progress(
@@ -221,7 +221,7 @@ class _Ingestion:
         except OSError as error:
             self._set_aside(source, signature=signature, reason=str(error.strerror or error))
         except (StatementError, ValueError, OverflowError) as error:
-            if not is_fault_of_the_data(error):
+            if not is_data_rejection(error):
                 raise store_error_from(error, url=self._engine.url) from error
             # The readers let only clean records through; whatever a database still refuses (a NUL in a text,
             # a text longer than its index takes) is the file's doing, and must not stop the others.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from results.database.fetching import collecting_later
+from results.database.fetching import gc_paused
 from results.database.schema import Benchmark, Commit, Environment, Execution, Machine, Project, Run, Series, Value
 from results.questions.histories import parameters_of_points
 from results.questions.joined_series import first_of, joined_series
@@ -27,7 +27,7 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
     Ordered by project, benchmark and metric. Where versions were declared equal, `series_id` is the oldest's, so
     that values before and after belong together.
     """
-    with store.reading() as connection, collecting_later():
+    with store.reading() as connection, gc_paused():
         # The runs by name: given a subquery, SQLite reads every value there is.
         runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
         run_ids = list(connection.execute(runs).scalars())

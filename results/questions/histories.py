@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sqlalchemy as sa
 
 from results.database import history_index
-from results.database.fetching import collecting_later, fetched, moments_of
+from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
-from results.database.run_order import OLDEST_FIRST
 from results.database.schema import (
+    OLDEST_FIRST,
     Benchmark,
     Commit,
     Environment,
@@ -22,7 +22,7 @@ from results.database.schema import (
     Series,
     Value,
 )
-from results.database.snapshot_cache import remembered
+from results.database.snapshot_cache import cached_for_snapshot
 from results.files.parameters import value_from_typed
 from results.questions.joined_series import joined_series
 from results.questions.series_filters import conditions_from
@@ -84,11 +84,11 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
 
     A series whose version was declared equal to others' has their values too.
     """
-    with store.reading() as connection, collecting_later():
+    with store.reading() as connection, gc_paused():
         found = _chosen(connection, series_ids)
         joined = joined_series(connection) if any(chosen.may_be_joined for chosen in found) else {}
         runs = {
-            place: remembered(connection, (_runs_of, place), partial(_runs_of, connection, place))
+            place: cached_for_snapshot(connection, (_runs_of, place), partial(_runs_of, connection, place))
             for place in {chosen.place for chosen in found}
         }
         return [
@@ -102,8 +102,8 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
 
 def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, DatabaseRow]]:
     """The runs of a place by id: where each stands in their order, and how a value of it begins."""
-    moment = moments_of(connection)
-    rows = fetched(connection, _RUNS, _at(place))
+    moment = datetime_decoder(connection)
+    rows = fetch_rows(connection, _RUNS, _at(place))
     return {
         run_id: (i, (commit, moment(date), subject, uid, moment(started_at)))
         for i, (run_id, commit, date, subject, uid, started_at) in enumerate(rows)
@@ -132,12 +132,12 @@ def _values(
     of_series = {"series_id": series_id}
     if connection.dialect.name == "sqlite":
         if history_index.is_there(connection):
-            return fetched(connection, _VALUES_WITH_REASONS, of_series)
-        return fetched(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
-    found = fetched(connection, _VALUES_BY_SERIES, of_series)
+            return fetch_rows(connection, _VALUES_WITH_REASONS, of_series)
+        return fetch_rows(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
+    found = fetch_rows(connection, _VALUES_BY_SERIES, of_series)
     if not may_have_reasons:
         return found
-    reasons = {row[0]: row[1:] for row in fetched(connection, _REASONS, of_series)}
+    reasons = {row[0]: row[1:] for row in fetch_rows(connection, _REASONS, of_series)}
     return [row[:REASON] + reasons.get(row[0], NO_REASON) + row[REASON + 1 :] for row in found]
 
 
@@ -268,7 +268,7 @@ _PARAMETERS = (
 def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
     """The parameters of each point, in their order; a point without any is left out."""
     found: dict[int, list[ParameterValue]] = {}
-    for point_id, name, kind, text, number in fetched(connection, _PARAMETERS, {"point_ids": point_ids}):
+    for point_id, name, kind, text, number in fetch_rows(connection, _PARAMETERS, {"point_ids": point_ids}):
         value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
         found.setdefault(point_id, []).append(value)
     return {point_id: tuple(values) for point_id, values in found.items()}

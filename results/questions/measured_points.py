@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from results.database.fetching import collecting_later, fetched, moments_of
+from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
-from results.database.run_order import OLDEST_FIRST
 from results.database.schema import (
+    OLDEST_FIRST,
     Benchmark,
     Commit,
     Environment,
@@ -27,7 +27,7 @@ from results.database.schema import (
     Series,
     Value,
 )
-from results.database.snapshot_cache import remembered
+from results.database.snapshot_cache import cached_for_snapshot
 from results.metrics import LATENCY
 from results.questions.point_rows import quotient
 from results.questions.sweep_points import sweep_points
@@ -96,7 +96,7 @@ class MeasuringRun(NamedTuple):
 
 def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, MeasuringRun]:
     """The runs of these ids, oldest first."""
-    rows = fetched(connection, _RUNS_BY_ID, {"run_ids": set(run_ids)})
+    rows = fetch_rows(connection, _RUNS_BY_ID, {"run_ids": set(run_ids)})
 
     def standing(row: Found) -> tuple[object, ...]:
         ordered_at, position, started_at, run_id = row[-4:]
@@ -107,13 +107,13 @@ def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, Meas
 
 def runs_at(connection: Connection, places: Collection[Ids]) -> Mapping[int, MeasuringRun]:
     """Every run on these (machine, environment), oldest first."""
-    return remembered(connection, (runs_at, frozenset(places)), partial(_runs_at, connection, places))
+    return cached_for_snapshot(connection, (runs_at, frozenset(places)), partial(_runs_at, connection, places))
 
 
 def _runs_at(connection: Connection, places: Collection[Ids]) -> dict[int, MeasuringRun]:
     machine_ids, environment_ids = ({place[i] for place in places} for i in (0, 1))
     where = {"machine_ids": machine_ids, "environment_ids": environment_ids}
-    found = _runs(connection, fetched(connection, _RUNS_AT, where))
+    found = _runs(connection, fetch_rows(connection, _RUNS_AT, where))
     return {run_id: run for run_id, run in found.items() if run.place in places}
 
 
@@ -146,7 +146,7 @@ def point_rows(
     Only `metrics` are looked up; what the others tell is None.
     """
     place_of = {run_id: i for i, run_id in enumerate(runs)}
-    with collecting_later():
+    with gc_paused():
         rows = [
             (place_of[run_id], row)
             for one_place in _by_place(groups, runs)
@@ -191,7 +191,7 @@ def _rows_at_a_place(
         point_id, metric = series[value[1]]
         if (of_point := values.get((value[0], point_id))) is not None:
             of_point[metric] = value
-    moment = moments_of(connection)
+    moment = datetime_decoder(connection)
     axes = {point_id: axes_of(points[point_id]) for point_id in point_ids}
     for row in measured:
         ids = (row[0], row[1])
@@ -227,7 +227,7 @@ def _row(run: MeasuringRun, axes: Found, measured: Found, values: Sequence[Found
 
 
 def _runs(connection: Connection, rows: Iterable[Found]) -> dict[int, MeasuringRun]:
-    moment = moments_of(connection)
+    moment = datetime_decoder(connection)
     return {
         run_id: MeasuringRun(
             project, commit, moment(date), subject, machine, environment, uid, (machine_id, environment_id)
@@ -238,14 +238,14 @@ def _runs(connection: Connection, rows: Iterable[Found]) -> dict[int, MeasuringR
 
 def _series_at(connection: Connection, place: Ids) -> Mapping[int, Sequence[Ids]]:
     """Of each sweep point its series at a place: their ids, and where TOLD has their metrics."""
-    return remembered(connection, (_series_at, place), partial(_read_series_at, connection, place))
+    return cached_for_snapshot(connection, (_series_at, place), partial(_read_series_at, connection, place))
 
 
 def _read_series_at(connection: Connection, place: Ids) -> dict[int, list[Ids]]:
     told = {metric: i for i, metric in enumerate(TOLD)}
     where = {"machine_id": place[0], "environment_id": place[1], "point_ids": sweep_points(connection)}
     found: dict[int, list[Ids]] = {}
-    for series_id, point_id, metric in fetched(connection, _SERIES, where):
+    for series_id, point_id, metric in fetch_rows(connection, _SERIES, where):
         if metric in told:
             found.setdefault(point_id, []).append((series_id, told[metric]))
     return found
@@ -255,7 +255,7 @@ def _of_both(
     connection: Connection, query: sa.Select[*tuple[Any, ...]], run_ids: Iterable[int], others: Iterable[int]
 ) -> list[Found]:
     """What `query` finds of any of the runs and any of the others, points or series."""
-    return fetched(connection, query, {"run_ids": run_ids, "others": others})
+    return fetch_rows(connection, query, {"run_ids": run_ids, "others": others})
 
 
 def _described(run: sa.FromClause) -> sa.Select[*tuple[Any, ...]]:

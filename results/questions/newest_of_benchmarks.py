@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
-from results.database.run_order import OLDEST_FIRST
 from results.database.schema import (
+    OLDEST_FIRST,
     Benchmark,
     Commit,
     Environment,

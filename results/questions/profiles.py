@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
-from results.database.run_order import NEWEST_FIRST, OLDEST_FIRST
-from results.database.schema import Measurement, Profile, ProfileKernel, ProfileOperator, Project, Run
+from results.database.schema import (
+    NEWEST_FIRST,
+    OLDEST_FIRST,
+    Measurement,
+    Profile,
+    ProfileKernel,
+    ProfileOperator,
+    Project,
+    Run,
+)
 from results.files.stacks import FoldedStack, StackKind, stacks_from_bytes, stacks_of_kind
 from results.questions.measured_points import point_rows, runs_by_id, together
 from results.questions.point_rows import nearest_along, rivals_of

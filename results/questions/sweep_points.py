@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sqlalchemy as sa
 
-from results.database.fetching import fetched
+from results.database.fetching import fetch_rows
 from results.database.schema import Environment, Machine, Measurement, Parameter, Point, Project, Run
-from results.database.snapshot_cache import remembered
+from results.database.snapshot_cache import cached_for_snapshot
 from results.files.parameters import value_from_typed
 from results.files.records import PointRecord
 
@@ -25,12 +25,12 @@ PLACES = ("project", "machine", "environment")
 
 def sweep_points(connection: Connection) -> Mapping[int, PointRecord]:
     """Every point that a sweep has measured, by id."""
-    return remembered(connection, sweep_points, partial(_sweep_points, connection))
+    return cached_for_snapshot(connection, sweep_points, partial(_sweep_points, connection))
 
 
 def _sweep_points(connection: Connection) -> dict[int, PointRecord]:
     axes: dict[int, dict[str, Any]] = {}
-    for point_id, subject, name, kind, text, number in fetched(connection, _SWEEP_POINTS):
+    for point_id, subject, name, kind, text, number in fetch_rows(connection, _SWEEP_POINTS):
         of_point = axes.setdefault(point_id, {"operation": subject})
         of_point["pass_" if name == "pass" else name] = value_from_typed(kind, text, number)
     return {point_id: PointRecord(**found) for point_id, found in axes.items()}

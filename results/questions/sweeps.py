@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
-from results.database.run_order import NEWEST_FIRST
-from results.database.schema import Benchmark, Commit, Environment, Machine, Measurement, Run, Series
+from results.database.schema import NEWEST_FIRST, Benchmark, Commit, Environment, Machine, Measurement, Run, Series
 from results.metrics import LATENCY
 from results.questions.measured_points import TOLD, measured_of, point_rows, runs_at, runs_by_id, together
 from results.questions.point_rows import by_shape, choices_of, shape_of, winner_among

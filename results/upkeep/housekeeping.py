@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.database.connection import told_clearly, writing
+from results.database.connection import translate_db_errors, writing
 from results.database.schema import (
     Base,
     Execution,
@@ -57,7 +57,7 @@ def size_of(store: Store) -> StoreSize:
     return StoreSize(n_bytes=size, n_rows=rows, set_aside=set_aside)
 
 
-def faults_in(store: Store) -> list[str]:
+def find_faults(store: Store) -> list[str]:
     """What is wrong with the database, in its own words; nothing if it is whole."""
     with store.reading() as connection:
         if connection.dialect.name == "postgresql":
@@ -72,7 +72,7 @@ def faults_in(store: Store) -> list[str]:
 def compact(store: Store) -> int:
     """Give back the space of what was deleted; the bytes won. Raises: StoreError if the database fails."""
     before = size_of(store).n_bytes
-    with told_clearly(store.engine.url), store.engine.connect() as connection:
+    with translate_db_errors(store.engine.url), store.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM ANALYZE")
         else:
@@ -83,11 +83,11 @@ def compact(store: Store) -> int:
     return before - size_of(store).n_bytes
 
 
-def forget_vanished(store: Store, paths: Iterable[Path]) -> int:
+def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
     """Delete the runs that came from files below `paths` that no longer exist; how many runs."""
     roots = [path.resolve() for path in paths]
     n_runs = 0
-    with told_clearly(store.engine.url), writing(store.engine) as connection:
+    with translate_db_errors(store.engine.url), writing(store.engine) as connection:
         for source_id, text in connection.execute(sa.select(Source.id, Source.path)).all():
             path = Path(text)
             is_below = any(root == path or root in path.parents for root in roots)

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from results.database import history_index
 from results.database.bulk import insert_rows, next_id
-from results.database.connection import refresh_statistics, told_clearly, writing
+from results.database.connection import refresh_statistics, translate_db_errors, writing
 from results.database.schema import (
     Base,
     Ceiling,
@@ -82,7 +82,7 @@ def merge(store: Store, other: Store) -> MergeReport:
     """
     if _identity(store) == _identity(other):
         raise StoreError(f"{other.name} is the very database it was to be merged into; nothing was changed")
-    with told_clearly(store.engine.url), other.reading() as theirs:
+    with translate_db_errors(store.engine.url), other.reading() as theirs:
         with store.reading() as ours:
             n_new_runs = len(run_names(theirs) - run_names(ours))
         history_index.leave_out(store.engine, n_new_runs=n_new_runs)

@@ -22,7 +22,7 @@ from results.database.connection import (
     VERSION_TABLE,
     connect,
     refresh_statistics,
-    told_clearly,
+    translate_db_errors,
     url_from_text,
     writing,
 )
@@ -45,7 +45,7 @@ NAMESPACE = "fusebench_rebuild"  # PostgreSQL's schema to build in; one rebuild 
 REBUILD_LOCK = 0x66757366  # beside database.WRITER_LOCK
 
 
-def rebuilt(  # noqa: PLR0913 - the options of `ingest`
+def rebuild_store(  # noqa: PLR0913 - the options of `ingest`
     db: str | None,
     paths: Iterable[Path],
     *,
@@ -67,7 +67,7 @@ def rebuilt(  # noqa: PLR0913 - the options of `ingest`
             paths, project=project, repository=repository, n_processes=n_processes, on_progress=on_progress
         )
 
-    with told_clearly(url):
+    with translate_db_errors(url):
         if url.get_backend_name() == "sqlite":
             return _rebuilt_file(Path(url.database or ""), fill, may_lose=may_lose)
         return _rebuilt_namespace(url, fill, may_lose=may_lose)

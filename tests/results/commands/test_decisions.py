@@ -18,8 +18,8 @@ from results.exit_codes import ExitCode
 from results.files.decisions import append_decision, decision_as_toml, decisions_from_bytes
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
 from results.store import open_store
-from results.upkeep.housekeeping import forget_vanished
-from results.upkeep.rebuild import rebuilt
+from results.upkeep.housekeeping import prune_missing_files
+from results.upkeep.rebuild import rebuild_store
 
 A, B = "a" * 40, "b" * 40
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
@@ -127,7 +127,7 @@ def test_a_decision_whose_file_is_gone_holds_until_it_is_pruned(opened, tree, tm
     file.unlink()
     opened.ingest([tmp_path], project="p")
     assert versions(opened) == {"version-2": "version-1"}
-    forget_vanished(opened, [tmp_path])
+    prune_missing_files(opened, [tmp_path])
     assert (versions(opened), acknowledged(opened)) == ({}, [])
 
 
@@ -206,8 +206,8 @@ def test_store_join_writes_the_file_and_survives_a_rebuild(filled, tree):
     with open_store(str(db)) as opened:
         assert versions(opened) == {"version-2": "version-1"}
     with pytest.raises(StoreError, match=r"decisions in .* would be lost"):
-        rebuilt(str(db), [tree], project="p", may_lose=False, on_progress=None)
-    rebuilt(str(db), [tree, file.parent], project="p", may_lose=False, on_progress=None)
+        rebuild_store(str(db), [tree], project="p", may_lose=False, on_progress=None)
+    rebuild_store(str(db), [tree, file.parent], project="p", may_lose=False, on_progress=None)
     with open_store(str(db)) as opened:
         assert versions(opened) == {"version-2": "version-1"}
 

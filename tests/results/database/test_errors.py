@@ -19,7 +19,7 @@ from results.errors import NotAStore, StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits
 from results.store import OpenMode, open_store
-from results.upkeep.housekeeping import compact, faults_in, size_of
+from results.upkeep.housekeeping import compact, find_faults, size_of
 
 ROOT = Path(__file__).parents[3]
 NOBODY = 65534
@@ -52,7 +52,7 @@ def fusebench(*arguments):
 
 def n_values(db):
     with open_store(str(db)) as store, store.reading() as connection:
-        assert faults_in(store) == []
+        assert find_faults(store) == []
         return connection.execute(sa.select(sa.func.count()).select_from(Value)).scalar()
 
 

@@ -17,7 +17,7 @@ from results.database.schema import Commit, Quarantine, Series, Triage
 from results.errors import NewerSchema
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import faults_in, size_of
+from results.upkeep.housekeeping import find_faults, size_of
 
 ROOT = Path(__file__).parents[3]
 DUMPS = Path(__file__).parent / "schemas"
@@ -69,7 +69,7 @@ def test_an_old_store_gets_the_tables_of_the_code(old, differences_from_the_code
 
 def test_what_an_old_store_holds_is_answered_as_before(old):
     with open_store(old) as store:
-        assert faults_in(store) == []
+        assert find_faults(store) == []
         rows = size_of(store).n_rows
         assert (rows["run"], rows["value"], rows["measurement"], rows["profile"]) == (4, 34, 4, 4)
         assert [row.state for row in values_at(store, commit=A)] == ["ok", "ok", "failed", "skipped", "ok"]

@@ -221,14 +221,14 @@ def test_a_repository_in_which_nothing_changed_is_not_read_again(opened, reposit
 
 
 def test_a_rebuilt_store_has_the_same_order(tmp_path, repository, measured):
-    from results.upkeep.rebuild import rebuilt
+    from results.upkeep.rebuild import rebuild_store
 
     commits = [repository.commit(f"Change {i}") for i in range(3)]
     tree = measured(sorted(commits))
     db = str(tmp_path / "x.db")
     with open_store(db) as store:
         store.ingest([tree], repository=repository.path)
-    rebuilt(db, [tree], project=None, repository=repository.path, may_lose=False, on_progress=None)
+    rebuild_store(db, [tree], project=None, repository=repository.path, may_lose=False, on_progress=None)
     with open_store(db) as store:
         assert history(store) == commits
 

@@ -19,8 +19,8 @@ from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, latest_points
 from results.store import open_store
-from results.upkeep.housekeeping import compact, faults_in, size_of
-from results.upkeep.rebuild import rebuilt
+from results.upkeep.housekeeping import compact, find_faults, size_of
+from results.upkeep.rebuild import rebuild_store
 
 A, B = "a" * 40, "b" * 40
 
@@ -41,7 +41,7 @@ def foreign(tmp_path, write_asv_run, timed):
 
 
 def rebuild(db, *paths, may_lose=False):
-    return rebuilt(str(db), paths, project=None, may_lose=may_lose, on_progress=None)
+    return rebuild_store(str(db), paths, project=None, may_lose=may_lose, on_progress=None)
 
 
 def test_a_rebuilt_store_holds_what_the_old_one_held(foreign):
@@ -104,7 +104,7 @@ def test_prune_forgets_only_what_came_from_vanished_files_below_the_path(foreign
         assert {(row.project, row.commit) for row in commits(opened)} == {
             (tree.name, A), ("other", A), ("other", B),
         }  # fmt: skip
-        assert faults_in(opened) == []
+        assert find_faults(opened) == []
 
 
 def test_what_was_pruned_comes_back_with_its_file(foreign):
@@ -118,14 +118,14 @@ def test_what_was_pruned_comes_back_with_its_file(foreign):
 
 
 def test_a_journals_runs_can_be_pruned_whole(opened, tmp_path, journals):
-    from results.upkeep.housekeeping import forget_vanished
+    from results.upkeep.housekeeping import prune_missing_files
 
     paths = journals.write_journals(tmp_path, journals.history(2))
     opened.ingest([tmp_path])
     paths[1].unlink()
-    assert forget_vanished(opened, [tmp_path]) == 1
+    assert prune_missing_files(opened, [tmp_path]) == 1
     assert {row.commit for row in latest_points(opened)} == {journals.commit_hash(0)}
-    assert faults_in(opened) == []
+    assert find_faults(opened) == []
 
 
 def test_the_size_of_a_store_counts_rows_by_table(opened, tmp_path, journals):
@@ -142,7 +142,7 @@ def test_a_store_can_be_compacted_and_stays_whole(opened, tmp_path, journals):
     journals.write_journals(tmp_path, journals.history(2))
     opened.ingest([tmp_path])
     compact(opened)
-    assert faults_in(opened) == []
+    assert find_faults(opened) == []
     assert len(latest_points(opened)) == 36
 
 

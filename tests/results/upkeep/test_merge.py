@@ -15,7 +15,7 @@ from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import faults_in, size_of
+from results.upkeep.housekeeping import find_faults, size_of
 from results.upkeep.merge import merge
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
@@ -75,7 +75,7 @@ def test_an_empty_store_merged_with_another_holds_what_that_holds(opened, other,
     report = merge(opened, other)
     assert (report.n_runs_added, report.n_values, report.conflicts) == (4, other_values(other), ())
     assert content_of(opened) == content_of(other)
-    assert faults_in(opened) == []
+    assert find_faults(opened) == []
 
 
 def other_values(other):
@@ -153,14 +153,14 @@ def test_the_later_of_two_ceilings_counts(opened, other, data):
 
 
 def test_decisions_that_came_by_merge_survive_a_rebuild(tmp_path, other, data):
-    from results.upkeep.rebuild import rebuilt
+    from results.upkeep.rebuild import rebuild_store
 
     folder = data("theirs", A, sweeps=1)
     other.ingest([folder], project="p")
     db = str(tmp_path / "x.db")
     with open_store(db) as opened:
         merge(opened, other)
-    rebuilt(db, [folder / "tree", folder / "journal"], project="p", may_lose=False, on_progress=None)
+    rebuild_store(db, [folder / "tree", folder / "journal"], project="p", may_lose=False, on_progress=None)
     with open_store(db) as opened, opened.reading() as connection:
         assert connection.execute(sa.select(sa.func.count()).select_from(Triage)).scalar() == 4
 

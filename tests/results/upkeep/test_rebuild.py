@@ -19,8 +19,8 @@ from results.database.schema import Run, Value
 from results.errors import StoreError
 from results.queries import commits
 from results.store import open_store
-from results.upkeep.housekeeping import faults_in, size_of
-from results.upkeep.rebuild import NAMESPACE, REBUILD_LOCK, rebuilt
+from results.upkeep.housekeeping import find_faults, size_of
+from results.upkeep.rebuild import NAMESPACE, REBUILD_LOCK, rebuild_store
 
 ROOT = Path(__file__).parents[3]
 A, B = "a" * 40, "b" * 40
@@ -41,7 +41,7 @@ def of_commit(tree, commit):
 
 
 def rebuild(database, *paths, may_lose=False):
-    return rebuilt(database, paths, project="p", may_lose=may_lose, on_progress=None)
+    return rebuild_store(database, paths, project="p", may_lose=may_lose, on_progress=None)
 
 
 def is_sqlite(database):
@@ -77,7 +77,7 @@ def test_a_rebuilt_store_holds_what_the_old_one_held_and_leaves_nothing_beside_i
     assert (report.n_values, leftovers(database)) == (8, [])
     with open_store(database) as store:
         assert size_of(store).n_rows == before
-        assert faults_in(store) == []
+        assert find_faults(store) == []
         assert store.ingest([tree], project="p").n_files_unchanged == 3
 
 
@@ -210,7 +210,7 @@ def test_kill_9_during_a_rebuild_leaves_the_old_store_or_the_new_one(database, t
         process.communicate()
         with open_store(database) as store:
             assert counts(store) in {(1, (4,)), (2, (4, 4))}
-            assert faults_in(store) == []
+            assert find_faults(store) == []
     rebuild(database, tree)
     with open_store(database) as store:
         assert counts(store) == (2, (4, 4))

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from results.database.connection import reading, writing
 from results.database.schema import Project
-from results.database.snapshot_cache import KEPT, remembered
+from results.database.snapshot_cache import KEPT, cached_for_snapshot
 from results.store import open_store
 
 
@@ -24,7 +24,7 @@ def names(opened):
             ask.n_looks += 1
             return list(connection.execute(sa.select(Project.name).order_by(Project.name)).scalars())
 
-        return remembered(connection, key, find)
+        return cached_for_snapshot(connection, key, find)
 
     ask.n_looks = 0
     return ask
