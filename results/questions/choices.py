@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.database.fetching import collecting_later, fetched, moments_of
+from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.schema import Benchmark, Commit, Environment, Machine, Measurement, Project, Run
 from results.questions.series_filters import names_in
 from results.questions.sweep_points import sweep_points
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def point_choices(store: Store) -> list[PointChoice]:
     """Return every sweep point on every machine and environment it was measured on, the newest measurement first."""
-    with store.reading() as connection, collecting_later():
+    with store.reading() as connection, gc_paused():
         points = sweep_points(connection)
         newest = newest_runs(points, {}).cte("newest").prefix_with("MATERIALIZED", dialect="postgresql")
-        rows = fetched(
+        rows = fetch_rows(
             connection,
             sa.select(newest.c.point_id, Machine.name, Environment.name, Measurement.measured_at)
             .select_from(newest)
@@ -34,7 +34,7 @@ def point_choices(store: Store) -> list[PointChoice]:
             .join(Measurement, (Measurement.run_id == newest.c.run_id) & (Measurement.point_id == newest.c.point_id))
             .order_by(Measurement.measured_at.desc(), newest.c.point_id),
         )
-        moment = moments_of(connection)
+        moment = datetime_decoder(connection)
         axes = PointChoice._fields[2:-1]
         values = {i: tuple(getattr(point, axis) for axis in axes) for i, point in points.items()}
         return [
