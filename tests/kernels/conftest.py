@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import fused_mlp
-from fused_mlp.choice.tuned import Policy, cpu_name
 from fused_mlp.native.build import follow_table, set_policy
+from fused_mlp.tuned import Policy, cpu_name
 from fused_mlp.vocabulary import Operation
 from tests.kernels.cases import DTYPES, OPERATIONS
 

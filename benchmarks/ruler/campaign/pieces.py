@@ -119,7 +119,7 @@ def tune(settings: Settings) -> Report:
     else:
         table = settings.out / f"tuned-{settings.device}.json"
         if not table.exists():
-            shutil.copy(ROOT / "kernels" / "fused_mlp" / "choice" / "tuned.json", table)
+            shutil.copy(ROOT / "kernels" / "fused_mlp" / "tuned.json", table)
         arguments += ["--write", "--table", str(table)]
     before = _lines(results)
     report = _command(settings, "tune", "benchmarks.tune", ["-m", "benchmarks.tune", *arguments])

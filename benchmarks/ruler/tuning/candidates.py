@@ -24,8 +24,8 @@ from benchmarks.ruler.tuning.cells import POLICY_VALUES, Cell, Circumstances, Qu
 from fused_mlp.choice.choices import CudaDevice, cuda_device
 from fused_mlp.choice.implementations import why_not_for_shape
 from fused_mlp.choice.rules import Sizes, ranked_by_rule
-from fused_mlp.choice.tuned import Policy, cpu_name
 from fused_mlp.native.build import set_policy
+from fused_mlp.tuned import Policy, cpu_name
 from fused_mlp.vocabulary import CUDA_LEVELS, Implementation, NumberFormat, Operation
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from fused_mlp.vocabulary import NumberFormat, Operation, Weights
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fused_mlp.choice.tuned import Policy
+    from fused_mlp.tuned import Policy
 
 ACTIVATIONS = {Operation.LINEAR: "gelu", Operation.MLP: "gelu", Operation.GATED_MLP: "silu"}
 

@@ -23,9 +23,9 @@ from benchmarks.ruler.tuning.cells import NUMBER_FORMATS, Cell, Question, cells,
 from benchmarks.ruler.tuning.conclusions import merged, policies_from, policy_value, winner
 from benchmarks.ruler.tuning.record import Line, answers, append_line, crashes, read_lines
 from fused_mlp.choice.implementations import why_unavailable
-from fused_mlp.choice.tuned import TABLE, Policy, entries_from_json, json_from_entries
 from fused_mlp.errors import Unavailable
 from fused_mlp.native.build import ensure_built, follow_table
+from fused_mlp.tuned import TABLE, Policy, entries_from_json, json_from_entries
 from fused_mlp.vocabulary import NumberFormat, Operation
 
 if TYPE_CHECKING:

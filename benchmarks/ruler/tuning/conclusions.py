@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Question
-from fused_mlp.choice.tuned import Entry, Policy, Section, Way
+from fused_mlp.tuned import Entry, Policy, Section, Way
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
 if TYPE_CHECKING:

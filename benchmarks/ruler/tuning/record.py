@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.record.journal import cut_torn_tail
 from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Question
-from fused_mlp.choice.tuned import Policy
+from fused_mlp.tuned import Policy
 from fused_mlp.vocabulary import NumberFormat, Operation, Weights
 
 if TYPE_CHECKING:

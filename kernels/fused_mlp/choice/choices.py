@@ -10,10 +10,10 @@ import torch
 
 from fused_mlp.choice.implementations import member, why_not_for_shape, why_unavailable
 from fused_mlp.choice.rules import Ceilings, Sizes, nominal_ceilings, ranked_by_rule
-from fused_mlp.choice.tuned import Found, Policy, Section, Way, cpu_name, entries, policy_for, way_near
 from fused_mlp.errors import Unavailable
 from fused_mlp.gpu.single_tiles import padded_width
 from fused_mlp.native.build import ensure_built
+from fused_mlp.tuned import Found, Policy, Section, Way, cpu_name, entries, policy_for, way_near
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 if TYPE_CHECKING:

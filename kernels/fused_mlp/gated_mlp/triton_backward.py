@@ -23,7 +23,7 @@ import triton.language as tl
 from fused_mlp.gpu.activations import activate_with_slope
 from fused_mlp.gpu.configurations import tried_on
 from fused_mlp.gpu.elementwise import elementwise_configuration, start_elementwise, tiles_for_gradient
-from fused_mlp.gpu.products import product_configuration, start_product
+from fused_mlp.gpu.products import WIDEST_GRADIENT_EPILOGUE, product_configuration, start_product
 from fused_mlp.gpu.tiles import (
     PointwiseTiles,
     Tiles,
@@ -33,7 +33,6 @@ from fused_mlp.gpu.tiles import (
     tile_of_program,
     with_contiguous_columns,
 )
-from fused_mlp.mlp.triton_backward import LARGEST_OUT_FOR_EPILOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,7 +246,7 @@ def launch_gated_gradients(
     dy: [rows, out], w_down: [out, hidden], gate (before its activation) and up: [rows, hidden], of one dtype, on the
     current device.
     """
-    if dy.shape[1] <= LARGEST_OUT_FOR_EPILOGUE:
+    if dy.shape[1] <= WIDEST_GRADIENT_EPILOGUE:
         return launch_gated_gradient_epilogue(dy, w_down, gate, up, activation=activation, with_hidden=with_hidden)
     return launch_gate_gradient(dy @ w_down, gate, up, activation=activation, with_hidden=with_hidden)
 

@@ -22,7 +22,7 @@ import triton.language as tl
 
 from fused_mlp.gpu.activations import activate_with_slope
 from fused_mlp.gpu.configurations import tried_on
-from fused_mlp.gpu.products import product_configuration, start_product
+from fused_mlp.gpu.products import WIDEST_GRADIENT_EPILOGUE, product_configuration, start_product
 from fused_mlp.gpu.tiles import (
     Tiles,
     device_capability,
@@ -39,13 +39,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fused_mlp.gpu.configurations import Configuration
-
-LARGEST_OUT_FOR_EPILOGUE = 1024
-"""The inner dimension up to which the product's epilogue makes dz.
-
-Sparing dh is worth 4/4.3e12 seconds an element, the product costs 2·out/790e12: a share of 367/out. A Triton product
-that is a quarter slower than cuBLAS has lost that gain from out = 1470 on. Ceilings of an H200; not tuned on one.
-"""
 
 
 @triton.jit
@@ -180,7 +173,7 @@ def launch_hidden_gradients(
 
     dy: [rows, out], w2: [out, hidden], z: [rows, hidden], of one dtype, on the current device.
     """
-    if dy.shape[1] <= LARGEST_OUT_FOR_EPILOGUE:
+    if dy.shape[1] <= WIDEST_GRADIENT_EPILOGUE:
         return launch_hidden_gradient_epilogue(
             dy, w2, z, activation=activation, with_hidden=with_hidden, with_bias=with_bias
         )

@@ -20,10 +20,10 @@ from pathlib import Path
 import torch
 from torch.utils import cpp_extension
 
-from fused_mlp.choice.tuned import Policy, cpu_name, policy_for
 from fused_mlp.errors import Unavailable
 from fused_mlp.native import fast_calls as short_calls
 from fused_mlp.native.libraries import PACKAGE, ensure_compiled, library_path
+from fused_mlp.tuned import Policy, cpu_name, policy_for
 from fused_mlp.vocabulary import NumberFormat, Operation
 
 _LIBRARY_NAME = "fused_mlp_cpu.so"

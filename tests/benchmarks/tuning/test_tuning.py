@@ -22,7 +22,7 @@ from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Questio
 from benchmarks.ruler.tuning.command import conclusion, summary, tune, write_table
 from benchmarks.ruler.tuning.conclusions import merged, policies_from, policy_value, ways_from, winner
 from benchmarks.ruler.tuning.record import read_lines
-from fused_mlp.choice.tuned import Entry, Policy, Way, entries_from_json, json_from_entries
+from fused_mlp.tuned import Entry, Policy, Way, entries_from_json, json_from_entries
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 CIRCUMSTANCES = Circumstances(device="a device", n_threads=2, torch="2", triton=None, source="s")

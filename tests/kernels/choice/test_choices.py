@@ -12,8 +12,8 @@ from fused_mlp.choice import choices
 from fused_mlp.choice.choices import CudaDevice, chosen_on, packing_for
 from fused_mlp.choice.implementations import why_not_for_shape
 from fused_mlp.choice.rules import Ceilings, Sizes
-from fused_mlp.choice.tuned import Entry, Found, Section, Way, cpu_name, entries
 from fused_mlp.errors import Unavailable
+from fused_mlp.tuned import Entry, Found, Section, Way, cpu_name, entries
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 POINTWISE, EPILOGUE, SINGLE = Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE

@@ -123,7 +123,7 @@ def test_an_expanded_gradient_is_read_right():
 def test_wide_gradients_take_the_product_of_cublas(monkeypatch):
     from fused_mlp.mlp import triton_backward
 
-    monkeypatch.setattr(triton_backward, "LARGEST_OUT_FOR_EPILOGUE", 4)
+    monkeypatch.setattr(triton_backward, "WIDEST_GRADIENT_EPILOGUE", 4)
     dy, w2, z = torch.randn(5, 7), torch.randn(7, 9), torch.randn(5, 9)
     wide = triton_backward.launch_hidden_gradients(dy, w2, z, activation="silu", with_hidden=True, with_bias=True)
     narrow = triton_backward.launch_hidden_gradient_epilogue(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import fused_mlp
-from fused_mlp.choice.tuned import Policy
+from fused_mlp.tuned import Policy
 from tests.kernels.cases import ODD_SIZES, OPERATIONS, padded_with_nan
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fused_mlp
-from fused_mlp.choice.tuned import (
+from fused_mlp.native.build import set_policy
+from fused_mlp.tuned import (
     COMMAND,
     TABLE,
     Entry,
@@ -20,7 +21,6 @@ from fused_mlp.choice.tuned import (
     policy_for,
     way_near,
 )
-from fused_mlp.native.build import set_policy
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
 MLP_FLOAT32 = {"operation": Operation.MLP, "number_format": NumberFormat.FLOAT32}
@@ -57,7 +57,7 @@ def test_a_cpu_the_table_does_not_know_gets_the_general_numbers():
 def test_numbers_not_measured_for_a_dtype_are_those_of_mlp_and_said_to_be_a_neighbour_s(monkeypatch):
     policies = {(Operation.MLP, NumberFormat.FLOAT32): Policy(serial_flop=7)}
     entry = Entry(device="a", n_threads=1, torch="2", triton=None, policies=policies)
-    monkeypatch.setattr("fused_mlp.choice.tuned.entries", lambda: {"a": entry})
+    monkeypatch.setattr("fused_mlp.tuned.entries", lambda: {"a": entry})
     assert policy_for("a", **MLP_FLOAT32) == (Policy(serial_flop=7), Found.TUNED)
     half = policy_for("a", operation=Operation.LINEAR, number_format=NumberFormat.FLOAT16)
     assert half == (Policy(serial_flop=7), Found.NEIGHBOUR)
