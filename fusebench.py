@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 # Name → where it is, and what the list of commands says of it without importing it.
 COMMANDS = {
     "run": ("fusebench:run", "Measure the checked-out commit, store it, print it."),
-    "show": ("results.commands.main:show", "Print the newest measurements, or a commit's."),
-    "gate": ("results.commands.main:gate", "Did a commit get slower than another?"),
+    "show": ("results.commands.show:show", "Print the newest measurements, or a commit's."),
+    "gate": ("results.commands.gate:gate", "Did a commit get slower than another?"),
     "profile": (
         "results.commands.profile:profile",
         "Print what one call does inside; folded stacks for a flame graph.",
     ),
     "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
-    "ingest": ("results.commands.main:ingest", "Store journals, or any project's asv results."),
+    "ingest": ("results.commands.ingest:ingest", "Store journals, or any project's asv results."),
     "export": ("results.commands.export:export", "Write measurements as CSV, Parquet or JSON."),
     "store": ("results.commands.store:store", "The database itself: size, check, merge, known changes."),
 }

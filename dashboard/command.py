@@ -14,7 +14,8 @@ import click
 from werkzeug.serving import make_server
 
 from dashboard.app import create_app
-from results.commands.main import db_option, progress_line
+from results.commands.options import db_option
+from results.commands.progress import progress_line
 from results.errors import ResultsError
 from results.store import OpenMode, open_store
 

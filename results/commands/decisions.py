@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 import sqlalchemy as sa
 
-from results.commands.main import db_option, nothing_known
+from results.commands.no_data import not_measured
+from results.commands.options import db_option
 from results.commands.selection import selection_from_texts
 from results.database.schema import Benchmark, Commit, Project
 from results.errors import UnknownParameter, UnknownRevision
@@ -130,7 +131,7 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
         try:
             commit = commit_of(store, revision)
         except UnknownRevision as error:
-            return nothing_known(store, error)
+            return not_measured(store, error)
         record = AcknowledgementRecord(
             project=_only(_projects_of(store, commit), project, what=f"commit {commit[:8]}"),
             commit=commit,

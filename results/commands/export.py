@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows, known_values
-from results.commands.main import EMPTY_STORE, db_option, nothing_known, where_option
+from results.commands.no_data import EMPTY_STORE, not_measured
+from results.commands.options import db_option, where_option
 from results.commands.selection import selection_from_texts
 from results.errors import ResultsError, UnknownRevision
 from results.exit_codes import ExitCode
@@ -59,7 +60,7 @@ def export(
             batches = iter(()) if chosen is None else _not_empty(chosen.by_commit(store, revision))
             first = next(batches, None)
         except UnknownRevision as error:
-            return nothing_known(store, error)
+            return not_measured(store, error)
         if chosen is None:
             click.echo(EMPTY_STORE, err=True)
             return ExitCode.NOTHING_COMPARABLE

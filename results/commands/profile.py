@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.chosen_rows import ChosenPoints, chosen_rows, known_values
-from results.commands.main import EMPTY_STORE, db_option, nothing_known, where_option
+from results.commands.no_data import EMPTY_STORE, not_measured
+from results.commands.options import db_option, where_option
 from results.commands.selection import AXES, selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
@@ -55,7 +56,7 @@ def profile(revision: str | None, kind: str | None, where: Sequence[str], db: st
         try:
             points = chosen.latest(store, revision)
         except UnknownRevision as error:
-            return nothing_known(store, error)
+            return not_measured(store, error)
         if not points:
             return _nothing(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip())
         if len(points) > 1:

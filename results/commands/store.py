@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from results.commands.decisions import acknowledge, join
-from results.commands.main import db_option
+from results.commands.options import db_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.output.units import scaled

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from results.commands.main import show
+from results.commands.show import show
 from results.queries import executions, values_at
 from results.store import open_store
 

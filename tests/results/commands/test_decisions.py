@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.commands.main import ingest
+from results.commands.ingest import ingest
 from results.commands.store import store
 from results.database.schema import Benchmark, Parameter, Series, Triage
 from results.errors import StoreError, UnreadableFile

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from results.commands.main import show
+from results.commands.show import show
 from results.exit_codes import ExitCode
 from results.output.units import figures, in_words, scaled, seconds
 from results.store import open_store

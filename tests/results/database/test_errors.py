@@ -37,7 +37,7 @@ def tree(tmp_path, write_asv_run, timed):
 # Becomes somebody else once everything is loaded: not everybody may read the checkout.
 AS_SOMEBODY_ELSE = f"""
 import os, sys, encodings.idna, alembic.command, sqlalchemy.dialects.sqlite
-import fusebench, results.commands.main, results.commands.store
+import fusebench, results.commands.ingest, results.commands.show, results.commands.store
 os.setgroups([])
 os.setgid({NOBODY})
 os.setuid({NOBODY})

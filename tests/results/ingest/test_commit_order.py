@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.commands.main import ingest
+from results.commands.ingest import ingest
 from results.database.schema import Commit, Run, Series
 from results.exit_codes import ExitCode
 from results.ingest import commit_order

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from results.commands.main import ingest
+from results.commands.ingest import ingest
 from results.database.schema import Base, Ceiling, Machine, Parameter, Quarantine, Run, Value
 from results.exit_codes import ExitCode
 from results.queries import commits, latest_points, profile_of, values_at

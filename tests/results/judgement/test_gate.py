@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from results.commands.main import gate, ingest
+from results.commands.gate import gate
+from results.commands.ingest import ingest
 from results.exit_codes import ExitCode
 
 A, B = "a" * 40, "b" * 40

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from results.commands.export import export
-from results.commands.main import show
 from results.commands.selection import point_filter_from, selection_from_texts, series_filter_from, states_from
+from results.commands.show import show
 from results.errors import ResultsError, UnknownParameter
 from results.exit_codes import ExitCode
 from results.output.export import suffix_of_units

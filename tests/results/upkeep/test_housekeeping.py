@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from results.commands.export import export
-from results.commands.main import ingest, show
+from results.commands.ingest import ingest
+from results.commands.show import show
 from results.commands.store import store
 from results.errors import StoreError
 from results.exit_codes import ExitCode

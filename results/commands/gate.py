@@ -1,0 +1,69 @@
+"""`fusebench gate`: judge a commit against another."""
+
+from __future__ import annotations
+
+import click
+
+from results.commands.no_data import how_to_measure, not_measured
+from results.commands.options import db_option
+from results.errors import UnknownRevision
+from results.exit_codes import ExitCode
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code, judge
+from results.output.report import ReportFormat, rendered
+from results.queries import values_at
+from results.questions.revisions import commit_of
+from results.store import OpenMode, open_store
+
+
+@click.command()
+@click.option("--base", metavar="REV", required=True, help="The commit to compare with.")
+@click.option("--head", metavar="REV", required=True, help="The commit to judge.")
+@click.option(
+    "--format",
+    "report_format",
+    type=click.Choice([f.value for f in ReportFormat]),
+    default="text",
+    show_default=True,
+    help="How to print the report.",
+)
+@click.option(
+    "--least-change",
+    metavar="FRACTION",
+    type=click.FloatRange(min=0, max=10),
+    default=LEAST_RELEVANT_CHANGE,
+    show_default=True,
+    help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
+)
+@db_option
+def gate(base: str, head: str, report_format: str, least_change: float, db: str | None) -> int:
+    """Did the commit --head get worse than the commit --base?
+
+    Exit code 0: no, 1: a regression, 2: something fails that was ok, 3: nothing comparable was measured.
+
+    \b
+    fusebench gate --base HEAD~1 --head HEAD
+    fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    with open_store(db, mode=OpenMode.READ) as store:
+        try:
+            base_commit, head_commit = commit_of(store, base), commit_of(store, head)
+        except UnknownRevision as error:
+            return not_measured(store, error)
+        if base_commit == head_commit:
+            raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
+        judgement = judge(
+            values_at(store, commit=base_commit),
+            values_at(store, commit=head_commit),
+            base_commit=base_commit,
+            head_commit=head_commit,
+            least_change=least_change,
+        )
+        click.echo(rendered(judgement, report_format=ReportFormat(report_format)))
+        answer = exit_code(judgement)
+        if answer is ExitCode.NOTHING_COMPARABLE:
+            click.echo(
+                "Nothing was measured at both commits on the same machine. "
+                + how_to_measure(store, commit=head_commit),
+                err=True,
+            )
+    return answer

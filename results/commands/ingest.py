@@ -1,0 +1,109 @@
+"""`fusebench ingest`: store journals and asv results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.options import db_option
+from results.commands.progress import progress_line
+from results.exit_codes import ExitCode
+from results.store import OpenMode, open_store
+from results.upkeep.housekeeping import prune_missing_files
+from results.upkeep.rebuild import rebuild_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.store import IngestReport
+
+DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@db_option
+@click.option("--project", metavar="NAME", help="Whose results an asv tree holds.  [default: its asv.conf.json]")
+@click.option(
+    "--repository",
+    metavar="PATH",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The git repository that gives commits their order.  [default: the checkout PATH lies in]",
+)
+@click.option(
+    "--processes",
+    "n_processes",
+    metavar="N",
+    type=click.IntRange(0, 64),
+    help="So many others parse files ahead.  [default: 2 for large trees where cores are to spare, else 0]",
+)
+@click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
+@click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
+def ingest(  # noqa: PLR0913 - its options
+    paths: Sequence[Path],
+    db: str | None,
+    project: str | None,
+    repository: Path | None,
+    n_processes: int | None,
+    *,
+    prune: bool,
+    rebuild: bool,
+) -> int:
+    """Store journals and asv results found under PATH (default: results/data/published and results/data/local).
+
+    Files that were read before are not read again. A file that cannot be read is named and set aside, the
+    others go in, and the exit code is 2.
+
+    \b
+    fusebench ingest                                      what was measured here
+    fusebench ingest ../scipy-bench/results --project scipy --repository ../scipy
+    fusebench ingest --rebuild                            the database anew from the files
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    chosen = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
+    if not chosen:
+        click.echo(
+            "Nothing has been measured here yet: `make bench` measures, `fusebench ingest PATH` reads results "
+            "from elsewhere.",
+            err=True,
+        )
+        return ExitCode.NOTHING_COMPARABLE
+    missing = [path for path in chosen if not path.exists()]
+    if missing:
+        raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
+    progress = progress_line()
+    if rebuild:
+        name, report = rebuild_store(
+            db,
+            chosen,
+            project=project,
+            repository=repository,
+            n_processes=n_processes,
+            may_lose=prune,
+            on_progress=progress,
+        )
+    else:
+        with open_store(db, mode=OpenMode.WRITE) as store:
+            name = store.name
+            report = store.ingest(
+                chosen, project=project, repository=repository, n_processes=n_processes, on_progress=progress
+            )
+            if prune:
+                click.echo(f"{prune_missing_files(store, chosen)} runs forgotten whose files are gone")
+    _tell(report, name)
+    return ExitCode.FAILED if report.problems else ExitCode.FINE
+
+
+def _tell(report: IngestReport, name: str) -> None:
+    if not report.n_files:
+        click.echo("No journals and no asv results were found there.", err=True)
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    for problem in report.problems:
+        click.echo(f"not read: {problem}", err=True)
+    n_files = f"{report.n_files:,} file{'' if report.n_files == 1 else 's'}"
+    click.echo(
+        f"{report.n_values:,} values stored from {n_files} "
+        f"({report.n_files_unchanged:,} unchanged, {len(report.problems):,} not read) into {name}"
+    )

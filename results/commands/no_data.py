@@ -1,0 +1,36 @@
+"""Messages of a command that has nothing to print: why, and what to type next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from results.exit_codes import ExitCode
+from results.queries import commits
+
+if TYPE_CHECKING:
+    from results.errors import UnknownRevision
+    from results.store import Store
+
+EMPTY_STORE = "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files."
+
+
+def how_to_measure(store: Store, *, commit: str) -> str:
+    """Name the command that measures `commit`: our sweep, or asv where only other suites are stored."""
+    stored = commits(store)
+    has_only_foreign = bool(stored) and not any(row.n_points for row in stored)
+    if has_only_foreign:
+        return f"To measure it: `asv run {commit}^!` in the project's repository, then `fusebench ingest` again"
+    return f"To measure it: `git checkout {commit} && make bench; git checkout -`"
+
+
+def not_measured(store: Store, error: UnknownRevision) -> int:
+    """Print how to measure the revision and return NOTHING_COMPARABLE.
+
+    Raises: click.UsageError for a name that git does not know either.
+    """
+    if not error.is_plausible:
+        raise click.UsageError(error.message)
+    click.echo(f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}", err=True)
+    return ExitCode.NOTHING_COMPARABLE

@@ -1,0 +1,18 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+db_option = click.option(
+    "--db",
+    metavar="URL",
+    help="SQLite path or postgresql+psycopg://USER@HOST/NAME.  [default: FUSEBENCH_DB, else results/data/fusebench.db]",
+)
+
+where_option = click.option(
+    "--where",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Only where NAME is VALUE or lies in FROM..TO: any parameter, and project, machine, … May be repeated.",
+)
