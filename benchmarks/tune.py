@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tune`: see benchmarks.ruler.tuning.command. asv imports this file, so it imports nothing."""
+"""Command `python -m benchmarks.tune` (benchmarks.ruler.tuning.command). asv imports this file: it imports nothing."""
 
 if __name__ == "__main__":
     from benchmarks.ruler.tuning.command import main

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ruler.campaign PIECE`: everything a GPU is needed for, in pieces that can be run one by one.
+"""Command `python -m benchmarks.ruler.campaign PIECE`: everything that needs a GPU, in independent pieces.
 
 Each piece keeps to a time, goes on where the last run of it ended, and needs no network. `all` runs each once.
 """
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def what_is_missing(device: DeviceKind) -> str | None:
-    """Which packages a campaign on `device` lacks here and how they come, in words; None if there are all."""
+    """Return which packages a campaign on `device` lacks here and how to install them, or None."""
     needed = (*_NEEDED, *(_NEEDED_ON_CUDA if device is DeviceKind.CUDA else ()))
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if not missing:
@@ -76,7 +76,7 @@ def what_is_missing(device: DeviceKind) -> str | None:
 
 
 def run_piece(settings: Settings, piece: str) -> int:
-    """Run one piece and say how it ended; the exit code."""
+    """Run one piece, print its report and return the exit code."""
     module, function = PIECES[piece].split(":")
     try:
         report: Report = getattr(importlib.import_module(module), function)(settings)
@@ -88,7 +88,7 @@ def run_piece(settings: Settings, piece: str) -> int:
 
 
 def run_all(settings: Settings, *, seconds: float) -> int:
-    """Run each piece in a process of its own, whatever became of the others; the table and a summary come last."""
+    """Run each piece in a process of its own, even if others failed; then the table and a summary."""
     common = ["--device", settings.device, "--budget", settings.budget, "--out", str(settings.out)]
     common += ["--seconds", str(seconds), *(["--uncommitted"] if os.environ.get(UNCOMMITTED) == "1" else [])]
     codes = {}

@@ -1,4 +1,4 @@
-"""Every fused kernel against float64 on the device: odd shapes, all dtypes and activations, gradients, launches."""
+"""Check every fused kernel against float64: odd shapes, all dtypes and activations, gradients, launches."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _POINT_LIMIT_S = 150.0
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found of one contender at one shape. unexpected: how what it ran differs from what it declares."""
+    """Verdict on one contender at one shape. unexpected: how its kernels differ from the declared ones."""
 
     task: Task
     shape: Shape
@@ -71,13 +71,13 @@ class Verdict:
 
     @property
     def is_failure(self) -> bool:
-        """Wrong, crashed, hung; or one of ours that runs otherwise than it declares."""
+        """Whether it was wrong, crashed or hung, or ours ran other kernels than declared."""
         ours = self.contender.provider.startswith("fused")
         return self.state in FAILURES or (ours and self.unexpected is not None)
 
 
 def check_kernels(settings: Settings) -> Report:
-    """Check what is not checked yet of the code at hand, as far as the time goes."""
+    """Check what is not yet checked of the current code, until the time is up."""
     path = settings.out / "correctness.jsonl"
     code = code_measured()
     known = {(one.task, one.shape, one.contender): one for one in _read(path, code=code, device=settings.device)}
@@ -100,7 +100,7 @@ def check_kernels(settings: Settings) -> Report:
 
 
 def _all(settings: Settings) -> Iterator[tuple[Task, Group]]:
-    """Every group to check, then every group to count kernels of."""
+    """Yield the groups to check, then the groups to count kernels of."""
     contenders = tuple(map(contender_from_name, CONTENDERS))
     dtypes = _DTYPES[settings.device, settings.budget]
     for size in _ODD_SIZES[settings.budget]:
@@ -200,7 +200,7 @@ def _append(path: Path, found: Sequence[Verdict], *, code: str, device: DeviceKi
 
 
 def _read(path: Path, *, code: str, device: DeviceKind) -> Iterator[Verdict]:
-    """What is known of this code on this device; a line that a kill has torn is none."""
+    """Read the verdicts recorded for this code on this device; a torn line is ignored."""
     if not path.exists():
         return
     for text in path.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""One archive of all that a campaign left: the record as results/data lays it out, and the campaign's own files."""
+"""Archive of a campaign: the record in the layout of results/data, and the campaign's own files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_TRACE_BYTES = 4_000_000
 
 
 def pack(settings: Settings) -> Report:
-    """Write the archive, unless one of the same content is there."""
+    """Write the archive, unless one with the same content exists."""
     commit, machine = measured_commit().hash[:8], machine_name()
     environment = environment_name(settings.device, n_threads=threads())
     files = dict(_files(settings, commit=commit, machine=machine, environment=environment))

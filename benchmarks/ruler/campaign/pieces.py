@@ -1,4 +1,4 @@
-"""The pieces of a campaign that measure by what the ruler already has: ceilings, host cost, tuning, sweep, table."""
+"""Pieces of a campaign built on the ruler: ceilings, host cost, tuning, sweep, table."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ COMPARISONS = {
 
 
 def measure_ceilings(settings: Settings) -> Report:
-    """The machine's ceilings, unless its file has them."""
+    """Measure the machine's ceilings, unless its file has them."""
     machine, environment = machine_name(), environment_name(settings.device, n_threads=threads())
     if kept_ceilings(machine=machine, environment=environment) is not None:
         return Report(status=Status.DONE, words=f"the ceilings of {machine}, {environment} are measured already")
@@ -95,7 +95,7 @@ def measure_ceilings(settings: Settings) -> Report:
 
 
 def measure_host_cost(settings: Settings) -> Report:
-    """What a call costs the host, by the ruler's own command; not again once it ended well on this code."""
+    """Measure the host cost of a call by the ruler's command, unless it succeeded before on this code."""
     marker = settings.out / f"host-cost-{settings.device}.json"
     code = f"{code_measured()} {settings.budget}"
     if (read_json(marker) or {}).get("code") == code:
@@ -107,7 +107,7 @@ def measure_host_cost(settings: Settings) -> Report:
 
 
 def tune(settings: Settings) -> Report:
-    """What is fastest at which shape on this machine, by `benchmarks.tune`, as far as the time goes.
+    """Tune this machine by `benchmarks.tune`, until the time is up.
 
     The table it makes is a copy: the committed one is only changed by a person who commits it.
     """
@@ -131,7 +131,7 @@ def _lines(path: Path) -> int:
 
 
 def _command(settings: Settings, piece: str, module: str, arguments: list[str]) -> Report:
-    """Run Python on a module of this checkout; all it says is kept, its last words are the report's."""
+    """Run a module of this checkout in Python; log its output and report its last line."""
     if importlib.util.find_spec(module) is None:
         return Report(status=Status.ABSENT, words=f"this commit has no {module}")
     log = settings.out / f"{piece}-{settings.device}.txt"
@@ -160,7 +160,7 @@ def _command(settings: Settings, piece: str, module: str, arguments: list[str]) 
 
 
 def sweep(settings: Settings) -> Report:
-    """The sweep of the campaign's axes through asv, with profiles, as far as the time goes."""
+    """Run the sweep of the campaign's axes through asv, with profiles, until the time is up."""
     console = Console(highlight=False)
     os.environ |= {
         "FUSEBENCH_AXES": AXES[settings.budget].name,
@@ -191,7 +191,7 @@ def _points(plans: tuple[Plan, ...]) -> int:
 
 
 def _points_left(plans: tuple[Plan, ...]) -> int:
-    """Points that lack a timing or, timed well, a profile."""
+    """Count the points that lack a timing or, if ok, a profile."""
     left = set()
     for plan in plans:
         for group in plan.untimed():
@@ -202,12 +202,12 @@ def _points_left(plans: tuple[Plan, ...]) -> int:
 
 
 def table_path(settings: Settings) -> Path:
-    """Where the table of a campaign is kept."""
+    """Return the path of a campaign's table."""
     return settings.out / f"table-{settings.device}.md"
 
 
 def compare(settings: Settings) -> Report:
-    """The table of `fused` against its rivals, from what the sweep has recorded so far."""
+    """Write the table of `fused` against its rivals from the sweep's record so far."""
     os.environ["FUSEBENCH_AXES"] = AXES[settings.budget].name
     plans = run.plans()
     wanted = {(group.shape, contender) for plan in plans for group in plan.groups for contender in group.contenders}

@@ -1,4 +1,4 @@
-"""What a campaign is told, what its pieces answer, and where they keep it."""
+"""Settings of a campaign, reports of its pieces, and their files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Budget(StrEnum):
-    """How much is measured: QUICK shows that everything runs, FULL is for the tables."""
+    """Extent of a campaign: QUICK shows that everything runs, FULL fills the tables."""
 
     QUICK = "quick"
     FULL = "full"
 
 
 class Status(StrEnum):
-    """How a piece ended. ABSENT: this checkout, or this machine, does not have what it needs."""
+    """Outcome of a piece. ABSENT: this checkout or machine lacks what it needs."""
 
     DONE = "done"
     UNFINISHED = "unfinished"
@@ -37,7 +37,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What every piece is told. until: seconds since 1970 after which a piece begins nothing new."""
+    """Settings common to all pieces. until: Unix time in seconds after which a piece starts nothing new."""
 
     device: DeviceKind
     budget: Budget
@@ -45,13 +45,13 @@ class Settings:
     until: float
 
     def seconds_left(self) -> float:
-        """Seconds until a piece shall begin nothing new; 0 if that is past."""
+        """Return the seconds until a piece must not start anything new; at least 0."""
         return max(0.0, self.until - time.time())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a piece says at its end, in one line. measured: how much of it is new."""
+    """One-line report of a piece. measured: how much of it is new."""
 
     status: Status
     words: str
@@ -59,7 +59,7 @@ class Report:
 
 
 def code_measured() -> str:
-    """The commit that is measured, with a digest of what differs from it: nothing is reused of other code."""
+    """Return the measured commit with a digest of uncommitted changes, so that nothing of other code is reused."""
     difference = subprocess.run(
         ["git", "-C", str(ROOT), "diff", "HEAD", "--", "kernels", "benchmarks"], capture_output=True, check=False
     ).stdout
@@ -68,12 +68,12 @@ def code_measured() -> str:
 
 
 def keep_report(settings: Settings, piece: str, report: Report) -> None:
-    """Write down how a piece ended, for the summary of all."""
+    """Store the report of a piece for the summary."""
     write_json(settings.out / "reports" / f"{piece}.json", {**asdict(report), "device": settings.device})
 
 
 def kept_report(settings: Settings, piece: str) -> Report | None:
-    """How a piece ended the last time, or None if it never did."""
+    """Read the latest report of a piece, or None."""
     values = read_json(settings.out / "reports" / f"{piece}.json")
     if values is None:
         return None
@@ -81,7 +81,7 @@ def kept_report(settings: Settings, piece: str) -> Report | None:
 
 
 def write_json(path: Path, values: object) -> None:
-    """Write a small file whole or not at all."""
+    """Write a small JSON file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.{os.getpid()}")
     beside.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
@@ -89,7 +89,7 @@ def write_json(path: Path, values: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """What a small file holds, or None if there is none that can be read."""
+    """Read a small JSON file, or None if it is missing or unreadable."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

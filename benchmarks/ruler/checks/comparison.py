@@ -1,4 +1,4 @@
-"""How one contender compares with its rivals, from recorded timings: ratios with intervals, counts of ahead and behind.
+"""Compare one contender with its rivals from recorded timings: ratios, intervals, counts ahead and behind.
 
 Pure. A ratio is the rival's time over ours: above 1 we are faster.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Quantity(StrEnum):
-    """Which time is compared."""
+    """Time that is compared."""
 
     WALL = "wall time"
     DEVICE = "device time"
 
 
 class Standing(StrEnum):
-    """Where we stand at one shape: EVEN where the ratio's interval holds 1."""
+    """Standing at one shape: EVEN where the ratio's interval holds 1."""
 
     AHEAD = "ahead"
     EVEN = "even"
@@ -39,7 +39,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Who is compared with whom, in which time."""
+    """Contender, rivals and the time compared."""
 
     ours: str
     rivals: tuple[str, ...]
@@ -47,14 +47,14 @@ class Comparison:
 
 
 def standing(ratio: MedianInterval) -> Standing:
-    """AHEAD or BEHIND only where the whole interval says so."""
+    """Return AHEAD or BEHIND only if the whole interval lies on that side of 1."""
     if ratio.low > 1:
         return Standing.AHEAD
     return Standing.BEHIND if ratio.high < 1 else Standing.EVEN
 
 
 def ratio(ours: TimingOutcome, rival: TimingOutcome, *, rival_name: str, quantity: Quantity) -> MedianInterval | None:
-    """The rival's time over ours, or None where either has none.
+    """Return the rival's time over ours, or None if either has none.
 
     Wall time: the median over rounds of the ratio of their samples, which were taken one soon after the other. Device
     time: the ratio of medians, and the widest that their two intervals allow.
@@ -87,7 +87,7 @@ def _ratio_of_device_times(ours: TimingOutcome, rival: TimingOutcome) -> MedianI
 def ratio_to_best(
     ours: TimingOutcome, rivals: Mapping[str, TimingOutcome], *, quantity: Quantity
 ) -> MedianInterval | None:
-    """The ratio of the fastest of `rivals` to ours, or None where nobody has a time to compare."""
+    """Return the fastest rival's time over ours, or None if there is no time to compare."""
     found = {name: ratio(ours, rival, rival_name=name, quantity=quantity) for name, rival in rivals.items()}
     timed = [(_time_s(rivals[name], quantity), each) for name, each in found.items() if each is not None]
     known = [(their_s, each) for their_s, each in timed if their_s is not None]
@@ -95,7 +95,7 @@ def ratio_to_best(
 
 
 def markdown(timings: Timings, comparison: Comparison) -> list[str]:
-    """A Markdown table of one comparison: a row for each shape at which ours was measured, counts last; or nothing."""
+    """Render one comparison as a Markdown table, a row per measured shape, counts last; empty without rows."""
     ours = contender_from_name(comparison.ours)
     shapes = [
         shape for (shape, contender), line in timings.items() if contender == ours and line.outcome.state is State.OK
@@ -152,7 +152,7 @@ def _time_s(outcome: TimingOutcome, quantity: Quantity) -> float | None:
 
 
 def written(found: MedianInterval) -> str:
-    """A ratio and its interval, for a cell of a table."""
+    """Format a ratio and its interval."""
     return f"{found.median:.2f} ({found.low:.2f}–{found.high:.2f})"
 
 
@@ -161,5 +161,5 @@ def _short(shape: Shape) -> str:
 
 
 def all_markdown(timings: Timings, comparisons: Sequence[Comparison]) -> str:
-    """The tables of all comparisons that have a row, one after the other."""
+    """Render the tables of all comparisons that have a row."""
     return "\n".join(line for comparison in comparisons for line in markdown(timings, comparison))

@@ -1,4 +1,4 @@
-"""How fused compares with its rivals on the CPU: `python -m benchmarks.ruler.fused_table` prints a Markdown table.
+"""Command `python -m benchmarks.ruler.fused_table`: print fused against its rivals on the CPU in Markdown.
 
 Forward, float32, medians of alternating rounds; each cell is eager's time over the rival's, from paired rounds.
 """
@@ -42,7 +42,7 @@ def main(*, dtype: str, budget_s: float) -> None:
 
 
 def table(operation: str, *, dtype: str, budget_s: float) -> Iterator[str]:
-    """The lines of one operation's table, the geometric mean last."""
+    """Return the lines of one operation's table, the geometric mean last."""
     yield f"| {operation}: batch, dim, hidden | {' | '.join(RIVALS)} | fused:packed ÷ best rival |"
     yield "|---" * (len(RIVALS) + 2) + "|"
     speedups: dict[str, list[float]] = {name: [] for name in RIVALS}
@@ -82,7 +82,7 @@ def _cell(outcome: TimingOutcome) -> str:
 
 
 def _against_the_best(found: dict[str, TimingOutcome]) -> tuple[str, bool]:
-    """The best rival's time over fused:packed's, round by round, and whether fused is behind beyond the interval."""
+    """Return the best rival's time over fused:packed's, paired by round, and whether fused is behind significantly."""
     rivals = {name: each for name, each in found.items() if not name.startswith("fused:") and name != "fused"}
     ratio = ratio_to_best(found["fused:packed"], rivals, quantity=Quantity.WALL)
     if ratio is None:

@@ -1,4 +1,4 @@
-"""What one call costs the host: `python -m benchmarks.ruler.host_cost` prints a Markdown table.
+"""Command `python -m benchmarks.ruler.host_cost`: print the host cost of one call as a Markdown table.
 
 A shape so small that arithmetic costs next to nothing (8 to 8 to 8 features of one row), one thread, float32, gelu.
 All ways to call are timed in alternating rounds, and every figure is a median of ratios within a round: to the eager
@@ -38,7 +38,7 @@ MODES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """One way's cost, as ratios: the medians over rounds, and the relative half width of the second's interval."""
+    """Host cost of one way as ratios: medians over rounds, and the second's relative half width."""
 
     to_eager: float
     to_add: float
@@ -49,7 +49,7 @@ class Cost:
 @click.option("--rounds", default=201, show_default=True, help="Alternating rounds.")
 @click.option("--share-us", default=300.0, show_default=True, help="Microseconds of one way in one round.")
 def main(*, rounds: int, share_us: float) -> None:
-    """Measure what a call costs the host, by way of calling and mode, and print it as ratios."""
+    """Measure the host cost of a call per way and mode, and print it as ratios."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -67,7 +67,7 @@ def main(*, rounds: int, share_us: float) -> None:
 
 
 def ways(dim: int = 8) -> dict[str, Call]:
-    """Every way to compute the same mlp of one row, and one torch.add to compare with."""
+    """Return every way to compute the same one-row mlp, and one torch.add to compare with."""
     twin = _Twin(dim)
     sequential = nn.Sequential(twin.up, nn.GELU(), twin.down)
     module = _fused(twin)
@@ -92,7 +92,7 @@ def ways(dim: int = 8) -> dict[str, Call]:
 
 
 def samples(calls_by_way: Mapping[str, Call], *, rounds: int, share_s: float, clock: Clock) -> dict[str, list[float]]:
-    """Seconds of one call of each way, by round; a round takes every way once.
+    """Measure seconds per call of each way, by round; a round takes every way once.
 
     Each way is called as often as fills about `share_s`: a scheduler that takes the processor away after a while then
     hits dear ways no more often than cheap ones.
@@ -112,7 +112,7 @@ def _calls_within(share_s: float, call: Call, *, clock: Clock) -> int:
 
 
 def costs(seconds: Mapping[str, Sequence[float]]) -> dict[str, Cost]:
-    """Each way's cost relative to the eager twin and to one add, from the ratios within each round."""
+    """Return each way's cost relative to the eager twin and to one add, from the ratios within each round."""
 
     def ratios(name: str, base: str) -> list[float]:
         return [one / other for one, other in zip(seconds[name], seconds[base], strict=True)]
@@ -128,7 +128,7 @@ def costs(seconds: Mapping[str, Sequence[float]]) -> dict[str, Cost]:
 
 
 def markdown(tables: Mapping[str, Mapping[str, Cost]]) -> list[str]:
-    """One row a way, two columns a mode: relative to the eager twin, and in adds."""
+    """Render one row per way and two columns per mode: relative to the eager twin, and in adds."""
     head = " | ".join(f"{mode}: ÷ eager | in adds" for mode in tables)
     lines = [f"| way | {head} |", "|---" * (1 + 2 * len(tables)) + "|"]
     for name in next(iter(tables.values())):
@@ -152,7 +152,7 @@ def _fused(twin: _Twin) -> fused_mlp.FusedMLP:
 
 
 def _python_custom_op() -> Callable[..., torch.Tensor]:
-    """What the same op would cost had it been registered from Python: torch.library.custom_op with a gradient."""
+    """Register the same op from Python for comparison: torch.library.custom_op with a gradient."""
 
     @torch.library.custom_op("fusebench_host_cost::mlp", mutates_args=())
     def mlp(x: torch.Tensor, w1: torch.Tensor, b1: torch.Tensor, w2: torch.Tensor, b2: torch.Tensor) -> torch.Tensor:

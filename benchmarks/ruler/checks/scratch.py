@@ -1,4 +1,4 @@
-"""A folder of record for measurements that are printed and forgotten."""
+"""Scratch data directory for measurements that are printed but not recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def place_of_its_own(caches: Mapping[str, str]) -> Iterator[Path]:
-    """A temporary folder for record, machine file and caches: what is measured in it never meets the history.
+    """Create a temporary data directory; nothing measured in it enters the history.
 
     `caches`: environment variables that name folders, and what these are called within it.
     """

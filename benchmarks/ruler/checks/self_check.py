@@ -1,4 +1,4 @@
-"""The instrument checked on itself: does it see differences where there are none, and what does it cost?
+"""Check the ruler on itself: A/A differences, and its own overhead.
 
 `python -m benchmarks.ruler.self_check aa` measures the same function under two names.
 `python -m benchmarks.ruler.self_check speed` times replaying, the worker's own overhead, and a cold sweep against the
@@ -80,7 +80,7 @@ _REPLAYED = replace(
 
 @dataclass(frozen=True, kw_only=True)
 class Speedup:
-    """A speedup with its 95 % interval, and what disturbed its measurement."""
+    """Speedup with its 95 % interval, and what disturbed its measurement."""
 
     median: float
     low: float
@@ -88,13 +88,13 @@ class Speedup:
     disturbed: str | None
 
     def contains_one(self) -> bool:
-        """Whether the interval says that there may be no difference."""
+        """Return whether the interval contains 1."""
         return self.low <= 1.0 <= self.high
 
 
 @click.group()
 def main() -> None:
-    """Check the instrument on itself."""
+    """Check the ruler on itself."""
 
 
 @main.command()
@@ -121,7 +121,7 @@ def aa(*, points: int) -> None:
 
 
 def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
-    """The speedup of `eager-again` over `eager` at each shape."""
+    """Measure the speedup of `eager-again` over `eager` at each shape."""
     for operation in operations:
         for (shape, contender), line in measure(axes, operation=operation, tasks=(Task.TIME,)).timings.items():
             outcome = line.outcome
@@ -138,7 +138,7 @@ def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
 
 @main.command()
 def speed() -> None:
-    """Print what the instrument costs: replaying, the worker's overhead, a cold sweep against plain asv."""
+    """Print the ruler's overhead: replaying, the worker, a cold sweep against plain asv."""
     threads = len(os.sched_getaffinity(0))
     with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
         start = time.perf_counter()
@@ -177,7 +177,7 @@ def speed() -> None:
 
 
 def _asv_seconds(folder: Path, suite: Path, *, bench: str) -> float:
-    """Seconds that `asv run` takes for `bench` of `suite`, on this interpreter, recorded in `folder`."""
+    """Return the seconds `asv run` takes for `bench` of `suite` on this interpreter, recorded in `folder`."""
     config = folder / "asv.conf.json"
     values = {
         "version": 1,

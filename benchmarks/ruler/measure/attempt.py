@@ -1,4 +1,4 @@
-"""The first call of a contender: built, run once and compared with the reference before anything is timed."""
+"""Build a contender, call it once and check its output against the reference, before any timing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def attempt(
     contender: Contender, load: Workload, reference: Sequence[torch.Tensor]
 ) -> tuple[TimingOutcome, Callable[[], object] | None]:
-    """Build, run once and check a contender: its outcome so far, and the call to time, or None if there is none."""
+    """Build, call once and check a contender. Return its outcome so far and the call to time (None if not ok)."""
     compiles = contender.provider in providers.COMPILED
     try:
         compiled_providers.clear_counters()
@@ -82,7 +82,7 @@ def _why_wrong(
 
 
 def state_from_error(error: Exception) -> tuple[State, str]:
-    """The state of a point that raised `error`, and the reason in words."""
+    """Return the state of a point that raised `error`, and its reason."""
     text = f"{type(error).__name__}: {error}".strip()
     first_lines = " ".join(text.split("\n")[:3])[:500]
     no_memory = "can't allocate memory" in text or "out of memory" in text.lower()

@@ -1,4 +1,4 @@
-"""Measures the machine's ceilings: the best it does at a product, a copy and a dispatch, each alone."""
+"""Measure a machine's ceilings: matrix product, memory copy, dispatch and launch, each alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DTYPES = {"cpu": ("float32", "bfloat16"), "cuda": ("float32", "bfloat16", "floa
 
 
 def measure_ceilings(device: torch.device, *, budget_s: float = 1.0) -> Ceilings:
-    """Ceilings of `device` with the threads torch uses now; each is the best seen within `budget_s` seconds.
+    """Measure the ceilings of `device` with torch's current threads; each is the best within `budget_s` seconds.
 
     Products are of N(0, 1) squares, 1536³ on a CPU (by torch.mm and by oneDNN) and 8192³ on a GPU; the copy is of
     6 times the CPU's last level cache, or of 1 GiB on a GPU, and counts bytes read and written.

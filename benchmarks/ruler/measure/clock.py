@@ -1,4 +1,4 @@
-"""Clocks: how long calls take, as a caller waits for them and as the device works on them."""
+"""Clocks for wall time (what a caller waits for), host time and device time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """Wall time. The timing logic knows no other way to time, so that a test can give it a clock of its own."""
+    """Source of wall time; injected, so that tests can supply their own."""
 
     def now(self) -> float:
-        """Seconds since some start."""
+        """Return seconds since an arbitrary start."""
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
-        """Seconds that `calls` calls take, back to back, until their work is done."""
+        """Return the seconds `calls` back-to-back calls take until their work is done."""
 
 
 class CpuClock:
-    """Wall time on the CPU, where a call returns when its work is done."""
+    """Wall clock for the CPU, where a call returns when its work is done."""
 
     def now(self) -> float:
-        """Seconds since some start."""
+        """Return seconds since an arbitrary start."""
         return time.perf_counter()
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
-        """Seconds that `calls` calls take, back to back."""
+        """Return the seconds `calls` back-to-back calls take."""
         start = time.perf_counter()
         for _ in repeat(None, calls):
             call()
@@ -40,14 +40,14 @@ class CpuClock:
 
 
 class CudaClock:
-    """Wall time on a GPU: the calls are enqueued back to back, then awaited once."""
+    """Wall clock for a GPU: enqueue calls back to back, then synchronise once."""
 
     def now(self) -> float:
-        """Seconds since some start."""
+        """Return seconds since an arbitrary start."""
         return time.perf_counter()
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
-        """Seconds from the first enqueueing until the device is done with all `calls` calls."""
+        """Return the seconds from the first enqueue until the device has finished all `calls` calls."""
         torch.cuda.synchronize()
         start = time.perf_counter()
         for _ in repeat(None, calls):
@@ -57,18 +57,18 @@ class CudaClock:
 
 
 class ColdClock:
-    """Wall time of calls that find neither weights nor inputs in the cache: `flush` runs untimed before each."""
+    """Wall clock for cold-cache calls: runs `flush`, untimed, before each call."""
 
     def __init__(self, clock: Clock, flush: Callable[[], object]) -> None:
         self._clock = clock
         self._flush = flush
 
     def now(self) -> float:
-        """Seconds since some start."""
+        """Return seconds since an arbitrary start."""
         return self._clock.now()
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
-        """Seconds that `calls` calls take, each after a flush that is not counted."""
+        """Return the seconds `calls` calls take, each after an untimed flush."""
         total = 0.0
         for _ in repeat(None, calls):
             self._flush()
@@ -85,11 +85,11 @@ class Behind:
 
 
 class Synchronises(Exception):
-    """A call waits for the device, so that host and device time cannot be told apart."""
+    """Raised when a call synchronises with the device, so that host and device time cannot be separated."""
 
 
 def cache_flush(*, n_bytes: int, device: torch.device) -> Callable[[], object]:
-    """A function that overwrites `n_bytes`, so that what was cached before no longer is."""
+    """Return a function that evicts the cache by overwriting `n_bytes` on `device`."""
     buffer = torch.empty(n_bytes, dtype=torch.uint8, device=device)
     return lambda: buffer.add_(1)
 
@@ -103,7 +103,7 @@ def _event() -> Any:  # noqa: ANN401 - torch's events are untyped
 
 @cache
 def _spins_per_s(device: int) -> float:
-    """How many cycles of torch.cuda._sleep a second has on `device`: measured, for not every torch says its clock."""
+    """Measure the cycles per second of torch.cuda._sleep on `device`; not every torch reports its clock."""
     cycles = 20_000_000
     with torch.cuda.device(device):
         start, end = _event(), _event()
@@ -116,7 +116,7 @@ def _spins_per_s(device: int) -> float:
 
 
 def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: float) -> Behind:
-    """Host and device time of one call, apart: the host enqueues while the device is held by a spinning kernel.
+    """Measure host and device time of one call separately, enqueueing while a spinning kernel blocks the stream.
 
     The device then runs all `calls` calls without waiting for the host. If enqueueing outlasts the block, the
     block is lengthened and the pass repeated, up to half a second; beyond that device_time_s would hold host

@@ -1,4 +1,4 @@
-"""What else was so while measuring: clocks, power, temperature, and load by other processes."""
+"""Machine conditions during a measurement: versions, clocks, power, temperature, load by other processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROC_STAT = Path("/proc/stat")
 
 
 def device_name(device: torch.device) -> str:
-    """The processor's or GPU's own name."""
+    """Return the model name of the processor or GPU."""
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
     for line in _lines(Path("/proc/cpuinfo")):
@@ -34,7 +34,7 @@ def device_name(device: torch.device) -> str:
 
 
 def standing_conditions(device: torch.device) -> dict[str, Scalar]:
-    """What does not change during a run: versions, device, driver, governor, how float32 products are made."""
+    """Return the conditions fixed for a run: versions, device, driver, governor, float32 precision settings."""
     conditions: dict[str, Scalar] = {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -52,7 +52,7 @@ def standing_conditions(device: torch.device) -> dict[str, Scalar]:
 
 
 def passing_conditions(device: torch.device) -> dict[str, Scalar]:
-    """What changes from group to group: frequencies, power, temperature, reasons for throttling."""
+    """Return the conditions that vary between groups: frequency, power, temperature, throttle reasons."""
     if device.type == "cuda":
         state = gpu_state(device)
         return state.conditions() if state else {}
@@ -61,7 +61,7 @@ def passing_conditions(device: torch.device) -> dict[str, Scalar]:
 
 
 class LoadWatch:
-    """Sees how many cores other processes kept busy, from /proc/stat; knows nothing where there is none.
+    """Load of other processes in busy cores, from /proc/stat; None on systems without it.
 
     cpu_seconds_of_all and cpu_seconds_of_us are injected so that the rule is tested without any load.
     """
@@ -80,11 +80,11 @@ class LoadWatch:
         self.most_load_by_others: float | None = None
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start an observation window."""
         self._started = (self._now(), self._of_all() or 0.0, self._of_us())
 
     def load_by_others(self) -> float | None:
-        """Cores that other processes kept busy since `start`, or None where the system does not say."""
+        """Return the cores other processes kept busy since `start`, or None if the system does not report it."""
         of_all = self._of_all()
         elapsed = self._now() - self._started[0]
         if of_all is None or elapsed <= 0:
@@ -93,7 +93,7 @@ class LoadWatch:
         return max(0.0, foreign / elapsed)
 
     def disturbance(self) -> str | None:
-        """What disturbed since `start`, in words a person can act on, or None."""
+        """Return what disturbed the machine since `start` and what to do about it, or None."""
         load = self.load_by_others()
         if load is None:
             return None
@@ -104,7 +104,7 @@ class LoadWatch:
 
 
 def busy_cpu_seconds() -> float | None:
-    """CPU seconds all processes have used since boot (idle and waiting excluded), or None without /proc/stat."""
+    """Return the CPU seconds all processes used since boot, idle and iowait excluded; None without /proc/stat."""
     line = _first_line(_PROC_STAT)
     if line is None or not line.startswith("cpu "):
         return None
@@ -113,13 +113,13 @@ def busy_cpu_seconds() -> float | None:
 
 
 def own_cpu_seconds() -> float:
-    """CPU seconds this process has used."""
+    """Return the CPU seconds used by this process."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
 def available_memory_bytes() -> int | None:
-    """Memory the system can still give without swapping, or None where it does not say."""
+    """Return the bytes available without swapping, or None if the system does not report it."""
     for line in _lines(Path("/proc/meminfo")):
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -127,7 +127,7 @@ def available_memory_bytes() -> int | None:
 
 
 def last_level_cache_bytes() -> int:
-    """The CPU's largest cache, or 32 MiB where the system does not say."""
+    """Return the size of the CPU's largest cache in bytes; 32 MiB if the system does not report it."""
     sizes = [_size(path) for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
     return max(sizes, default=32 * 2**20)
 

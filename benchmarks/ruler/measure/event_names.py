@@ -1,4 +1,4 @@
-"""What the names of torch.profiler's events say; pure."""
+"""Classify and normalise event names of torch.profiler. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _AUTOGRAD_NODE = "autograd::engine::"
 
 @lru_cache(maxsize=4096)
 def stable_name(name: str) -> str:
-    """`name` without what torch numbers per process or hashes per shape, so that the same work has the same name."""
+    """Strip per-process numbers and per-shape hashes from `name`, so that the same work keeps the same name."""
     return _PASSING.sub("", name)
 
 
 def is_step(name: str) -> bool:
-    """Whether it is the profiler's own range around one call, which is no operator and holds what lies between them."""
+    """Return whether `name` is the profiler's own range around a step, which is not an operator."""
     return name.startswith("ProfilerStep")
 
 
 def is_autograd_node(name: str) -> bool:
-    """Whether it is a node of the backward graph, which computes nothing itself: what it calls does."""
+    """Return whether `name` is a node of the backward graph, which only calls operators."""
     return name.startswith(_AUTOGRAD_NODE)

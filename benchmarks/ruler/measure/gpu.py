@@ -1,4 +1,4 @@
-"""What the driver says of a GPU while it is measured: clock, power, temperature, and whether it is throttled (NVML)."""
+"""GPU state during a measurement, from NVML: clock, power, temperature, throttle reasons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ THROTTLE_REASONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class GpuState:
-    """One reading. throttle_reasons: NVML's bits."""
+    """One NVML reading. throttle_reasons: NVML's bit mask."""
 
     sm_clock_mhz: int
     power_w: float
@@ -33,7 +33,7 @@ class GpuState:
     throttle_reasons: int
 
     def conditions(self) -> dict[str, str | int | float | bool | None]:
-        """The reading as the journal names it."""
+        """Return the reading under the journal's keys."""
         return {
             "gpu_sm_clock_mhz": self.sm_clock_mhz,
             "gpu_power_w": self.power_w,
@@ -42,13 +42,13 @@ class GpuState:
         }
 
     def throttled_by(self) -> str | None:
-        """What slows the clock down, in words, or None."""
+        """Return the active throttle reasons in words, or None."""
         reasons = [words for bit, words in THROTTLE_REASONS.items() if self.throttle_reasons & bit]
         return " and ".join(reasons) if reasons else None
 
 
 class GpuWatch:
-    """Sees that the GPU was throttled when a stretch of rounds ended, besides what `others` sees.
+    """Watch for GPU throttling at the end of an observation window, in addition to `others`.
 
     `read` is injected so that the rule is tested without a GPU.
     """
@@ -59,11 +59,11 @@ class GpuWatch:
         self.readings: list[GpuState] = []
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start an observation window."""
         self._others.start()
 
     def disturbance(self) -> str | None:
-        """What disturbed since `start`, in words a person can act on, or None."""
+        """Return what disturbed the machine since `start` and what to do about it, or None."""
         state = self._read()
         if state is not None:
             self.readings.append(state)
@@ -75,7 +75,7 @@ class GpuWatch:
         return self._others.disturbance()
 
     def conditions(self) -> dict[str, int | None]:
-        """The range of the SM clock over the readings, in MHz."""
+        """Return the range of the SM clock over all readings, in MHz."""
         clocks = [state.sm_clock_mhz for state in self.readings]
         return {
             "gpu_sm_clock_min_mhz": min(clocks, default=None),
@@ -84,7 +84,7 @@ class GpuWatch:
 
 
 def gpu_state(device: torch.device) -> GpuState | None:
-    """What NVML says of `device` now; None without it."""
+    """Read the state of `device` from NVML; None if NVML is unavailable."""
     try:
         import pynvml  # noqa: PLC0415 - only where there is a GPU
 
@@ -102,7 +102,7 @@ def gpu_state(device: torch.device) -> GpuState | None:
 
 
 def driver_version() -> str | None:
-    """The NVIDIA driver's version; None without NVML."""
+    """Return the NVIDIA driver's version; None without NVML."""
     try:
         import pynvml  # noqa: PLC0415 - only where there is a GPU
 

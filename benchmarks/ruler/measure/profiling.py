@@ -1,4 +1,4 @@
-"""One torch.profiler pass over a call. Runs in a process that times nothing."""
+"""Profile a call with torch.profiler, in a process that times nothing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
 
 
 def trace_path(beginning: str, contender: Contender) -> Path:
-    """The file of a contender's trace, compressed, as torch.profiler writes where a name ends so."""
+    """Return the path of a contender's trace; its .gz suffix makes torch.profiler compress it."""
     return Path(f"{beginning}{str(contender).replace(':', '-')}.json.gz")
 
 

@@ -1,4 +1,4 @@
-"""A profile's event tree → folded stacks, `kind;phase;outermost;…;innermost NANOSECONDS` of one call; pure.
+"""Fold a profile's event tree into stacks, `kind;phase;outermost;…;innermost NANOSECONDS` per call. Pure.
 
 docs/file-formats.md says what the frames are; flame graph tools read the form.
 """
@@ -28,7 +28,7 @@ Times = dict[tuple[str, ...], int]
 
 
 def folded_stacks(on_host: Sequence[Any], kernels: Iterable[Any], *, n_calls: int) -> tuple[str, ...]:
-    """The self time of every stack on the host, then on the device, in nanoseconds of one call of `n_calls`; sorted.
+    """Return the self time of every stack, host then device, in nanoseconds per call of `n_calls`; sorted.
 
     on_host: all of the host's events (torch.autograd.profiler_util.FunctionEvent), each with its parent and the kernels
     it launched. kernels: the device's events that count. Rounded so that the host's stacks sum to the self times of
@@ -69,13 +69,13 @@ def _device_times(on_host: Iterable[Any], kernels: Iterable[Any], lineages: _Lin
 
 
 class _Lineages:
-    """The frames of events; what each shares with its parent is found once."""
+    """Frames of events, cached per parent."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[str, ...]] = {}
 
     def frames(self, event: Any) -> tuple[str, ...]:  # noqa: ANN401 - torch.autograd.profiler_util.FunctionEvent is untyped
-        """The phase of `event`, then what called it, the outermost first, then itself."""
+        """Return the phase of `event`, its callers from the outermost in, and itself."""
         found = self._found.get(id(event))
         if found is None:
             phase, *callers = (FORWARD,) if event.cpu_parent is None else self.frames(event.cpu_parent)
@@ -113,7 +113,7 @@ def _folded(kind: str, times: Mapping[tuple[str, ...], int], *, n_calls: int) ->
 
 
 def _per_call(times: Mapping[tuple[str, ...], int], *, n_calls: int) -> Times:
-    """Whole nanoseconds that sum to the rounded sum; what rounds to none is left out.
+    """Round to whole nanoseconds that sum to the rounded sum; drop zeros.
 
     Each is the growth of the rounded sum so far. The smallest come first: a self time below zero, of two events whose
     clocks differ, is so taken from the smallest.
@@ -134,5 +134,5 @@ def _text(kind: str, frames: Sequence[str], time_ns: int) -> str:
 
 
 def _size(text: str) -> int:
-    """Bytes in a journal, with the comma after it."""
+    """Return the bytes `text` takes in a journal, comma included."""
     return len(json.dumps(text)) + 1

@@ -1,4 +1,4 @@
-"""Medians and their intervals, without assuming a distribution. Pure."""
+"""Distribution-free medians and their intervals. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class MedianInterval:
-    """A median and the order statistics that bracket it with 95 % confidence."""
+    """Median and the order statistics that bracket it with 95 % confidence."""
 
     median: float
     low: float
@@ -24,12 +24,12 @@ class MedianInterval:
 
     @property
     def relative_half_width(self) -> float:
-        """Half of (high − low), as a part of the median."""
+        """Half of (high − low) over the median."""
         return (self.high - self.low) / 2 / self.median
 
 
 def median_interval(values: Sequence[float]) -> MedianInterval:
-    """The median of `values` and its 95 % interval; below 6 values no interval is that sure: their range.
+    """Return the median of `values` and its 95 % interval; for fewer than 6 values, which have none, their range.
 
     Source: the binomial interval of a quantile, Conover, *Practical Nonparametric Statistics*, §3.2.
     Raises: ValueError if there are no values.

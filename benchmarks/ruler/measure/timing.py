@@ -1,4 +1,4 @@
-"""Sampling a group fairly: warm-up, grouping of calls, alternating rounds, when to stop. Knows no device."""
+"""Fair sampling of a group: warm-up, calls per sample, alternating rounds, stopping rule. Device-independent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Stop(StrEnum):
-    """Why sampling of a point ended."""
+    """Reason why sampling of a point ended."""
 
     PRECISION = "precision"
     BUDGET = "budget"
@@ -24,7 +24,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """When a point is measured well enough.
+    """Sampling limits: precision, budget and sample length.
 
     min_sample_s: a sample groups as many calls as last this long, so that the clock's grain does not matter.
     half_width: the 95 % half-width of the median, as a part of it, that is precise enough.
@@ -46,25 +46,25 @@ class Policy:
 
 
 class Watch(Protocol):
-    """Sees what else happens on the machine."""
+    """Observer of disturbances on the machine."""
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start an observation window."""
 
     def disturbance(self) -> str | None:
-        """What disturbed since `start`, in words, or None."""
+        """Return what disturbed the machine since `start`, or None."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """Seconds per call of everyone who took part in one round, in the order taken; the baseline has two."""
+    """Seconds per call of each contender of one round, in order; the baseline has two."""
 
     samples: Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """All samples of one point. samples_s: seconds per call, each the mean over calls_per_sample calls."""
+    """Samples of one point. samples_s: seconds per call, each the mean over calls_per_sample calls."""
 
     samples_s: tuple[float, ...]
     calls_per_sample: int
@@ -104,7 +104,7 @@ def warm_up(call: Callable[[], object], *, clock: Clock, policy: Policy) -> floa
 
 
 def calls_per_sample(per_call_s: float, *, policy: Policy) -> int:
-    """How many calls one sample groups so that it lasts at least `policy.min_sample_s`."""
+    """Return the number of calls that makes one sample last at least `policy.min_sample_s`."""
     return max(1, math.ceil(policy.min_sample_s / max(per_call_s, 1e-9)))
 
 
@@ -166,7 +166,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
 
 
 def paired_speedup(rounds: Sequence[Round], *, baseline: str, name: str) -> MedianInterval | None:
-    """How many times faster `name` is than the baseline: the median over rounds of their ratio, or None.
+    """Return the speedup of `name` over the baseline, the median of per-round ratios, or None.
 
     Each round gives one ratio, in turn of the baseline's first and of its last sample to the rival's, so a drift that
     meets both cancels. Never of their mean: noise is skewed, and the median of a mean of two lies above that of one.

@@ -1,4 +1,4 @@
-"""What a provider answers: a callable ready to be timed, or why there is none."""
+"""Result of building a provider: a callable ready to be timed, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A provider ready to be called with x. detail: what it says it runs, or None. Times in seconds.
+    """Provider ready to be called with x. detail: the implementation it reports, or None. Times in seconds.
 
     captured: torch.compile is to replay CUDA graphs. settling_calls: calls after the first before it does what it
     will do from then on.
@@ -29,6 +29,6 @@ class Built:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """A provider that cannot run here, and why, in words."""
+    """Reason why a provider cannot run here."""
 
     reason: str

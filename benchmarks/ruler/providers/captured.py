@@ -1,4 +1,4 @@
-"""A function captured once in a CUDA graph and replayed from then on: one launch on the host, however many kernels."""
+"""Capture a function in a CUDA graph and replay it: one host launch, however many kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WARM_UP_CALLS = 3
 
 
 def why_no_cuda_graphs(device: torch.device) -> str | None:
-    """Why nothing can be captured on `device`, in words; None if it can."""
+    """Return why nothing can be captured on `device`, or None if it can."""
     if device.type == "cuda":
         return None
     return f"a CUDA graph needs a GPU; this runs on {device.type}"
@@ -26,7 +26,7 @@ def why_no_cuda_graphs(device: torch.device) -> str | None:
 def captured(
     function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor
 ) -> Callable[[torch.Tensor], torch.Tensor]:
-    """`function` on inputs of the shape of `x` by replaying a CUDA graph of it; call it under inference_mode.
+    """Return `function` as the replay of a CUDA graph captured at the shape of `x`; call it under inference_mode.
 
     Each call copies its input to where the graph reads it, as torch.compile's CUDA graphs do, and returns the same
     memory: a result holds until the next call.

@@ -1,4 +1,4 @@
-"""Providers that torch.compile makes of the eager module, and what its counters say of them."""
+"""Providers made by torch.compile from the eager module, verified by its counters."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 
 class CompileFailed(Exception):
-    """What was compiled is not what the provider's name promises, so its time would be that of something else."""
+    """Raised when what was compiled is not what the provider's name promises."""
 
 
 def build_compiled(load: Workload) -> Built | Unavailable:
-    """torch.compile of the eager module, one graph or an error; never a silent fall back to eager."""
+    """Compile the eager module into exactly one graph, or fail; never fall back to eager silently."""
     return _compiled(load, mode=None)
 
 
 def build_compiled_cudagraphs(load: Workload) -> Built | Unavailable:
-    """torch.compile's mode `reduce-overhead`: the same kernels, launched together as one CUDA graph."""
+    """Compile in mode `reduce-overhead`: the same kernels, launched as one CUDA graph."""
     if reason := why_no_cuda_graphs(load.x.device):
         return Unavailable(reason)
     return _compiled(load, mode="reduce-overhead", captured=True)
 
 
 def build_max_autotune(load: Workload) -> Built | Unavailable:
-    """torch.compile's mode `max-autotune`: its own kernels for the products too; on CUDA, a CUDA graph of them."""
+    """Compile in mode `max-autotune`: products are autotuned too; on CUDA, launched as one CUDA graph."""
     return _compiled(load, mode="max-autotune", captured=load.x.device.type == "cuda")
 
 
 def build_max_autotune_no_cudagraphs(load: Workload) -> Built | Unavailable:
-    """The same kernels as `max-autotune`, launched one by one."""
+    """Compile in mode `max-autotune-no-cudagraphs`: the kernels of `max-autotune`, launched one by one."""
     return _compiled(load, mode="max-autotune-no-cudagraphs")
 
 
 def build_compiled_dynamic(load: Workload) -> Built | Unavailable:
-    """torch.compile with a dynamic batch: the price of one graph for all batches; detail counts the graphs made.
+    """Compile with a dynamic batch, one graph for all batches; detail counts the graphs made.
 
     Besides the batch that is timed, half of it and twice it are called.
     """
@@ -74,7 +74,7 @@ def require_one_graph() -> None:
 
 
 def require_captured() -> None:
-    """Raise CompileFailed if inductor left out a CUDA graph since the counters were cleared; it only logs that."""
+    """Raise CompileFailed if inductor skipped a CUDA graph since the counters were cleared; it only logs that."""
     from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
 
     if skips := int(counters["inductor"]["cudagraph_skips"]):
@@ -85,21 +85,21 @@ def require_captured() -> None:
 
 
 def graphs_compiled() -> int:
-    """How many graphs dynamo has compiled since its counters were cleared."""
+    """Return the number of graphs dynamo compiled since its counters were cleared."""
     from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
 
     return int(counters["stats"]["unique_graphs"])
 
 
 def clear_counters() -> None:
-    """Forget what dynamo and inductor have counted."""
+    """Reset the counters of dynamo and inductor."""
     from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
 
     counters.clear()
 
 
 def found_cold_cache() -> bool:
-    """Whether a graph had to be compiled, since the counters were cleared, because no cache on disk held it."""
+    """Return whether a graph missed the on-disk caches since the counters were cleared."""
     from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
 
     inductor = counters["inductor"]

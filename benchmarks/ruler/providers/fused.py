@@ -1,4 +1,4 @@
-"""Providers that run the installed fused_mlp, by its functions on plain weights or its modules on packed ones."""
+"""Providers that run the installed fused_mlp: functions on plain weights, modules on packed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def build_fused(load: Workload, *, weights: Weights, implementation: str | None = None) -> Built | Unavailable:
-    """The installed fused_mlp on the eager module's own weights, or on its packed copies of them.
+    """Build the installed fused_mlp on the eager module's weights, or on packed copies of them.
 
     Without an `implementation`, fused_mlp chooses; the detail says what.
     """
@@ -41,7 +41,7 @@ def build_fused(load: Workload, *, weights: Weights, implementation: str | None 
 
 
 def build_fused_captured(load: Workload) -> Built | Unavailable:
-    """What `fused` chooses, captured in a CUDA graph: comparable with `compiled-cudagraphs`. Forward only."""
+    """Capture `fused` in a CUDA graph, comparable with `compiled-cudagraphs`. Forward only."""
     if load.grad_output is not None:
         return Unavailable("captured, only a forward is measured")
     if reason := why_no_cuda_graphs(load.x.device):
@@ -53,7 +53,7 @@ def build_fused_captured(load: Workload) -> Built | Unavailable:
 
 
 def refusal(error: Exception) -> str | None:
-    """The words of a fused_mlp that says it has no kernel for this call; None for every other error."""
+    """Return fused_mlp's reason for having no kernel for this call; None for any other error."""
     ours = type(error).__module__.split(".")[0] == "fused_mlp" and type(error).__name__ == "Unavailable"
     return str(error) if ours else None
 
@@ -110,7 +110,7 @@ def _sizes(load: Workload) -> dict[str, Any]:
 
 
 def _known(function: Callable[..., Any], **arguments: object) -> dict[str, object]:
-    """Those `arguments` that the function of this commit takes."""
+    """Keep the `arguments` that this commit's function accepts."""
     parameters = inspect.signature(function).parameters
     return {name: value for name, value in arguments.items() if name in parameters}
 

@@ -1,4 +1,4 @@
-"""Providers that others wrote, or that anyone could write by hand with PyTorch's own operators."""
+"""Rival providers: third-party libraries, and compositions of PyTorch's own operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def build_packed_eager(load: Workload) -> Built | Unavailable:
-    """Eager, gate and up as one product of the two weights laid one over the other."""
+    """Build eager with gate and up as one product of the two stacked weights."""
     module = load.module
     if not isinstance(module, GatedMlp):
         return Unavailable("only a gated MLP has two products of the same input")
@@ -35,7 +35,7 @@ def build_packed_eager(load: Workload) -> Built | Unavailable:
 
 
 def build_addmm_activation(load: Workload) -> Built | Unavailable:
-    """The activation in the product's epilogue, by torch._addmm_activation; cuBLASLt's gelu is the tanh one."""
+    """Fuse the activation into the product's epilogue by torch._addmm_activation; cuBLASLt's gelu is the tanh form."""
     module, activation = load.module, load.shape.activation
     gelu = "gelu_tanh" if load.x.device.type == "cuda" else "gelu"
     if isinstance(module, GatedMlp) or activation not in {"relu", gelu}:
@@ -53,7 +53,7 @@ def build_addmm_activation(load: Workload) -> Built | Unavailable:
 
 
 def build_liger(load: Workload) -> Built | Unavailable:
-    """liger-kernel's SwiGLU or GeGLU block: three products and one Triton kernel for act(gate) ⊙ up.
+    """Build liger-kernel's SwiGLU or GeGLU block: three products and one Triton kernel for act(gate) ⊙ up.
 
     Its backward writes the gradients over the gate and up it has kept: a second backward of the same forward would
     be wrong. Each call that is timed has a forward of its own.
@@ -72,7 +72,7 @@ def build_liger(load: Workload) -> Built | Unavailable:
 
 
 def build_liger_mlp(load: Workload) -> Built | Unavailable:
-    """liger-kernel's LigerMLP: gate, up and SwiGLU in one Triton kernel, tuned on the first call, which takes minutes.
+    """Build liger-kernel's LigerMLP: gate, up and SwiGLU in one Triton kernel; its first call autotunes for minutes.
 
     Its backward overwrites what it has kept, as that of `liger`.
     """

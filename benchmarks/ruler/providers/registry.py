@@ -1,4 +1,4 @@
-"""The implementations that are compared: each builds a callable from the eager module, or says why it cannot."""
+"""Registry of providers: each builds a callable from the eager module, or gives the reason why it cannot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def build_eager(load: Workload) -> Built:
-    """PyTorch's own operators, one by one: the baseline."""
+    """Build the baseline: PyTorch's own operators, one by one."""
     return Built(function=load.module)
 
 
@@ -74,7 +74,7 @@ COMPILED = frozenset(
 
 
 def build(contender: Contender, load: Workload) -> Built | Unavailable:
-    """The contender's implementation of the workload, or why there is none.
+    """Build the contender's implementation of the workload, or return the reason why there is none.
 
     A provider from outside answers with a callable, x → y, or with a string that says why it is unavailable.
     """

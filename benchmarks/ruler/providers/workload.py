@@ -1,4 +1,4 @@
-"""What one call computes: its inputs, its eager module, its FLOP and the bytes it cannot avoid."""
+"""Workload of one call: inputs, eager module, reference and tolerance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Linear(nn.Module):
         self.activation = activation
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return what the class docstring says."""
+        """Compute the formula of the class docstring."""
         out: torch.Tensor = self.linear(x)
         return ACTIVATIONS[self.activation](out) if self.activation else out
 
@@ -52,7 +52,7 @@ class Mlp(nn.Module):
         self.activation = activation
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return what the class docstring says."""
+        """Compute the formula of the class docstring."""
         out: torch.Tensor = self.down(ACTIVATIONS[self.activation](self.up(x)))
         return out
 
@@ -72,7 +72,7 @@ class GatedMlp(nn.Module):
         self.activation = activation
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return what the class docstring says."""
+        """Compute the formula of the class docstring."""
         out: torch.Tensor = self.down(ACTIVATIONS[self.activation](self.gate(x)) * self.up(x))
         return out
 
@@ -86,7 +86,7 @@ EagerModule = Linear | Mlp | GatedMlp
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """One shape, made concrete. x: [batch, dim]; grad_output has the output's shape, or is None for a forward."""
+    """Tensors and eager module of one shape. x: [batch, dim]; grad_output: the output's shape, None for a forward."""
 
     shape: Shape
     module: EagerModule
@@ -94,7 +94,7 @@ class Workload:
     grad_output: torch.Tensor | None
 
     def reference(self) -> tuple[torch.Tensor, ...]:
-        """What a call should give, in float64, from the very weights and inputs that are timed.
+        """Compute the expected output in float64, from the weights and inputs that are timed.
 
         The output, and if the shape trains, the gradients of x and of each weight after it.
         """
@@ -105,12 +105,12 @@ class Workload:
         return _output_and_gradients(exact, x, list(exact.parameters()), grad)
 
     def answer(self, function: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """What `function` gives, in the order of `reference`."""
+        """Return the output (and gradients) of `function`, in the order of `reference`."""
         return _output_and_gradients(function, self.x, list(self.module.parameters()), self.grad_output)
 
 
 def workload(shape: Shape, *, device: torch.device) -> Workload:
-    """The workload of `shape`: inputs N(0, 1), weights N(0, 1)/√fan_in, seeded by the shape alone.
+    """Draw the workload of `shape`: inputs N(0, 1), weights N(0, 1)/√fan_in, seeded by the shape alone.
 
     Never zeros: products of zeros draw less power and run faster than real ones.
     """
@@ -132,7 +132,7 @@ def workload(shape: Shape, *, device: torch.device) -> Workload:
 
 
 def between_nans(load: Workload) -> Workload:
-    """The same workload, each tensor a contiguous stretch of a buffer that is NaN before and behind it.
+    """Copy the workload, each tensor a contiguous slice of a buffer with NaN before and behind it.
 
     A kernel that reads beyond its bounds, even if it then multiplies by zero, has NaN in its output.
     """
@@ -173,7 +173,7 @@ def _module(shape: Shape) -> EagerModule:
 
 
 def one_call(load: Workload, function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], object]:
-    """The call that is timed: `function` on the input, and its backward if the shape asks for it."""
+    """Return the call to time: `function` on the input, and its backward if the shape asks for it."""
     x, grad = load.x, load.grad_output
     if grad is None:
         return lambda: function(x)
@@ -182,7 +182,7 @@ def one_call(load: Workload, function: Callable[[torch.Tensor], torch.Tensor]) -
 
 
 def tolerance(shape: Shape) -> float:
-    """The largest error_rel that rounding explains: 8 units of the dtype, and 4·√K of float32's accumulation.
+    """Return the largest error_rel that rounding explains: 8 units of the dtype plus 4·√K of float32's accumulation.
 
     Source: the probabilistic bound of Higham and Mary (2019), error of a K-term sum ~ √K·u, with a margin of 4.
     """
@@ -193,7 +193,7 @@ def tolerance(shape: Shape) -> float:
 
 
 def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> float:
-    """‖out − ref‖ / ‖ref‖ in float64, the largest over outputs and gradients.
+    """Return ‖out − ref‖ / ‖ref‖ in float64, the largest over outputs and gradients.
 
     NaN if any holds one; infinite if a shape differs.
     """

@@ -1,4 +1,4 @@
-"""What competes in a cell of tuning: values of a CPU's policy, packings, or levels of fusion and their tiles."""
+"""Candidates of a tuning cell: CPU policy values, packings, or fusion levels and their tiles."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 20, 5, 0.005
 
 
 class CannotBuild(Exception):
-    """A candidate that cannot run here; the message is the reason."""
+    """Raised when a candidate cannot run here; the message is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One that competes. name: unique in its cell; build: the workload → a function of x.
+    """One candidate. name: unique in its cell; build: workload → function of x.
 
     build raises CannotBuild. take_turn: done before each of its calls that is timed or checked, untimed itself.
     """
@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where cells are measured, its instruments injected.
+    """Device under tuning, with injected instruments.
 
     Attributes:
         device: where tensors are.
@@ -81,7 +81,7 @@ class Machine:
 
 
 def this_machine(kind: DeviceKind) -> Machine:
-    """The machine at hand, with real instruments."""
+    """Return this machine with real instruments."""
     torch_version, watch = str(torch.__version__), LoadWatch()
     if kind is DeviceKind.CPU:
         return Machine(
@@ -119,7 +119,7 @@ def this_machine(kind: DeviceKind) -> Machine:
 
 
 def source_hash() -> str:
-    """What the installed fused_mlp computes with, hashed: its sources, without the table that tuning writes."""
+    """Hash the sources of the installed fused_mlp, without the tuned table."""
     package = Path(fused_mlp.__file__).parent
     digest = hashlib.sha256()
     suffixes = {".py", ".cpp", ".h", ".cu", ".cuh"}
@@ -130,7 +130,7 @@ def source_hash() -> str:
 
 
 def candidates(cell: Cell, machine: Machine) -> tuple[Candidate, ...]:
-    """Everyone who competes in `cell` on `machine`, the default first: the rule's choice."""
+    """Return the candidates of `cell` on `machine`, the default (the rule's choice) first."""
     if cell.question is not Question.WAY:
         return tuple(_values(cell))
     if machine.cuda is None:

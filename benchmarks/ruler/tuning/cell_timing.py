@@ -1,4 +1,4 @@
-"""One cell of tuning: every candidate checked against the float64 reference, then timed in alternating rounds."""
+"""Measure one tuning cell: check every candidate against float64, then time them in alternating rounds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TF32_UNIT = 2.0**-11
 
 
 class ProcessSpoilt(Exception):
-    """A candidate left the device so that nothing after it can run; `candidate` says who, the message what happened."""
+    """Raised when a candidate left the CUDA context unusable. candidate: its name; message: what happened."""
 
     def __init__(self, candidate: str, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class ProcessSpoilt(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """A cell's answer: every candidate, the default first. disturbed: what else the machine did, in words."""
+    """Measurements of a cell's candidates, the default first. disturbed: what disturbed the machine, or None."""
 
     measured: tuple[Measured, ...]
     disturbed: str | None
@@ -55,7 +55,7 @@ def measure_cell(
     *,
     spoilt: Mapping[str, str],
 ) -> Answered:
-    """Check and time all `contenders` at the cell's shapes; who is wrong, unavailable or `spoilt` gets no time.
+    """Check and time all `contenders` at the cell's shapes; a wrong, unavailable or crashed one gets no time.
 
     spoilt: names of candidates that brought an earlier process down, and how; they are not called.
 
@@ -99,7 +99,7 @@ def _right_calls(
     machine: Machine,
     found: dict[str, Measured],
 ) -> dict[str, Callable[[], object]]:
-    """The calls of those whose first result is right; the others get their reason in `found`."""
+    """Return the calls whose first output is right; record the reason of the others in `found`."""
     # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
     load = workload(shape, device=machine.device)
     limit = tolerance(shape)
@@ -176,7 +176,7 @@ def _sampled(
 
 
 def _scored(found: Mapping[str, Measured], times: Sequence[Mapping[str, float]]) -> dict[str, Measured]:
-    """Values of a policy: their seconds become the geometric mean over shapes of their time over the best's."""
+    """Score policy values by the geometric mean over shapes of their time over the best time."""
     scored = {}
     for name, one in found.items():
         if one.reason is not None or any(name not in at_shape for at_shape in times):

@@ -1,4 +1,4 @@
-"""What tuning asks of a machine, cell by cell, and what an answer holds. Pure."""
+"""Plan of a tuning run: its cells, and the values measured per cell. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACTIVATIONS = {Operation.LINEAR: "gelu", Operation.MLP: "gelu", Operation.GATED_
 
 
 class Question(StrEnum):
-    """What a cell decides: the way at one shape, or one number of a CPU's policy, by several shapes."""
+    """Kind of decision of a cell: the way at one shape, or one number of a CPU's policy over several shapes."""
 
     WAY = "way"
     SERIAL_FLOP = "serial_flop"
@@ -33,7 +33,7 @@ class Question(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One decision. shapes: (rows, dim, hidden) each; others: the policy's other numbers while this one is asked."""
+    """One decision to make. shapes: (rows, dim, hidden) each; others: the policy's other numbers meanwhile."""
 
     question: Question
     operation: Operation
@@ -50,7 +50,7 @@ class Cell:
         return f"{what}, {rows} rows, dim {dim}, hidden {hidden}"
 
     def workload_shapes(self) -> tuple[Shape, ...]:
-        """The same, as the ruler draws inputs for them."""
+        """Return the shapes as the ruler's workload shapes."""
         dtype = "float32" if self.number_format is NumberFormat.TF32 else str(self.number_format)
         return tuple(
             Shape(
@@ -69,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One candidate's answer. Seconds per call; device_s: of the kernels alone; None where there is no time.
+    """Measurement of one candidate, in seconds per call. device_s: kernels alone. None where there is no time.
 
     name: unique within the cell. value: a number of a policy, whose seconds are its score: the geometric mean, over the
     cell's shapes, of its time over the best candidate's. reason: why there is no time, in words.
@@ -89,7 +89,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstances:
-    """What a measurement holds for. source: hash of fused_mlp's files; triton: None where it is not installed."""
+    """Versions a measurement is valid for. source: hash of fused_mlp's files; triton: None if not installed."""
 
     device: str
     n_threads: int | None
@@ -142,7 +142,7 @@ def cells(
     number_formats: Sequence[NumberFormat] | None = None,
     is_quick: bool = False,
 ) -> tuple[Cell, ...]:
-    """Every cell for a kind of device, in the order of use; a policy's cells lack `others`, which later ones need.
+    """Yield the cells for a kind of device in order; a policy's cells lack `others`, filled in from earlier ones.
 
     On a CPU the numbers of its policies, then which implementation packs; on CUDA the way at each shape. `is_quick`
     keeps two small shapes a kind of question: enough to prove the command, not to write a table.
@@ -170,6 +170,6 @@ def _way_shapes(device: DeviceKind, operation: Operation) -> tuple[tuple[int, in
 
 
 def key_of(cell: Cell, circumstances: Circumstances, *, candidates: Iterable[str]) -> str:
-    """What tells a finished measurement from every other: cell, candidates and circumstances, hashed."""
+    """Return the key of a finished measurement: a hash of cell, candidates and circumstances."""
     content = json.dumps([asdict(cell), asdict(circumstances), list(candidates)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

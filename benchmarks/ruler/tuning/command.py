@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tune`: makes the table by which fused_mlp picks, on the machine at hand, cell by cell."""
+"""Command `python -m benchmarks.tune`: measure the tuned table of fused_mlp on this machine, cell by cell."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FINE, FAILED, NOTHING_MEASURED, WRONG_USAGE, UNFINISHED, INTERRUPTED = 0, 2, 3, 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """How far tuning came. lines: the finished cells, of this call and earlier ones; n_left: what the budget left."""
+    """Progress of a tuning run. lines: all finished cells; n_left: cells the budget left."""
 
     lines: tuple[Line, ...]
     n_measured: int
@@ -55,7 +55,7 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
     budget_s: float | None = None,
     again: Callable[[Line], bool] = lambda _: False,
 ) -> Tuned:
-    """Measure every cell that `path` does not hold yet, each kept as soon as it stands, until the budget ends.
+    """Measure the cells missing from `path` until the budget ends; record each as it finishes.
 
     A cell is begun only if one like the longest so far would end within the budget, so it is exceeded by little; the
     first is always begun. `again` says of a finished cell whether to measure it anew. On a CPU each cell is asked with
@@ -97,7 +97,7 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
 
 
 def conclusion(line: Line) -> str:
-    """What a finished cell says, in a line for people."""
+    """Return a one-line description of a finished cell."""
     trouble = [f"{one.name}: {one.reason}" for one in line.measured if (one.reason or "").startswith("wrong")]
     notes = [*trouble, *([f"disturbed: {line.disturbed}"] if line.disturbed else [])]
     if line.cell.question is not Question.WAY:
@@ -113,7 +113,7 @@ def conclusion(line: Line) -> str:
 
 
 def write_table(path: Path, tuned: Tuned, machine: Machine) -> None:
-    """Put what was found into the table's entry of this device, in one step; what it knew of other cells stays."""
+    """Update the table's entry of this device atomically; entries of other cells stay."""
     known = entries_from_json(path.read_text(encoding="utf-8"))
     device = machine.circumstances.device
     found = [(line.cell, line.measured) for line in tuned.lines]
@@ -183,7 +183,7 @@ def main(  # noqa: PLR0913 - each is an option
     table: Path,
     write: bool,
 ) -> None:
-    """Measure which way of fused_mlp is fastest on this machine; what is measured already is not measured again."""
+    """Measure which way of fused_mlp is fastest on this machine; measured cells are not repeated."""
     kind = DeviceKind(device or ("cuda" if why_unavailable(Operation.LINEAR, device="cuda") is None else "cpu"))
     if quick and write:
         raise click.UsageError("--quick measures too little for a table; leave one of --quick and --write away")
@@ -200,7 +200,7 @@ def main(  # noqa: PLR0913 - each is an option
 
 
 def _ended(measure: Callable[[], Tuned], machine: Machine, *, path: Path, table: Path | None) -> int:
-    """Tune, say how it ended, write the table if one is given; the exit code."""
+    """Tune, print the summary, write the table if one is given; return the exit code."""
     try:
         with machine_lock(say=click.echo):
             tuned = measure()
@@ -228,7 +228,7 @@ def _ended(measure: Callable[[], Tuned], machine: Machine, *, path: Path, table:
 
 
 def summary(tuned: Tuned, path: Path) -> str:
-    """How it ended, in a line for people."""
+    """Return a one-line summary of the run."""
     if not tuned.n_measured and not tuned.n_left:
         return f"everything is measured already: {len(tuned.lines)} cells in {path}; nothing was measured"
     known = len(tuned.lines) - tuned.n_measured

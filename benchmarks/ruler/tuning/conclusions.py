@@ -1,4 +1,4 @@
-"""What is concluded from the answers of tuning: winners, and entries of fused_mlp's table. Pure."""
+"""Derive winners and entries of the tuned table from measured cells. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD_ENOUGH = 1.01
 
 
 def winner(measured: Sequence[Measured]) -> Measured | None:
-    """The best candidate of a cell, the first being the default; None if none gave a right result.
+    """Return the best candidate of a cell, the default first on a tie; None if no output was right.
 
     Of a way: the least median. Those whose intervals touch the fastest's, or that are within TIE of it, are as fast
     for a caller who waits; among them the least device time wins, if it is known and beyond TIE of the default's, else
@@ -46,7 +46,7 @@ def winner(measured: Sequence[Measured]) -> Measured | None:
 
 
 def policy_value(measured: Sequence[Measured], question: Question) -> int | None:
-    """The number a policy takes: of those within GOOD_ENOUGH of the best score the one nearest to the general value."""
+    """Return the policy value within GOOD_ENOUGH of the best score that is nearest to the general value."""
     scored = [(one.seconds, one.value) for one in measured if one.seconds is not None and one.value is not None]
     if not scored:
         return None
@@ -57,7 +57,7 @@ def policy_value(measured: Sequence[Measured], question: Question) -> int | None
 
 
 def policies_from(answers: Iterable[Answer]) -> dict[tuple[Operation, NumberFormat], Policy]:
-    """The policies that answered cells of numbers give; a number not answered stays as it was."""
+    """Build policies from the measured policy cells; unmeasured numbers keep their value."""
     policies: dict[tuple[Operation, NumberFormat], Policy] = {}
     for cell, measured in answers:
         if cell.question is Question.WAY:
@@ -70,7 +70,7 @@ def policies_from(answers: Iterable[Answer]) -> dict[tuple[Operation, NumberForm
 
 
 def ways_from(answers: Iterable[Answer]) -> dict[Section, tuple[Way, ...]]:
-    """The ways that answered cells of shapes give: the fastest, and best tiles of other implementations.
+    """Build ways from the measured shape cells: the fastest, and the best tiles of other implementations.
 
     Another implementation is listed where tiles that were tried beat its own rule's, for whoever names it.
     """
@@ -99,7 +99,7 @@ def ways_from(answers: Iterable[Answer]) -> dict[Section, tuple[Way, ...]]:
 
 
 def merged(known: Entry | None, circumstances: Circumstances, answers: Sequence[Answer]) -> Entry:
-    """The entry of a device with what was answered in place of what was known of the same shapes and policies."""
+    """Return the device's entry with new measurements replacing old ones of the same shapes and policies."""
     policies = {**(known.policies if known else {}), **policies_from(answers)}
     ways = dict(known.ways) if known else {}
     for section, found in ways_from(answers).items():

@@ -1,4 +1,4 @@
-"""The record of tuning: one durable line per finished cell, so that an interrupted tuning goes on where it was."""
+"""Tuning record: one durable line per finished cell, so that an interrupted tuning resumes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A finished cell, or a candidate that brought the process down while its cell was measured.
+    """Line of the record: a finished cell, or a candidate that crashed the process.
 
     key: see tuning_cells.key_of. measured: every candidate, the default first; empty if `crashed` names one.
     disturbed: what else the machine did meanwhile, in words. measured_at: ISO 8601 in UTC.
@@ -39,7 +39,7 @@ class Line:
 
 
 def append_line(path: Path, line: Line) -> None:
-    """Add `line` and wait until it is on the disk; a torn last line is cut off first. Raises: JournalError."""
+    """Append `line` and fsync; a torn last line is truncated first. Raises: JournalError."""
     content = json.dumps({"format": FORMAT, **asdict(line)}, allow_nan=False, separators=(",", ":")) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def append_line(path: Path, line: Line) -> None:
 
 
 def read_lines(path: Path) -> tuple[Line, ...]:
-    """Every line, oldest first; none if there is no such file; a torn last line is ignored.
+    """Read all lines, oldest first; empty if the file is missing; a torn last line is ignored.
 
     Raises: JournalError, naming the line, if one cannot be read or is of another format.
     """
@@ -67,12 +67,12 @@ def read_lines(path: Path) -> tuple[Line, ...]:
 
 
 def answers(lines: Sequence[Line]) -> dict[str, Line]:
-    """Key → its finished line, the latest where there are several."""
+    """Map each key to its latest finished line."""
     return {line.key: line for line in lines if line.crashed is None}
 
 
 def crashes(lines: Sequence[Line], key: str) -> dict[str, str]:
-    """Candidates of a cell that brought a process down, and how."""
+    """Map the candidates of a cell that crashed a process to the reason."""
     return {line.crashed: line.reason or "" for line in lines if line.key == key and line.crashed is not None}
 
 
