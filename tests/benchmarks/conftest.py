@@ -134,7 +134,7 @@ def timing_line(run, shape):
     return TimingLine(
         head=Head(
             run=run,
-            conditions={"torch": "2.13.0", "load_by_others": 0.1, "driver": None},
+            conditions={"torch": "2.13.0", "foreign_load": 0.1, "driver": None},
             shape=shape,
             contender=Contender(provider="fused"),
             threads=2,

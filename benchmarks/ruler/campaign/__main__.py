@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--uncommitted", action="store_true", help="measure what no commit holds, beside the record")
     options = parser.parse_args()
     os.chdir(ROOT)
-    if missing := what_is_missing(options.device):
+    if missing := missing_packages(options.device):
         print(missing, file=sys.stderr)  # noqa: T201 - a command
         sys.exit(WRONG_USAGE)
     out = (options.out or data_dir() / "campaign" / options.device).resolve()
@@ -61,7 +61,7 @@ def main() -> None:
     sys.exit(run_all(settings, seconds=seconds) if options.piece == "all" else run_piece(settings, options.piece))
 
 
-def what_is_missing(device: DeviceKind) -> str | None:
+def missing_packages(device: DeviceKind) -> str | None:
     """Return which packages a campaign on `device` lacks here and how to install them, or None."""
     needed = (*_NEEDED, *(_NEEDED_ON_CUDA if device is DeviceKind.CUDA else ()))
     missing = [name for name in needed if importlib.util.find_spec(name) is None]

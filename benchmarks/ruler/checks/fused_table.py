@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks.ruler.checks.comparison import Quantity, Standing, ratio_to_best, standing, written
-from benchmarks.ruler.checks.scratch import place_of_its_own
+from benchmarks.ruler.checks.scratch import scratch_data_dir
 from benchmarks.ruler.plan.axes import QUICK, Operation
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.protocol import Task
@@ -33,7 +33,7 @@ DIMS_AND_HIDDENS = ((64, 256), (256, 256), (256, 1024), (1024, 1024), (1024, 409
 @click.option("--budget-s", default=0.5, show_default=True, help="Seconds of samples per point.")
 def main(*, dtype: str, budget_s: float) -> None:
     """Measure mlp and gated_mlp at 20 shapes each and print how much faster than eager each rival is."""
-    with place_of_its_own({}):
+    with scratch_data_dir({}):
         tables = [list(table(operation, dtype=dtype, budget_s=budget_s)) for operation in ("mlp", "gated_mlp")]
     for lines in tables:
         click.echo("\n".join(["", *lines]))

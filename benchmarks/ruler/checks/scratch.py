@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def place_of_its_own(caches: Mapping[str, str]) -> Iterator[Path]:
+def scratch_data_dir(caches: Mapping[str, str]) -> Iterator[Path]:
     """Create a temporary data directory; nothing measured in it enters the history.
 
     `caches`: environment variables that name folders, and what these are called within it.

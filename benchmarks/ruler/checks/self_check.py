@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.ruler.checks.scratch import place_of_its_own
+from benchmarks.ruler.checks.scratch import scratch_data_dir
 from benchmarks.ruler.plan.axes import QUICK, Axes
 from benchmarks.ruler.plan.plugins import MODULE_VARIABLE
 from benchmarks.ruler.record.provenance import ROOT, measured_commit
@@ -104,7 +104,7 @@ def aa(*, points: int) -> None:
     batches = tuple(2**power for power in range(9))
     hiddens = tuple(32 * (step + 1) for step in range(math.ceil(points / (2 * len(batches)))))
     axes = replace(QUICK, name="A/A", providers=("eager", "eager-again"), batches=batches, hiddens=hiddens)
-    with place_of_its_own({}) as folder:
+    with scratch_data_dir({}) as folder:
         module = folder / "same_again.py"
         module.write_text(_SAME_AGAIN, encoding="utf-8")
         os.environ[MODULE_VARIABLE] = str(module)
@@ -140,17 +140,17 @@ def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
 def speed() -> None:
     """Print the ruler's overhead: replaying, the worker, a cold sweep against plain asv."""
     threads = len(os.sched_getaffinity(0))
-    with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
+    with scratch_data_dir({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
         start = time.perf_counter()
         measure(_COLD, operation="mlp")
         ours_s = time.perf_counter() - start
-    with place_of_its_own({"TORCHINDUCTOR_CACHE_DIR": "inductor-plain"}) as folder:
+    with scratch_data_dir({"TORCHINDUCTOR_CACHE_DIR": "inductor-plain"}) as folder:
         suite = folder / "plain_suite"
         suite.mkdir()
         (suite / "__init__.py").touch()
         (suite / "plain.py").write_text(_PLAIN_SUITE.replace("THREADS", str(threads)), encoding="utf-8")
         plain_s = _asv_seconds(folder, suite, bench="plain")
-    with place_of_its_own({}) as folder:
+    with scratch_data_dir({}) as folder:
         axes_file = folder / "axes.toml"
         names = "providers", "batches", "hiddens"
         axes_file.write_text(

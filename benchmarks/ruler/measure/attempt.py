@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Unavailable
-from benchmarks.ruler.providers.fused import refusal
+from benchmarks.ruler.providers.fused import unsupported_reason
 from benchmarks.ruler.providers.workload import Workload, error_rel, one_call, tolerance
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 
@@ -45,9 +46,9 @@ def attempt(
             compiled_providers.require_captured()
         error = error_rel(answer, reference)
     except Exception as raised:
-        if _poisons_the_process(raised):
+        if is_device_fault(raised):
             raise
-        if (reason := refusal(raised)) is not None:
+        if (reason := unsupported_reason(raised)) is not None:
             return TimingOutcome(state=State.UNAVAILABLE, reason=reason), None
         state, said = state_from_error(raised)
         return TimingOutcome(state=state, reason=said), None
@@ -89,8 +90,3 @@ def state_from_error(error: Exception) -> tuple[State, str]:
     if no_memory or isinstance(error, MemoryError | torch.OutOfMemoryError):
         return State.OUT_OF_MEMORY, first_lines
     return State.CRASHED, first_lines
-
-
-def _poisons_the_process(error: Exception) -> bool:
-    # After a fault in a kernel the CUDA context answers every later call with an error.
-    return "CUDA error" in str(error) or isinstance(error, getattr(torch, "AcceleratorError", ()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler.measure.clock import CpuClock, CudaClock, behind_a_blocked_stream
+from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_blocked_stream
 from benchmarks.ruler.measure.conditions import device_name, last_level_cache_bytes
 from benchmarks.ruler.plan.roofline import Ceilings
 
@@ -64,7 +64,7 @@ def _copy_bytes_per_s(device: torch.device, *, budget_s: float) -> float:
 
 def _launch_s(device: torch.device) -> float:
     one = torch.zeros(1, device=device)
-    return min(behind_a_blocked_stream(one.zero_, calls=200, block_s=0.02).device_time_s for _ in range(5))
+    return min(time_behind_blocked_stream(one.zero_, calls=200, block_s=0.02).device_time_s for _ in range(5))
 
 
 def _best_s(call: Callable[[], object], device: torch.device, *, calls: int, budget_s: float) -> float:

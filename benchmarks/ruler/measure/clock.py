@@ -77,14 +77,14 @@ class ColdClock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Behind:
+class EnqueuedTimes:
     """Times of one call enqueued behind a kernel that keeps the stream busy, in seconds."""
 
     host_time_s: float
     device_time_s: float
 
 
-class Synchronises(Exception):
+class SynchronousCall(Exception):
     """Raised when a call synchronises with the device, so that host and device time cannot be separated."""
 
 
@@ -115,12 +115,12 @@ def _spins_per_s(device: int) -> float:
         return float(cycles / (start.elapsed_time(end) * 1e-3))
 
 
-def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: float) -> Behind:
+def time_behind_blocked_stream(call: Callable[[], object], *, calls: int, block_s: float) -> EnqueuedTimes:
     """Measure host and device time of one call separately, enqueueing while a spinning kernel blocks the stream.
 
     The device then runs all `calls` calls without waiting for the host. If enqueueing outlasts the block, the
     block is lengthened and the pass repeated, up to half a second; beyond that device_time_s would hold host
-    time, so `calls` is halved instead. Raises: Synchronises.
+    time, so `calls` is halved instead. Raises: SynchronousCall.
     """
     cycles_per_s = _spins_per_s(torch.cuda.current_device())
     while True:
@@ -137,10 +137,12 @@ def behind_a_blocked_stream(call: Callable[[], object], *, calls: int, block_s: 
         end.record()
         torch.cuda.synchronize()
         if still_blocked:
-            return Behind(host_time_s=host_s / calls, device_time_s=start.elapsed_time(end) * 1e-3 / calls)
+            return EnqueuedTimes(host_time_s=host_s / calls, device_time_s=start.elapsed_time(end) * 1e-3 / calls)
         if block_s < _LONGEST_BLOCK_S:
             block_s = min(_LONGEST_BLOCK_S, 2 * max(block_s, host_s))
         elif calls > 1:
             calls //= 2
         else:
-            raise Synchronises(f"enqueueing one call took over {_LONGEST_BLOCK_S} s; it synchronises with the device")
+            raise SynchronousCall(
+                f"enqueueing one call took over {_LONGEST_BLOCK_S} s; it synchronises with the device"
+            )

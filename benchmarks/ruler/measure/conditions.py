@@ -33,7 +33,7 @@ def device_name(device: torch.device) -> str:
     return platform.processor() or platform.machine()
 
 
-def standing_conditions(device: torch.device) -> dict[str, Scalar]:
+def fixed_conditions(device: torch.device) -> dict[str, Scalar]:
     """Return the conditions fixed for a run: versions, device, driver, governor, float32 precision settings."""
     conditions: dict[str, Scalar] = {
         "python": platform.python_version(),
@@ -51,7 +51,7 @@ def standing_conditions(device: torch.device) -> dict[str, Scalar]:
     return conditions
 
 
-def passing_conditions(device: torch.device) -> dict[str, Scalar]:
+def varying_conditions(device: torch.device) -> dict[str, Scalar]:
     """Return the conditions that vary between groups: frequency, power, temperature, throttle reasons."""
     if device.type == "cuda":
         state = gpu_state(device)
@@ -77,13 +77,13 @@ class LoadWatch:
         self._of_all = cpu_seconds_of_all or busy_cpu_seconds
         self._of_us = cpu_seconds_of_us or own_cpu_seconds
         self._started = (0.0, 0.0, 0.0)
-        self.most_load_by_others: float | None = None
+        self.max_foreign_load: float | None = None
 
     def start(self) -> None:
         """Start an observation window."""
         self._started = (self._now(), self._of_all() or 0.0, self._of_us())
 
-    def load_by_others(self) -> float | None:
+    def foreign_load(self) -> float | None:
         """Return the cores other processes kept busy since `start`, or None if the system does not report it."""
         of_all = self._of_all()
         elapsed = self._now() - self._started[0]
@@ -94,10 +94,10 @@ class LoadWatch:
 
     def disturbance(self) -> str | None:
         """Return what disturbed the machine since `start` and what to do about it, or None."""
-        load = self.load_by_others()
+        load = self.foreign_load()
         if load is None:
             return None
-        self.most_load_by_others = max(load, self.most_load_by_others or 0.0)
+        self.max_foreign_load = max(load, self.max_foreign_load or 0.0)
         if load <= FOREIGN_LOAD_LIMIT:
             return None
         return f"other processes used {load:.1f} cores while this was measured; stop them, or measure with 1 thread"

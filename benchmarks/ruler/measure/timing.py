@@ -75,7 +75,7 @@ class Sampling:
 
 
 @dataclass
-class _Contestant:
+class _ContenderState:
     call: Callable[[], object]
     calls_per_sample: int
     spent_s: float = 0.0
@@ -124,44 +124,44 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     every other time; each takes one untimed call, which re-warms what its rivals evicted, and one sample.
     `announce` is told whose turn it is. `n_calls` fixes the calls per sample; otherwise warm-up decides.
     """
-    contestants: dict[str, _Contestant] = {}
+    states: dict[str, _ContenderState] = {}
     for name, call in calls.items():
         announce(name)
         fixed = (n_calls or {}).get(name)
         per_sample = fixed or calls_per_sample(warm_up(call, clock=clock, policy=policy), policy=policy)
-        contestants[name] = _Contestant(call=call, calls_per_sample=per_sample)
+        states[name] = _ContenderState(call=call, calls_per_sample=per_sample)
 
     rounds: list[Round] = []
     disturbed: str | None = None
-    repeats_left_s = policy.budget_s * len(contestants)
-    active = _active(contestants, baseline=baseline, policy=policy)
+    repeats_left_s = policy.budget_s * len(states)
+    active = _active(states, baseline=baseline, policy=policy)
     while active:
         watch.start()
         chunk_start = clock.now()
         chunk: list[Round] = []
         while active and clock.now() - chunk_start < policy.chunk_s:
             order = _order(active, baseline=baseline, n_round=len(rounds) + len(chunk))
-            chunk.append(_round(order, contestants, clock=clock, announce=announce))
-            active = _active(contestants, baseline=baseline, policy=policy)
+            chunk.append(_round(order, states, clock=clock, announce=announce))
+            active = _active(states, baseline=baseline, policy=policy)
         reason = watch.disturbance()
         chunk_s = clock.now() - chunk_start
         if reason and repeats_left_s >= chunk_s:
             repeats_left_s -= chunk_s
-            _forget(contestants, chunk)
+            _discard_chunk(states, chunk)
         else:
             rounds.extend(chunk)
             disturbed = disturbed or reason
-        active = _active(contestants, baseline=baseline, policy=policy)
+        active = _active(states, baseline=baseline, policy=policy)
     return {
         name: Sampling(
-            samples_s=tuple(contestant.samples),
-            calls_per_sample=contestant.calls_per_sample,
-            stop=Stop.PRECISION if _is_precise(contestant, policy=policy) else Stop.BUDGET,
-            latency=median_interval(contestant.samples),
+            samples_s=tuple(state.samples),
+            calls_per_sample=state.calls_per_sample,
+            stop=Stop.PRECISION if _is_precise(state, policy=policy) else Stop.BUDGET,
+            latency=median_interval(state.samples),
             speedup=paired_speedup(rounds, baseline=baseline, name=name) if name != baseline else None,
             disturbed=disturbed,
         )
-        for name, contestant in contestants.items()
+        for name, state in states.items()
     }
 
 
@@ -190,49 +190,49 @@ def _order(active: Sequence[str], *, baseline: str, n_round: int) -> list[str]:
 
 def _round(
     order: Sequence[str],
-    contestants: Mapping[str, _Contestant],
+    states: Mapping[str, _ContenderState],
     *,
     clock: Clock,
     announce: Callable[[str], None],
 ) -> Round:
     samples: dict[str, tuple[float, ...]] = {}
     for name in order:
-        contestant = contestants[name]
+        state = states[name]
         announce(name)
-        contestant.call()
-        sample_s = clock.wall(contestant.call, calls=contestant.calls_per_sample)
+        state.call()
+        sample_s = clock.wall(state.call, calls=state.calls_per_sample)
         # Six digits are more than any clock gives, and the record repeats exactly what was judged.
-        per_call = float(f"{sample_s / contestant.calls_per_sample:.6g}")
-        contestant.spent_s += sample_s
-        contestant.samples.append(per_call)
+        per_call = float(f"{sample_s / state.calls_per_sample:.6g}")
+        state.spent_s += sample_s
+        state.samples.append(per_call)
         samples[name] = (*samples.get(name, ()), per_call)
     return Round(samples=samples)
 
 
-def _forget(contestants: Mapping[str, _Contestant], chunk: Sequence[Round]) -> None:
+def _discard_chunk(states: Mapping[str, _ContenderState], chunk: Sequence[Round]) -> None:
     for one in chunk:
         for name, samples in one.samples.items():
-            contestant = contestants[name]
-            contestant.spent_s -= sum(samples) * contestant.calls_per_sample
-            del contestant.samples[-len(samples) :]
+            state = states[name]
+            state.spent_s -= sum(samples) * state.calls_per_sample
+            del state.samples[-len(samples) :]
 
 
-def _active(contestants: Mapping[str, _Contestant], *, baseline: str, policy: Policy) -> list[str]:
-    active = [name for name, contestant in contestants.items() if not _is_done(contestant, policy=policy)]
+def _active(states: Mapping[str, _ContenderState], *, baseline: str, policy: Policy) -> list[str]:
+    active = [name for name, state in states.items() if not _is_done(state, policy=policy)]
     rivals_go_on = any(name != baseline for name in active)
-    if rivals_go_on and baseline in contestants and baseline not in active:
+    if rivals_go_on and baseline in states and baseline not in active:
         active.insert(0, baseline)
     return active
 
 
-def _is_done(contestant: _Contestant, *, policy: Policy) -> bool:
-    n = len(contestant.samples)
-    if n and (contestant.spent_s >= policy.budget_s or n >= policy.max_samples):
+def _is_done(state: _ContenderState, *, policy: Policy) -> bool:
+    n = len(state.samples)
+    if n and (state.spent_s >= policy.budget_s or n >= policy.max_samples):
         return True
     # Looked at every fourth sample only: each look is one more chance to stop on luck.
-    return n >= policy.min_rounds and n % 4 == 0 and _is_precise(contestant, policy=policy)
+    return n >= policy.min_rounds and n % 4 == 0 and _is_precise(state, policy=policy)
 
 
-def _is_precise(contestant: _Contestant, *, policy: Policy) -> bool:
-    enough = len(contestant.samples) >= policy.min_rounds
-    return enough and median_interval(contestant.samples).relative_half_width <= policy.half_width
+def _is_precise(state: _ContenderState, *, policy: Policy) -> bool:
+    enough = len(state.samples) >= policy.min_rounds
+    return enough and median_interval(state.samples).relative_half_width <= policy.half_width

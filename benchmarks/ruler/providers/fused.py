@@ -52,7 +52,7 @@ def build_fused_captured(load: Workload) -> Built | Unavailable:
     return Built(function=captured(built.function, load.x), detail=built.detail)
 
 
-def refusal(error: Exception) -> str | None:
+def unsupported_reason(error: Exception) -> str | None:
     """Return fused_mlp's reason for having no kernel for this call; None for any other error."""
     ours = type(error).__module__.split(".")[0] == "fused_mlp" and type(error).__name__ == "Unavailable"
     return str(error) if ours else None

@@ -131,20 +131,20 @@ def workload(shape: Shape, *, device: torch.device) -> Workload:
     return Workload(shape=shape, module=module, x=x, grad_output=grad)
 
 
-def between_nans(load: Workload) -> Workload:
+def padded_with_nan(load: Workload) -> Workload:
     """Copy the workload, each tensor a contiguous slice of a buffer with NaN before and behind it.
 
     A kernel that reads beyond its bounds, even if it then multiplies by zero, has NaN in its output.
     """
     with torch.no_grad():
         for parameter in load.module.parameters():
-            parameter.data = _between_nans(parameter.data)
-        x = _between_nans(load.x.detach()).requires_grad_(load.x.requires_grad)
-        grad = None if load.grad_output is None else _between_nans(load.grad_output)
+            parameter.data = _tensor_padded_with_nan(parameter.data)
+        x = _tensor_padded_with_nan(load.x.detach()).requires_grad_(load.x.requires_grad)
+        grad = None if load.grad_output is None else _tensor_padded_with_nan(load.grad_output)
     return replace(load, x=x, grad_output=grad)
 
 
-def _between_nans(tensor: torch.Tensor) -> torch.Tensor:
+def _tensor_padded_with_nan(tensor: torch.Tensor) -> torch.Tensor:
     # As many as a large tile spans, and a multiple of any vector's length, so that alignment stays what it was.
     margin = 256 * 256
     buffer = torch.full((tensor.numel() + 2 * margin,), math.nan, dtype=tensor.dtype, device=tensor.device)

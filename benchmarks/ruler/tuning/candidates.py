@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import fused_mlp
-from benchmarks.ruler.measure.clock import CpuClock, CudaClock, behind_a_blocked_stream
-from benchmarks.ruler.measure.conditions import LoadWatch, standing_conditions
+from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_blocked_stream
+from benchmarks.ruler.measure.conditions import LoadWatch, fixed_conditions
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.axes import DeviceKind, Weights
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.fused import build_fused
-from benchmarks.ruler.tuning.cells import POLICY_VALUES, Cell, Circumstances, Question
+from benchmarks.ruler.tuning.cells import POLICY_VALUES, Cell, Question, TuningConditions
 from fused_mlp.choice.choices import CudaDevice, cuda_device
 from fused_mlp.choice.implementations import why_not_for_shape
 from fused_mlp.choice.rules import Sizes, ranked_by_rule
@@ -71,7 +71,7 @@ class Machine:
 
     kind: DeviceKind
     device: torch.device
-    circumstances: Circumstances
+    circumstances: TuningConditions
     clock: Clock
     watch: Watch
     sampling: SamplingPolicy = field(default_factory=lambda: SamplingPolicy(budget_s=0.25))
@@ -87,7 +87,7 @@ def this_machine(kind: DeviceKind) -> Machine:
         return Machine(
             kind=kind,
             device=torch.device("cpu"),
-            circumstances=Circumstances(
+            circumstances=TuningConditions(
                 device=cpu_name(),
                 n_threads=torch.get_num_threads(),
                 torch=torch_version,
@@ -98,12 +98,12 @@ def this_machine(kind: DeviceKind) -> Machine:
             watch=watch,
         )
     device = torch.device("cuda", torch.cuda.current_device())
-    triton_version = standing_conditions(device)["triton"]
+    triton_version = fixed_conditions(device)["triton"]
     known = cuda_device(device.index)
     return Machine(
         kind=kind,
         device=device,
-        circumstances=Circumstances(
+        circumstances=TuningConditions(
             device=known.name,
             n_threads=None,
             torch=torch_version,
@@ -215,5 +215,5 @@ def _function(load: Workload, weights: Weights, implementation: str | None) -> C
 
 
 def _device_s(call: Callable[[], object]) -> float:
-    passes = [behind_a_blocked_stream(call, calls=_BEHIND_CALLS, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    passes = [time_behind_blocked_stream(call, calls=_BEHIND_CALLS, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
     return median_interval([one.device_time_s for one in passes]).median

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import math
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.measure.timing import Policy, sample_group
 from benchmarks.ruler.providers.workload import error_rel, tolerance, workload
 from benchmarks.ruler.tuning.cells import Measured
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 SCREENED_ABOVE = 6
 """More candidates than this are looked at briefly first, and only the best go into the long comparison."""
 BRIEF = Policy(budget_s=0.02, min_rounds=5, half_width=0.05, warm_up_s=0.03, least_warm_up_s=0.002)
-_FAULTS = re.compile(r"CUDA error|Triton Error \[CUDA\]: .*(illegal|misaligned|launch failure)")
 TF32_UNIT = 2.0**-11
 """Half a unit in the last place of tf32's ten bits of fraction."""
 
 
-class ProcessSpoilt(Exception):
+class DeviceContextLost(Exception):
     """Raised when a candidate left the CUDA context unusable. candidate: its name; message: what happened."""
 
     def __init__(self, candidate: str, reason: str) -> None:
@@ -41,7 +40,7 @@ class ProcessSpoilt(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class CellMeasurement:
     """Measurements of a cell's candidates, the default first. disturbed: what disturbed the machine, or None."""
 
     measured: tuple[Measured, ...]
@@ -53,13 +52,13 @@ def measure_cell(
     contenders: Sequence[Candidate],
     machine: Machine,
     *,
-    spoilt: Mapping[str, str],
-) -> Answered:
+    crashed: Mapping[str, str],
+) -> CellMeasurement:
     """Check and time all `contenders` at the cell's shapes; a wrong, unavailable or crashed one gets no time.
 
-    spoilt: names of candidates that brought an earlier process down, and how; they are not called.
+    crashed: names of candidates that brought an earlier process down, and how; they are not called.
 
-    Raises: ProcessSpoilt if one does so now.
+    Raises: DeviceContextLost if one does so now.
     """
     found = {
         one.name: Measured(
@@ -67,7 +66,7 @@ def measure_cell(
             implementation=one.implementation,
             tiles=one.tiles,
             value=one.value,
-            reason=spoilt.get(one.name),
+            reason=crashed.get(one.name),
         )
         for one in contenders
     }
@@ -75,7 +74,7 @@ def measure_cell(
     times: list[dict[str, float]] = []
     with _precision(cell.number_format):
         for shape in cell.workload_shapes():
-            calls = _right_calls(cell, shape, contenders, machine, found)
+            calls = _correct_calls(cell, shape, contenders, machine, found)
             samplings = _sampled(calls, contenders, machine)
             disturbed = disturbed or next((each.disturbed for each in samplings.values() if each.disturbed), None)
             times.append({name: each.latency.median for name, each in samplings.items()})
@@ -89,10 +88,10 @@ def measure_cell(
                 found[name] = replace(found[name], reason="behind in the brief comparison")
     if found and next(iter(found.values())).value is not None:
         found = _scored(found, times)
-    return Answered(measured=tuple(found.values()), disturbed=disturbed)
+    return CellMeasurement(measured=tuple(found.values()), disturbed=disturbed)
 
 
-def _right_calls(
+def _correct_calls(
     cell: Cell,
     shape: Shape,
     contenders: Sequence[Candidate],
@@ -116,8 +115,8 @@ def _right_calls(
                 one.take_turn()
                 error = error_rel((function(load.x),), reference)
             except Exception as raised:  # whatever a kernel raises is its candidate's fate
-                if _spoils(raised):
-                    raise ProcessSpoilt(one.name, _in_a_line(raised)) from raised
+                if is_device_fault(raised):
+                    raise DeviceContextLost(one.name, _in_a_line(raised)) from raised
                 found[one.name] = replace(found[one.name], reason=_in_a_line(raised))
                 continue
             if not error <= limit:
@@ -170,7 +169,7 @@ def _sampled(
             return compare(calls, machine.sampling)
     except Exception as raised:
         # It gave a right result once; whatever it does now, it is no winner, and the device is not to be trusted.
-        raise ProcessSpoilt(running, _in_a_line(raised)) from raised
+        raise DeviceContextLost(running, _in_a_line(raised)) from raised
     finally:
         gc.enable()
 
@@ -199,8 +198,3 @@ def _precision(number_format: NumberFormat) -> Iterator[None]:
 
 def _in_a_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
-
-
-def _spoils(error: Exception) -> bool:
-    # After a fault in a kernel the CUDA context answers every later call with an error.
-    return bool(_FAULTS.search(str(error))) or isinstance(error, getattr(torch, "AcceleratorError", ()))

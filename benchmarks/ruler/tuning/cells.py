@@ -88,7 +88,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Circumstances:
+class TuningConditions:
     """Versions a measurement is valid for. source: hash of fused_mlp's files; triton: None if not installed."""
 
     device: str
@@ -169,7 +169,7 @@ def _way_shapes(device: DeviceKind, operation: Operation) -> tuple[tuple[int, in
     return regular if operation is Operation.GATED_MLP else (*regular, *_MANY_ROWS)
 
 
-def key_of(cell: Cell, circumstances: Circumstances, *, candidates: Iterable[str]) -> str:
+def key_of(cell: Cell, circumstances: TuningConditions, *, candidates: Iterable[str]) -> str:
     """Return the key of a finished measurement: a hash of cell, candidates and circumstances."""
     content = json.dumps([asdict(cell), asdict(circumstances), list(candidates)], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -18,10 +18,10 @@ from benchmarks.ruler.plan.axes import DeviceKind
 from benchmarks.ruler.record.provenance import data_dir
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.tuning.candidates import candidates, this_machine
-from benchmarks.ruler.tuning.cell_timing import ProcessSpoilt, measure_cell
+from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell
 from benchmarks.ruler.tuning.cells import NUMBER_FORMATS, Cell, Question, cells, key_of
 from benchmarks.ruler.tuning.conclusions import merged, policies_from, policy_value, winner
-from benchmarks.ruler.tuning.record import Line, answers, append_line, crashes, read_lines
+from benchmarks.ruler.tuning.record import Line, append_line, crashes, finished_cells, read_lines
 from fused_mlp.choice.implementations import why_unavailable
 from fused_mlp.errors import Unavailable
 from fused_mlp.native.build import ensure_built, follow_table
@@ -38,7 +38,7 @@ FINE, FAILED, NOTHING_MEASURED, WRONG_USAGE, UNFINISHED, INTERRUPTED = 0, 2, 3, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuned:
+class TuningProgress:
     """Progress of a tuning run. lines: all finished cells; n_left: cells the budget left."""
 
     lines: tuple[Line, ...]
@@ -54,18 +54,18 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
     say: Callable[[str], None],
     budget_s: float | None = None,
     again: Callable[[Line], bool] = lambda _: False,
-) -> Tuned:
+) -> TuningProgress:
     """Measure the cells missing from `path` until the budget ends; record each as it finishes.
 
     A cell is begun only if one like the longest so far would end within the budget, so it is exceeded by little; the
     first is always begun. `again` says of a finished cell whether to measure it anew. On a CPU each cell is asked with
     the numbers that earlier ones of its operation found.
 
-    Raises: ProcessSpoilt, after it was recorded; JournalError.
+    Raises: DeviceContextLost, after it was recorded; JournalError.
     """
     lines = read_lines(path)
     now = machine.clock.now
-    known, start = answers(lines), now()
+    known, start = finished_cells(lines), now()
     finished: list[Line] = []
     n_measured, n_left, longest_s = 0, 0, 0.0
     for number, cell in enumerate(asked, start=1):
@@ -82,10 +82,10 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
             n_left += 1
             continue
         try:
-            answer = measure_cell(cell, contenders, machine, spoilt=crashes(lines, key))
-        except ProcessSpoilt as spoilt:
+            answer = measure_cell(cell, contenders, machine, crashed=crashes(lines, key))
+        except DeviceContextLost as lost:
             line = _line(key, cell, machine)
-            append_line(path, replace(line, crashed=spoilt.candidate, reason=str(spoilt)))
+            append_line(path, replace(line, crashed=lost.candidate, reason=str(lost)))
             raise
         line = replace(_line(key, cell, machine), measured=answer.measured, disturbed=answer.disturbed)
         append_line(path, line)
@@ -93,7 +93,7 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
         n_measured += 1
         longest_s = max(longest_s, now() - begun)
         say(f"[{number:>{len(str(len(asked)))}}/{len(asked)}] {cell}: {conclusion(line)}")
-    return Tuned(lines=tuple(finished), n_measured=n_measured, n_left=n_left)
+    return TuningProgress(lines=tuple(finished), n_measured=n_measured, n_left=n_left)
 
 
 def conclusion(line: Line) -> str:
@@ -112,7 +112,7 @@ def conclusion(line: Line) -> str:
     return "; ".join([said, *notes])
 
 
-def write_table(path: Path, tuned: Tuned, machine: Machine) -> None:
+def write_table(path: Path, tuned: TuningProgress, machine: Machine) -> None:
     """Update the table's entry of this device atomically; entries of other cells stay."""
     known = entries_from_json(path.read_text(encoding="utf-8"))
     device = machine.circumstances.device
@@ -196,10 +196,10 @@ def main(  # noqa: PLR0913 - each is an option
     click.echo(f"{len(asked)} cells for {machine.circumstances.device}, kept in {path}")
     known = partial(tune, asked, machine, path=path, say=click.echo, budget_s=budget_s)
     measure = partial(known, again=lambda line: line.disturbed is not None) if again else known
-    sys.exit(_ended(measure, machine, path=path, table=table if write else None))
+    sys.exit(_tune_and_report(measure, machine, path=path, table=table if write else None))
 
 
-def _ended(measure: Callable[[], Tuned], machine: Machine, *, path: Path, table: Path | None) -> int:
+def _tune_and_report(measure: Callable[[], TuningProgress], machine: Machine, *, path: Path, table: Path | None) -> int:
     """Tune, print the summary, write the table if one is given; return the exit code."""
     try:
         with machine_lock(say=click.echo):
@@ -207,8 +207,8 @@ def _ended(measure: Callable[[], Tuned], machine: Machine, *, path: Path, table:
     except KeyboardInterrupt:
         click.echo(f"interrupted; every finished cell is kept in {path}", err=True)
         return INTERRUPTED
-    except ProcessSpoilt as spoilt:
-        words = f"tune: {spoilt.candidate} brought the device down ({spoilt}); call again, and it is left out"
+    except DeviceContextLost as lost:
+        words = f"tune: {lost.candidate} brought the device down ({lost}); call again, and it is left out"
         click.echo(words, err=True)
         return FAILED
     except RulerError as error:
@@ -227,7 +227,7 @@ def _ended(measure: Callable[[], Tuned], machine: Machine, *, path: Path, table:
     return UNFINISHED if tuned.n_left else FINE
 
 
-def summary(tuned: Tuned, path: Path) -> str:
+def summary(tuned: TuningProgress, path: Path) -> str:
     """Return a one-line summary of the run."""
     if not tuned.n_measured and not tuned.n_left:
         return f"everything is measured already: {len(tuned.lines)} cells in {path}; nothing was measured"

@@ -7,14 +7,14 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Question
+from benchmarks.ruler.tuning.cells import Cell, Measured, Question, TuningConditions
 from fused_mlp.tuned import Entry, Policy, Section, Way
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-Answer = tuple[Cell, "Sequence[Measured]"]
+MeasuredCell = tuple[Cell, "Sequence[Measured]"]
 TIE = 1.02
 """Two medians nearer than this are a tie whatever their intervals: it is less than one run differs from the next."""
 GOOD_ENOUGH = 1.01
@@ -56,10 +56,10 @@ def policy_value(measured: Sequence[Measured], question: Question) -> int | None
     return min(good, key=lambda value: abs(math.log((value + 1) / (general + 1))))
 
 
-def policies_from(answers: Iterable[Answer]) -> dict[tuple[Operation, NumberFormat], Policy]:
+def policies_from(cells: Iterable[MeasuredCell]) -> dict[tuple[Operation, NumberFormat], Policy]:
     """Build policies from the measured policy cells; unmeasured numbers keep their value."""
     policies: dict[tuple[Operation, NumberFormat], Policy] = {}
-    for cell, measured in answers:
+    for cell, measured in cells:
         if cell.question is Question.WAY:
             continue
         value = policy_value(measured, cell.question)
@@ -69,13 +69,13 @@ def policies_from(answers: Iterable[Answer]) -> dict[tuple[Operation, NumberForm
     return policies
 
 
-def ways_from(answers: Iterable[Answer]) -> dict[Section, tuple[Way, ...]]:
+def ways_from(cells: Iterable[MeasuredCell]) -> dict[Section, tuple[Way, ...]]:
     """Build ways from the measured shape cells: the fastest, and the best tiles of other implementations.
 
     Another implementation is listed where tiles that were tried beat its own rule's, for whoever names it.
     """
     ways = defaultdict(list)
-    for cell, measured in answers:
+    for cell, measured in cells:
         best = winner(measured) if cell.question is Question.WAY else None
         if best is None:
             continue
@@ -98,11 +98,11 @@ def ways_from(answers: Iterable[Answer]) -> dict[Section, tuple[Way, ...]]:
     return {section: tuple(some) for section, some in ways.items()}
 
 
-def merged(known: Entry | None, circumstances: Circumstances, answers: Sequence[Answer]) -> Entry:
+def merged(known: Entry | None, circumstances: TuningConditions, cells: Sequence[MeasuredCell]) -> Entry:
     """Return the device's entry with new measurements replacing old ones of the same shapes and policies."""
-    policies = {**(known.policies if known else {}), **policies_from(answers)}
+    policies = {**(known.policies if known else {}), **policies_from(cells)}
     ways = dict(known.ways) if known else {}
-    for section, found in ways_from(answers).items():
+    for section, found in ways_from(cells).items():
         shapes = {(way.rows, way.dim, way.hidden) for way in found}
         kept = [way for way in ways.get(section, ()) if (way.rows, way.dim, way.hidden) not in shapes]
         ways[section] = tuple(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.record.journal import cut_torn_tail
-from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Question
+from benchmarks.ruler.tuning.cells import Cell, Measured, Question, TuningConditions
 from fused_mlp.tuned import Policy
 from fused_mlp.vocabulary import NumberFormat, Operation, Weights
 
@@ -30,7 +30,7 @@ class Line:
 
     key: str
     cell: Cell
-    circumstances: Circumstances
+    circumstances: TuningConditions
     measured: tuple[Measured, ...]
     measured_at: str
     disturbed: str | None = None
@@ -66,7 +66,7 @@ def read_lines(path: Path) -> tuple[Line, ...]:
     return tuple(_line(text, path, number) for number, text in enumerate(content.split(b"\n")[:-1], start=1))
 
 
-def answers(lines: Sequence[Line]) -> dict[str, Line]:
+def finished_cells(lines: Sequence[Line]) -> dict[str, Line]:
     """Map each key to its latest finished line."""
     return {line.key: line for line in lines if line.crashed is None}
 
@@ -90,7 +90,7 @@ def _line_from_json(values: dict[str, Any]) -> Line:
         raise ValueError(f"this ruler writes format {FORMAT}")
     made = {
         "cell": _cell(values["cell"]),
-        "circumstances": Circumstances(**values["circumstances"]),
+        "circumstances": TuningConditions(**values["circumstances"]),
         "measured": tuple(Measured(**one) for one in values["measured"]),
     }
     return Line(**{**values, **made})

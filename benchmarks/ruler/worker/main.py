@@ -16,7 +16,7 @@ from typing import IO
 
 import torch
 
-from benchmarks.ruler.measure.conditions import available_memory_bytes, standing_conditions
+from benchmarks.ruler.measure.conditions import available_memory_bytes, fixed_conditions
 from benchmarks.ruler.plan.axes import DeviceKind
 from benchmarks.ruler.worker.lifeline import die_with_parent
 from benchmarks.ruler.worker.protocol import CEILINGS, request_from_json
@@ -65,7 +65,7 @@ def main() -> None:
     # What importing torch left behind is for ever; the collector need not look at it between samplings.
     gc.collect()
     gc.freeze()
-    say({"event": "hello", "device": device.type, "conditions": standing_conditions(device)})
+    say({"event": "hello", "device": device.type, "conditions": fixed_conditions(device)})
     worker = Worker(device=device, turn=Turn(options.turn_fd), say=say)
     for line in sys.stdin:
         asked = json.loads(line)

@@ -17,11 +17,11 @@ from benchmarks.ruler.measure.clock import (
     ColdClock,
     CpuClock,
     CudaClock,
-    Synchronises,
-    behind_a_blocked_stream,
+    SynchronousCall,
     cache_flush,
+    time_behind_blocked_stream,
 )
-from benchmarks.ruler.measure.conditions import LoadWatch, last_level_cache_bytes, passing_conditions
+from benchmarks.ruler.measure.conditions import LoadWatch, last_level_cache_bytes, varying_conditions
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
 from benchmarks.ruler.measure.statistics import median_interval
@@ -30,7 +30,7 @@ from benchmarks.ruler.plan.axes import BASELINE, CachePolicy, Contender, Pass, S
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
-from benchmarks.ruler.providers.workload import Workload, between_nans, one_call, workload
+from benchmarks.ruler.providers.workload import Workload, one_call, padded_with_nan, workload
 from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
 from benchmarks.ruler.worker.protocol import Request, Task
 
@@ -76,7 +76,7 @@ class Worker:
             case Task.CHECK:
                 for contender, outcome in self._check(request):
                     self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
-        conditions = passing_conditions(self._device) | self._load
+        conditions = varying_conditions(self._device) | self._load
         overhead_s = time.perf_counter() - start - self._accounted_s
         self._say({"event": "done", "conditions": {**conditions, "ruler_overhead_s": round(overhead_s, 6)}})
 
@@ -84,7 +84,7 @@ class Worker:
         """Say this machine's ceilings, then `done`."""
         self._turn.take(0)
         self._say({"event": "ceilings", "ceilings": asdict(measure_ceilings(self._device))})
-        self._say({"event": "done", "conditions": passing_conditions(self._device)})
+        self._say({"event": "done", "conditions": varying_conditions(self._device)})
 
     @contextmanager
     def _accounted(self) -> Iterator[None]:
@@ -116,7 +116,7 @@ class Worker:
                     candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
             del reference
             samplings = self._sample(request, candidates, watch)
-        self._load = {"load_by_others": load_watch.most_load_by_others}
+        self._load = {"foreign_load": load_watch.max_foreign_load}
         if self._device.type == "cuda":
             self._load |= gpu_watch.conditions()
         for name, sampling in samplings.items():
@@ -166,7 +166,7 @@ class Worker:
                     yield contender, ProfileOutcome(state=state, reason=reason)
 
     def _check(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
-        load = between_nans(workload(request.shape, device=self._device))
+        load = padded_with_nan(workload(request.shape, device=self._device))
         with _mode(request.shape):
             reference = load.reference()
             for contender in self._built_anew(request):
@@ -230,8 +230,8 @@ def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
 def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
     calls = max(_LEAST_CALLS, min(_MOST_CALLS, int(_BEHIND_S / (outcome.latency_s or _BEHIND_S))))
     try:
-        passes = [behind_a_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
-    except Synchronises:
+        passes = [time_behind_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
+    except SynchronousCall:
         return outcome  # it has a wall time; the others are not known
     device_time = median_interval([one.device_time_s for one in passes])
     return replace(

@@ -24,7 +24,7 @@ from benchmarks.ruler.campaign.settings import Budget, Settings, Status
 from benchmarks.ruler.checks import host_cost
 from benchmarks.ruler.plan.axes import Contender, DeviceKind, Operation, Pass, Weights
 from benchmarks.ruler.providers.registry import PACKED_PROVIDERS, PROVIDERS
-from benchmarks.ruler.providers.workload import between_nans, error_rel, workload
+from benchmarks.ruler.providers.workload import error_rel, padded_with_nan, workload
 from benchmarks.ruler.record.journal import append, journal_path
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.worker.protocol import Task
@@ -86,7 +86,7 @@ def test_a_workload_between_nans_is_the_same_until_one_reads_beyond_it(shape):
     at = replace(shape, pass_=Pass.FORWARD_BACKWARD, operation=Operation.GATED_MLP)
     load = workload(at, device=torch.device("cpu"))
     before = load.reference()
-    poisoned = between_nans(load)
+    poisoned = padded_with_nan(load)
     assert error_rel(poisoned.reference(), before) == 0
     assert error_rel(poisoned.answer(poisoned.module), before) < 1e-5
     for tensor in (poisoned.x, poisoned.grad_output, *poisoned.module.parameters()):
@@ -274,12 +274,12 @@ def test_without_a_journal_there_is_nothing_to_pack(settings):
 
 def test_a_machine_that_lacks_packages_is_told_which_and_how_they_come(monkeypatch):
     monkeypatch.setattr(campaign, "_NEEDED", ("torch", "no_such_package"))
-    said = campaign.what_is_missing(DeviceKind.CPU)
+    said = campaign.missing_packages(DeviceKind.CPU)
     assert "needs no_such_package, not installed for" in said
     assert "make gpu-bundle" in said
     assert "--no-index --find-links wheels" in said
     monkeypatch.setattr(campaign, "_NEEDED", ("torch",))
-    assert campaign.what_is_missing(DeviceKind.CPU) is None
+    assert campaign.missing_packages(DeviceKind.CPU) is None
 
 
 def test_the_bundle_names_all_that_its_packages_ask_for_and_no_torch():
@@ -300,7 +300,7 @@ def test_the_bundle_names_all_that_its_packages_ask_for_and_no_torch():
 
 
 def test_the_campaign_can_be_asked_for_help_and_imports_no_torch_to_answer():
-    script = "import sys; sys.argv = ['campaign', '--help']\nimport benchmarks.ruler.campaign as c\n"
+    script = "import sys; sys.argv = ['campaign', '--help']\nimport benchmarks.ruler.campaign.__main__ as c\n"
     script += "try:\n    c.main()\nexcept SystemExit as e:\n    print(e.code, 'torch' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL

@@ -10,9 +10,9 @@ from benchmarks.ruler.measure.clock import (
     ColdClock,
     CpuClock,
     CudaClock,
-    Synchronises,
-    behind_a_blocked_stream,
+    SynchronousCall,
     cache_flush,
+    time_behind_blocked_stream,
 )
 
 
@@ -108,7 +108,7 @@ def test_behind_a_blocked_stream_host_and_device_time_are_told_apart(gpu, host_s
     def call():
         gpu.enqueue(device_s=device_s, host_s=host_s)
 
-    found = behind_a_blocked_stream(call, calls=20, block_s=0.01)
+    found = time_behind_blocked_stream(call, calls=20, block_s=0.01)
     assert found.host_time_s == pytest.approx(host_s)
     assert found.device_time_s == pytest.approx(device_s)
     # Back to back, only the slower of the two is seen, with a little of the other at the start.
@@ -120,7 +120,7 @@ def test_a_block_that_ends_before_all_is_enqueued_is_lengthened_until_device_tim
     def call():
         gpu.enqueue(device_s=4e-6, host_s=2e-3)
 
-    found = behind_a_blocked_stream(call, calls=50, block_s=0.01)
+    found = time_behind_blocked_stream(call, calls=50, block_s=0.01)
     assert found.device_time_s == pytest.approx(4e-6)
     assert found.host_time_s == pytest.approx(2e-3)
 
@@ -130,8 +130,8 @@ def test_a_call_that_waits_for_the_device_has_no_device_time_of_its_own_and_says
         gpu.enqueue(device_s=4e-6, host_s=1e-6)
         gpu.synchronize()
 
-    with pytest.raises(Synchronises, match="synchronises with the device"):
-        behind_a_blocked_stream(call, calls=4, block_s=0.01)
+    with pytest.raises(SynchronousCall, match="synchronises with the device"):
+        time_behind_blocked_stream(call, calls=4, block_s=0.01)
 
 
 def test_the_length_of_a_spin_is_measured_not_assumed(gpu):

@@ -41,7 +41,7 @@ def test_our_own_work_disturbs_nobody(machine):
     watch.start()
     machine.passes(0.2, ours=2.0, theirs=0.0)
     assert watch.disturbance() is None
-    assert watch.load_by_others() == pytest.approx(0.0)
+    assert watch.foreign_load() == pytest.approx(0.0)
 
 
 def test_a_busy_neighbour_is_named_with_its_load_and_what_to_do(machine):
@@ -58,7 +58,7 @@ def test_a_little_load_is_tolerated_and_remembered(machine):
     watch.start()
     machine.passes(0.2, ours=1.0, theirs=0.2)
     assert watch.disturbance() is None
-    assert watch.most_load_by_others == pytest.approx(0.2)
+    assert watch.max_foreign_load == pytest.approx(0.2)
 
 
 def test_only_what_happened_since_the_start_counts(machine):
@@ -73,7 +73,7 @@ def test_where_the_system_does_not_say_nothing_is_claimed():
     watch = LoadWatch(cpu_seconds_of_all=lambda: None)
     watch.start()
     assert watch.disturbance() is None
-    assert watch.most_load_by_others is None
+    assert watch.max_foreign_load is None
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system has no /proc")

@@ -17,15 +17,15 @@ from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.axes import DeviceKind
 from benchmarks.ruler.tuning import command as tuning_command
 from benchmarks.ruler.tuning.candidates import Candidate, CannotBuild, Machine
-from benchmarks.ruler.tuning.cell_timing import ProcessSpoilt, measure_cell
-from benchmarks.ruler.tuning.cells import Cell, Circumstances, Measured, Question, cells, key_of
+from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell
+from benchmarks.ruler.tuning.cells import Cell, Measured, Question, TuningConditions, cells, key_of
 from benchmarks.ruler.tuning.command import conclusion, summary, tune, write_table
 from benchmarks.ruler.tuning.conclusions import merged, policies_from, policy_value, ways_from, winner
 from benchmarks.ruler.tuning.record import read_lines
 from fused_mlp.tuned import Entry, Policy, Way, entries_from_json, json_from_entries
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation, Weights
 
-CIRCUMSTANCES = Circumstances(device="a device", n_threads=2, torch="2", triton=None, source="s")
+CIRCUMSTANCES = TuningConditions(device="a device", n_threads=2, torch="2", triton=None, source="s")
 MLP = {"operation": Operation.MLP, "number_format": NumberFormat.FLOAT32}
 
 
@@ -111,7 +111,7 @@ def raise_(error):
 
 
 def test_the_fastest_right_candidate_wins(machine, candidate):
-    answer = measure_cell(CELLS[0], [candidate("slow", 2e-3), candidate("fast", 1e-3)], machine, spoilt={})
+    answer = measure_cell(CELLS[0], [candidate("slow", 2e-3), candidate("fast", 1e-3)], machine, crashed={})
     assert winner(answer.measured).name == "fast"
     assert by_name(answer)["fast"].seconds == pytest.approx(1e-3)
 
@@ -122,7 +122,7 @@ def test_the_fastest_right_candidate_wins(machine, candidate):
 )
 def test_a_wrong_candidate_is_not_timed_however_fast_it_is(machine, candidate, spoil, words):
     right, wrong = candidate("right", 2e-3), candidate("wrong", 1e-6, spoil=spoil)
-    answer = measure_cell(CELLS[0], [right, wrong], machine, spoilt={})
+    answer = measure_cell(CELLS[0], [right, wrong], machine, crashed={})
     assert by_name(answer)["wrong"].seconds is None
     assert re.search(words, by_name(answer)["wrong"].reason)
     assert winner(answer.measured).name == "right"
@@ -134,14 +134,14 @@ def test_a_candidate_that_raises_or_cannot_be_built_has_its_reason(machine, cand
 
     broken = candidate("broken", 1e-3, spoil=raise_(RuntimeError("no such thing")))
     absent = Candidate(name="absent", build=unbuildable)
-    answer = by_name(measure_cell(CELLS[0], [candidate("right", 1e-3), broken, absent], machine, spoilt={}))
+    answer = by_name(measure_cell(CELLS[0], [candidate("right", 1e-3), broken, absent], machine, crashed={}))
     assert answer["broken"].reason == "RuntimeError: no such thing"
     assert answer["absent"].reason == "CannotBuild: not on this CPU"
 
 
 def test_of_many_candidates_only_the_best_are_compared_at_length(machine, candidate):
     many = [candidate(str(n), 1e-3 * n) for n in (9, 8, 7, 6, 5, 4, 3, 2, 1)]
-    answer = measure_cell(CELLS[0], many, machine, spoilt={})
+    answer = measure_cell(CELLS[0], many, machine, crashed={})
     assert winner(answer.measured).name == "1"
     timed = [one.name for one in answer.measured if one.seconds is not None]
     assert timed == ["9", "5", "4", "3", "2", "1"]
@@ -163,7 +163,7 @@ def test_the_values_of_a_policy_are_scored_over_all_shapes(machine, clock):
         return Candidate(name=str(value), value=value, build=build, take_turn=lambda: turn.append(str(value)))
 
     cell = Cell(question=Question.REPACKING_ROWS, weights=Weights.PLAIN, shapes=((2, 8, 16), (4, 8, 16)), **MLP)
-    answer = by_name(measure_cell(cell, [contender(1), contender(2)], machine, spoilt={}))
+    answer = by_name(measure_cell(cell, [contender(1), contender(2)], machine, crashed={}))
     assert answer["1"].seconds == pytest.approx((1 * 2) ** 0.5)
     assert answer["2"].seconds == pytest.approx((2 * 1) ** 0.5)
 
@@ -261,7 +261,7 @@ def test_a_candidate_that_spoils_the_device_is_named_and_left_out_from_then_on(
     fault = RuntimeError(f"{source}: an illegal memory access was encountered")
     compete(candidate("one", 1e-3), candidate("bad", 1e-4, spoil=raise_(fault)))
     path = tmp_path / "tuning.jsonl"
-    with pytest.raises(ProcessSpoilt, match="illegal memory access"):
+    with pytest.raises(DeviceContextLost, match="illegal memory access"):
         tune(CELLS[:1], machine, path=path, say=lambda _: None)
     tuned = tune(CELLS[:1], machine, path=path, say=lambda _: None)
     assert tuned.n_measured == 1
@@ -281,9 +281,9 @@ def test_a_candidate_that_fails_while_it_is_timed_is_named_and_left_out_from_the
 
     compete(candidate("one", 1e-3), candidate("two", 1e-4, spoil=fails_later))
     path = tmp_path / "tuning.jsonl"
-    with pytest.raises(ProcessSpoilt) as spoilt:
+    with pytest.raises(DeviceContextLost) as crashed:
         tune(CELLS[:1], machine, path=path, say=lambda _: None)
-    assert spoilt.value.candidate == "two"
+    assert crashed.value.candidate == "two"
     assert winner(tune(CELLS[:1], machine, path=path, say=lambda _: None).lines[0].measured).name == "one"
 
 
@@ -291,7 +291,7 @@ def test_where_callers_wait_as_long_the_least_device_time_wins(machine, candidat
     times = iter((3e-6, 2e-6))
     on_device = replace(machine, device_s=lambda _: next(times))
     equal = [candidate("default", 1e-3), candidate("other", 1e-3)]
-    assert winner(measure_cell(CELLS[0], equal, on_device, spoilt={}).measured).name == "other"
+    assert winner(measure_cell(CELLS[0], equal, on_device, crashed={}).measured).name == "other"
 
 
 def timed(name, seconds, *, width=0.01, implementation="epilogue", **rest):

@@ -12,7 +12,7 @@ from benchmarks.ruler.plan.axes import DeviceKind
 from benchmarks.ruler.tuning import cell_timing as tuning
 from benchmarks.ruler.tuning.candidates import Machine, candidates
 from benchmarks.ruler.tuning.cell_timing import measure_cell
-from benchmarks.ruler.tuning.cells import Cell, Circumstances, Question
+from benchmarks.ruler.tuning.cells import Cell, Question, TuningConditions
 from benchmarks.ruler.tuning.conclusions import winner
 from fused_mlp.choice import choices
 from fused_mlp.choice.choices import CudaDevice
@@ -159,7 +159,7 @@ def test_tuning_tries_every_level_and_tile_and_finds_them_right(device, monkeypa
     machine = Machine(
         kind=DeviceKind.CUDA,
         device=torch.device("cpu"),
-        circumstances=Circumstances(device="the interpreter", n_threads=None, torch="2", triton="3", source="s"),
+        circumstances=TuningConditions(device="the interpreter", n_threads=None, torch="2", triton="3", source="s"),
         clock=FakeClock(),
         watch=CalmWatch(),
         sampling=SamplingPolicy(budget_s=1e-4, min_rounds=1),
@@ -175,7 +175,7 @@ def test_tuning_tries_every_level_and_tile_and_finds_them_right(device, monkeypa
         shapes=((3, 16, 32),),
     )
     contenders = candidates(cell, machine)
-    answer = measure_cell(cell, contenders, machine, spoilt={})
+    answer = measure_cell(cell, contenders, machine, crashed={})
     assert {one.implementation for one in contenders} == set(TRITON_LEVELS[operation])
     assert len({one.name for one in contenders}) == len(contenders) > len(TRITON_LEVELS[operation])
     assert [one.name for one in answer.measured if one.error_rel is None] == []
