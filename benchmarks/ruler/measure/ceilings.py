@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PRODUCT_SIZE = {"cpu": 1536, "cuda": 8192}
+LEAST_SAMPLES = 5
 _DTYPES = {"cpu": ("float32", "bfloat16"), "cuda": ("float32", "bfloat16", "float16")}
 
 
@@ -69,8 +69,17 @@ def _launch_s(device: torch.device) -> float:
 
 def _best_s(call: Callable[[], object], device: torch.device, *, calls: int, budget_s: float) -> float:
     clock = CudaClock() if device.type == "cuda" else CpuClock()
-    end = time.perf_counter() + budget_s
-    best = clock.wall(call, calls=calls)
-    while time.perf_counter() < end:
-        best = min(best, clock.wall(call, calls=calls))
-    return best / calls
+    return best_seconds(lambda: clock.wall(call, calls=calls), now=clock.now, budget_s=budget_s) / calls
+
+
+def best_seconds(sample_s: Callable[[], float], *, now: Callable[[], float], budget_s: float) -> float:
+    """Return the least of at least LEAST_SAMPLES samples, in seconds, taken until `budget_s` is used up.
+
+    One sample is taken and dropped first: it pays for first touches of memory and for cold caches.
+    """
+    sample_s()
+    end = now() + budget_s
+    samples = [sample_s() for _ in range(LEAST_SAMPLES)]
+    while now() < end:
+        samples.append(sample_s())
+    return min(samples)
