@@ -1,9 +1,9 @@
 """The questions the dashboard and the judgement may ask; answers are frozen rows (results.rows).
 
 Every question takes the store first and everything else by keyword. Nothing here writes. What is where:
-what is stored (inventory), series of any suite (histories), one commit (commit_values), sweep points (sweeps), what
-one call does inside (profiles), what was measured when (freshness), what fails since when (failures), what people
-decided (triage).
+what is stored (inventory), what a selector offers (choices), series of any suite (histories), one commit
+(commit_values), sweep points (sweeps), what one call does inside (profiles), what was measured when (freshness), what
+fails since when (failures), which changes are known (decisions).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from results.questions.choices import (
     project_choices,
 )
 from results.questions.commit_values import executions, values_at
+from results.questions.decisions import known_changes, known_levels
 from results.questions.failures import failures
 from results.questions.freshness import freshness
 from results.questions.histories import history_of, series_where
@@ -31,7 +32,6 @@ from results.questions.sweeps import (
     throughput_by_hidden,
     winners_by_shape,
 )
-from results.questions.triage import triage
 from results.rows import (
     BenchmarkRow,
     Between,
@@ -43,6 +43,8 @@ from results.rows import (
     FreshnessRow,
     HistoryValue,
     KernelRow,
+    KnownChange,
+    KnownLevel,
     MachineRow,
     NeighboursRow,
     OperationChoices,
@@ -61,7 +63,6 @@ from results.rows import (
     SeriesRow,
     SeriesValueRow,
     SweepChoices,
-    TriageRow,
     WinnerRow,
 )
 
@@ -77,6 +78,8 @@ __all__ = [
     "FreshnessRow",
     "HistoryValue",
     "KernelRow",
+    "KnownChange",
+    "KnownLevel",
     "MachineRow",
     "NeighboursRow",
     "OperationChoices",
@@ -96,7 +99,6 @@ __all__ = [
     "SeriesValueRow",
     "StackKind",
     "SweepChoices",
-    "TriageRow",
     "WinnerRow",
     "benchmark_names",
     "benchmarks",
@@ -107,6 +109,8 @@ __all__ = [
     "failures",
     "freshness",
     "history_of",
+    "known_changes",
+    "known_levels",
     "latest_points",
     "machines",
     "neighbours_of",
@@ -122,7 +126,6 @@ __all__ = [
     "throughput_by_batch",
     "throughput_by_commit",
     "throughput_by_hidden",
-    "triage",
     "values_at",
     "winner_among",
     "winners_by_shape",

@@ -24,11 +24,18 @@ if TYPE_CHECKING:
 HEADINGS = (("Parameters", ""), ("Before", "number"), ("After", "number"), ("Change", "number"), ("Verdict", ""))
 # Worse first, as one looks for it.
 ORDER = (
-    Outcome.FAILED, Outcome.REGRESSION, Outcome.UNDECIDED, Outcome.CHANGED, Outcome.IMPROVEMENT, Outcome.FIXED,
-)  # fmt: skip
+    Outcome.FAILED,
+    Outcome.REGRESSION,
+    Outcome.KNOWN,
+    Outcome.UNDECIDED,
+    Outcome.CHANGED,
+    Outcome.IMPROVEMENT,
+    Outcome.FIXED,
+)
 WORDS = {
     Outcome.FAILED: "fails now",
     Outcome.REGRESSION: "worse",
+    Outcome.KNOWN: "known",
     Outcome.UNDECIDED: "perhaps worse",
     Outcome.CHANGED: "changed",
     Outcome.IMPROVEMENT: "better",

@@ -9,9 +9,9 @@ from dashboard.figures.history import chart_of_lines
 from dashboard.tables.changes import summary_of
 from dashboard.views.history_choice import history_view_of
 from dashboard.views.lines import Scaling
-from results.judgement.verdicts import judge
+from results.judgement.verdicts import in_question, judge, with_known
 from results.metrics import Role, metric_of
-from results.queries import commits, history_of, values_at
+from results.queries import commits, history_of, known_levels, values_at
 
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
@@ -125,4 +125,5 @@ def _judgement(store: Store, choice: HistoryChoice, measured: list[str]) -> Judg
         )
         for commit in (base, head)
     )
-    return judge(before, after, base_commit=base, head_commit=head)
+    judgement = judge(before, after, base_commit=base, head_commit=head)
+    return with_known(judgement, known_levels(store, base=base, head=head, series_ids=in_question(judgement)))

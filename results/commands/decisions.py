@@ -18,7 +18,7 @@ from results.exit_codes import ExitCode
 from results.files.decisions import DEFAULT_DECISIONS
 from results.files.parameters import ParameterType, typed_from_repr, value_from_typed
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
-from results.ingest.decisions import declare, n_series_meant
+from results.ingest.decisions import declare, n_series_meant, withdraw
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
 
@@ -102,6 +102,7 @@ def join(  # noqa: PLR0913, PLR0917 - its options
 @click.option(
     "--where", metavar="NAME=VALUE", multiple=True, help="Only where parameter NAME is VALUE. May be repeated."
 )
+@click.option("--undo", is_flag=True, help="Take back what was acknowledged with this selection.")
 @project_option
 @note_option
 @by_option
@@ -120,12 +121,18 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
     by: str | None,
     file: Path,
     db: str | None,
+    *,
+    undo: bool,
 ) -> int:
-    """Say that the change at commit REV is known: accepted, a false alarm, or to be fixed.
+    """Mark the change at commit REV as known: accepted, a false alarm, or to be fixed.
+
+    `gate`, `show`, `status` and the dashboard list it as known, with the note; it makes no exit code 1 or 2. A
+    series that gets worse later, or by more than at REV, is a regression as before.
 
     \b
     fusebench store acknowledge HEAD --note "pays for accuracy"
     fusebench store acknowledge 3f1c2a --benchmark mlp --where batch=64 --decision to_fix
+    fusebench store acknowledge 3f1c2a --undo                     all that was acknowledged at 3f1c2a
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     with open_store(db, mode=OpenMode.READ) as store:
         try:
@@ -143,12 +150,28 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             parameters=_parameters(where),
             decided=_decided(note, by),
         )
+        if undo:
+            withdrawn = withdraw(store, lambda stored: _is_within(stored, record), file=file)
+            if not withdrawn:
+                raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
+            click.echo(f"{commit[:8]}: {len(withdrawn)} acknowledgements removed from {file}")
+            return ExitCode.FINE
         n_series = n_series_meant(store, record)
         if not n_series:
             raise click.UsageError(f"no series that was measured at {commit[:8]} is chosen by that")
         declare(store, record, file=file)
     click.echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
     return ExitCode.FINE
+
+
+def _is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) -> bool:
+    """Whether `stored` is of the same commit and names all that `selection` does."""
+    names = ("benchmark", "metric", "machine", "environment")
+    return (
+        (stored.project, stored.commit) == (selection.project, selection.commit)
+        and all(getattr(selection, name) in {None, getattr(stored, name)} for name in names)
+        and selection.parameters.items() <= stored.parameters.items()
+    )
 
 
 def _decided(note: str | None, by: str | None) -> Decided:

@@ -8,9 +8,9 @@ from results.commands.no_data import how_to_measure, not_measured
 from results.commands.options import db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code, judge
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code, in_question, judge, with_known
 from results.output.report import ReportFormat, rendered
-from results.queries import values_at
+from results.queries import known_levels, values_at
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
 
@@ -58,6 +58,8 @@ def gate(base: str, head: str, report_format: str, least_change: float, db: str 
             head_commit=head_commit,
             least_change=least_change,
         )
+        levels = known_levels(store, base=base_commit, head=head_commit, series_ids=in_question(judgement))
+        judgement = with_known(judgement, levels)
         click.echo(rendered(judgement, report_format=ReportFormat(report_format)))
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:

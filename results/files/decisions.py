@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import tomlkit
+
 from results.errors import UnreadableFile
 from results.files.fields import Malformed, is_object, list_at, optional_text_at, shown, text_at
 from results.files.parameters import is_storable
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 DECISIONS_FORMAT = 1
 DECISIONS_NAME = "decisions.toml"
@@ -93,6 +95,40 @@ def append_decision(path: Path, text: str) -> None:
         file.write(addition)
         file.flush()
         os.fsync(file.fileno())
+
+
+def withdraw_acknowledgements(
+    path: Path, is_meant: Callable[[AcknowledgementRecord], bool]
+) -> tuple[AcknowledgementRecord, ...]:
+    """Remove the acknowledgements that are meant from the file and return them; the rest stays as it was written.
+
+    A file that does not exist has none. Raises: OSError, UnreadableFile.
+    """
+    try:
+        file = path.open("r+b")
+    except FileNotFoundError:
+        return ()
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        content = file.read()
+        stored = decisions_from_bytes(content, path=str(path)).acknowledgements
+        removed = [i for i, record in enumerate(stored) if is_meant(record)]
+        if not removed:
+            return ()
+        document = tomlkit.parse(content)
+        tables = document[ACKNOWLEDGEMENT]
+        for i in reversed(removed):
+            del tables[i]
+        if len(removed) == len(stored):
+            del document[ACKNOWLEDGEMENT]
+        written = tomlkit.dumps(document).encode()
+        decisions_from_bytes(written, path=str(path))
+        file.seek(0)
+        file.write(written)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+    return tuple(stored[i] for i in removed)
 
 
 def _tables(fields: Mapping[str, object], key: str) -> Iterator[dict[str, object]]:

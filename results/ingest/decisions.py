@@ -32,10 +32,11 @@ from results.files.decisions import (
     CONTINUATION,
     append_decision,
     decision_as_toml,
+    withdraw_acknowledgements,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from sqlalchemy.engine import Connection, Engine
@@ -61,6 +62,16 @@ def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *,
     store.ingest([file])
     with translate_db_errors(store.engine.url), writing(store.engine) as connection:
         return settle(connection)
+
+
+def withdraw(
+    store: Store, is_meant: Callable[[AcknowledgementRecord], bool], *, file: Path
+) -> tuple[AcknowledgementRecord, ...]:
+    """Remove acknowledgements from their file and from what is stored. Raises: OSError, UnreadableFile, StoreError."""
+    withdrawn = withdraw_acknowledgements(file, is_meant)
+    if withdrawn:
+        store.ingest([file])
+    return withdrawn
 
 
 def n_series_meant(store: Store, record: AcknowledgementRecord) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,9 @@ from results.judgement.noise import Evidence, Observation, difference_between
 from results.metrics import Direction, Metric, Precision, Role, metric_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from results.rows import SeriesValueRow
+    from results.rows import HistoryValue, KnownChange, KnownLevel, SeriesValueRow
 
 LEAST_RELEVANT_CHANGE = 0.05
 
@@ -27,14 +27,22 @@ class Outcome(StrEnum):
     FAILED = "failed"  # ok at the base, not ok at the head
     IMPROVEMENT = "improvement"
     FIXED = "fixed"  # not ok at the base, ok at the head
+    KNOWN = "known"  # would be a regression or a failure, had nobody acknowledged it
     UNDECIDED = "undecided"  # would be a regression, had nothing disturbed the measurement
     CHANGED = "changed"  # relevant and significant, but nobody said which way is better
     UNCHANGED = "unchanged"
 
 
+# What a person can acknowledge.
+EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, Outcome.CHANGED})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One series measured at both commits. `ratio` is head ÷ base; None where there is none."""
+    """One series measured at both commits. `ratio` is head ÷ base; None where there is none.
+
+    `known`: the acknowledged change that explains it, where the outcome is `known`.
+    """
 
     base: SeriesValueRow
     head: SeriesValueRow
@@ -42,6 +50,7 @@ class Verdict:
     outcome: Outcome
     ratio: float | None
     why: str
+    known: KnownChange | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +123,29 @@ def verdict_on(base: SeriesValueRow, head: SeriesValueRow, *, least_change: floa
     return Verdict(base=base, head=head, metric=metric, outcome=outcome, ratio=ratio, why=why)
 
 
+def in_question(judgement: Judgement) -> list[int]:
+    """Return the ids of the series that an acknowledged change could explain: all that are worse or changed."""
+    return [verdict.head.series_id for verdict in judgement.verdicts if verdict.outcome in EXPLAINABLE]
+
+
+def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
+    """Return the judgement with `known` for each series that an acknowledged change explains.
+
+    It explains a value no worse than the one at its own commit, as long as the series did not recover in between;
+    whatever came on top of it keeps its outcome.
+    """
+    of_series = {level.change.series_id: level for level in levels}
+    return replace(
+        judgement,
+        verdicts=tuple(
+            _explained(verdict, of_series[verdict.head.series_id], least_change=judgement.least_change)
+            if verdict.outcome in EXPLAINABLE and verdict.head.series_id in of_series
+            else verdict
+            for verdict in judgement.verdicts
+        ),
+    )
+
+
 def exit_code(judgement: Judgement) -> ExitCode:
     """What the gate answers: failed before regression before nothing comparable before fine.
 
@@ -127,6 +159,33 @@ def exit_code(judgement: Judgement) -> ExitCode:
     if not judgement.verdicts or outcomes[Outcome.UNDECIDED]:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
+
+
+def _explained(verdict: Verdict, level: KnownLevel, *, least_change: float) -> Verdict:
+    def is_worse(base: SeriesValueRow, head: SeriesValueRow) -> bool:
+        return verdict_on(base, head, least_change=least_change).outcome in EXPLAINABLE
+
+    base, head, change = verdict.base, verdict.head, level.change
+    known = _row_of(head, level.value)
+    has_recovered = any(_is_ok(row) and not is_worse(base, row) for row in (_row_of(head, one) for one in level.later))
+    is_at_level = known.state == head.state and (not _is_ok(head) or not is_worse(known, head))
+    if is_at_level and not has_recovered:
+        return replace(verdict, outcome=Outcome.KNOWN, why=change.reason, known=change)
+    return replace(verdict, why=f"{verdict.why}; not the known change at {change.commit[:8]}")
+
+
+def _row_of(row: SeriesValueRow, value: HistoryValue) -> SeriesValueRow:
+    """Return what the series of `row` had at another run; histories have no samples."""
+    return replace(
+        row,
+        commit=value.commit,
+        state=value.state,
+        reason=value.reason,
+        value=value.value,
+        ci_low=value.ci_low,
+        ci_high=value.ci_high,
+        samples=None,
+    )
 
 
 def _changed(base: SeriesValueRow, head: SeriesValueRow, *, metric: Metric, least_change: float) -> tuple[bool, str]:

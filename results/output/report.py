@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from results.judgement.verdicts import Judgement, Verdict
-    from results.rows import SeriesValueRow
+    from results.rows import KnownChange, SeriesValueRow
 
 BAD = (Outcome.FAILED, Outcome.REGRESSION)
 GOOD = (Outcome.IMPROVEMENT, Outcome.FIXED)
@@ -53,6 +53,7 @@ def as_text(judgement: Judgement) -> str:
     for heading, outcomes in (
         ("Failed", (Outcome.FAILED,)),
         ("Regressions", (Outcome.REGRESSION,)),
+        ("Known", (Outcome.KNOWN,)),
         (UNDECIDED_HEADING, (Outcome.UNDECIDED,)),
         ("Changed (nobody said which way is better)", (Outcome.CHANGED,)),
         ("Better", GOOD),
@@ -69,6 +70,7 @@ def as_markdown(judgement: Judgement) -> str:
     for heading, outcomes in (
         ("Failed", (Outcome.FAILED,)),
         ("Regressions", (Outcome.REGRESSION,)),
+        ("Known", (Outcome.KNOWN,)),
         (UNDECIDED_HEADING, (Outcome.UNDECIDED,)),
         ("Changed, direction unknown", (Outcome.CHANGED,)),
         ("Better", GOOD),
@@ -111,14 +113,14 @@ def as_junit(judgement: Judgement) -> str:
         tests=str(len(judgement.verdicts) + len(judgement.only_at_base)),
         failures=str(counts[Outcome.REGRESSION]),
         errors=str(counts[Outcome.FAILED]),
-        skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED]),
+        skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED] + counts[Outcome.KNOWN]),
     )
     for verdict in judgement.verdicts:
         case = _case(suite, verdict.head)
         if verdict.outcome in BAD:
             tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
             ET.SubElement(case, tag, message=_sentence(verdict)).text = verdict.why
-        elif verdict.outcome is Outcome.UNDECIDED:
+        elif verdict.outcome in {Outcome.UNDECIDED, Outcome.KNOWN}:
             ET.SubElement(case, "skipped", message=verdict.why)
     for row in judgement.only_at_base:
         ET.SubElement(_case(suite, row), "skipped", message="not measured at the head")
@@ -229,4 +231,15 @@ def _fields(verdict: Verdict) -> dict[str, object]:
         "head": verdict.head.value,
         "ratio": verdict.ratio,
         "why": verdict.why,
+        "known": None if verdict.known is None else _acknowledgement(verdict.known),
+    }
+
+
+def _acknowledgement(change: KnownChange) -> dict[str, object]:
+    return {
+        "commit": change.commit,
+        "decision": change.decision,
+        "note": change.note,
+        "by": change.decided_by,
+        "at": None if change.decided_at is None else change.decided_at.isoformat(),
     }

@@ -1,7 +1,7 @@
 """What the store answers: frozen rows, SI units, the unit in the name; None means not known.
 
 What is where: what may be asked of (filters), sweep points (points), what one call does inside (profiles), what is
-stored (inventory), series of any suite and their values (series), freshness, failures and decisions (standing).
+stored (inventory), series of any suite and their values (series), freshness, failures and known changes (standing).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from results.rows.inventory import BenchmarkRow, CommitRow, EnvironmentRow, Mach
 from results.rows.points import OperationChoices, PointRow, SweepChoices, WinnerRow
 from results.rows.profiles import KernelRow, NeighboursRow, OperatorRow, ProfileRow
 from results.rows.series import ExecutionRow, HistoryValue, ParameterValue, SeriesHistory, SeriesRow, SeriesValueRow
-from results.rows.standing import FailureRow, FreshnessRow, TriageRow
+from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel
 
 __all__ = [
     "BenchmarkRow",
@@ -25,6 +25,8 @@ __all__ = [
     "FreshnessRow",
     "HistoryValue",
     "KernelRow",
+    "KnownChange",
+    "KnownLevel",
     "MachineRow",
     "NeighboursRow",
     "OperationChoices",
@@ -43,6 +45,5 @@ __all__ = [
     "SeriesRow",
     "SeriesValueRow",
     "SweepChoices",
-    "TriageRow",
     "WinnerRow",
 ]

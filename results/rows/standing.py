@@ -1,4 +1,4 @@
-"""Where the benchmarks stand: how fresh each is, which series fail since when, what people decided."""
+"""Where the benchmarks stand: how fresh each is, which series fail since when, which changes are known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from results.rows.series import ParameterValue
+    from results.rows.series import HistoryValue, ParameterValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +59,40 @@ class FailureRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TriageRow:
-    """What a person decided about the change of a series at a commit."""
+class KnownChange:
+    """Change of a series at a commit that a person acknowledged.
+
+    decision: accepted, false_alarm or to_fix. note, decided_by, decided_at: None where nobody gave them.
+    """
 
     series_id: int
+    point_id: int
+    project: str
+    machine: str
+    environment: str
+    benchmark: str
+    metric: str
+    parameters: tuple[ParameterValue, ...]
     commit: str
+    commit_date: datetime | None
     decision: str
     note: str | None
     decided_by: str | None
     decided_at: datetime | None
+
+    @property
+    def reason(self) -> str:
+        """Decision, commit, person, day and note as one phrase."""
+        by = f" by {self.decided_by}" if self.decided_by else ""
+        on = f" on {self.decided_at:%Y-%m-%d}" if self.decided_at else ""
+        note = f": {self.note}" if self.note else ""
+        return f"{self.decision.replace('_', ' ')} at {self.commit[:8]}{by}{on}{note}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownLevel:
+    """Value of a series at the commit of a known change, and its later values before the commit that is judged."""
+
+    change: KnownChange
+    value: HistoryValue
+    later: tuple[HistoryValue, ...]

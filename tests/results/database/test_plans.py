@@ -15,6 +15,7 @@ from results.queries import (
     failures,
     freshness,
     history_of,
+    known_changes,
     latest_points,
     machines,
     neighbours_of,
@@ -25,7 +26,6 @@ from results.queries import (
     throughput_by_batch,
     throughput_by_commit,
     throughput_by_hidden,
-    triage,
     values_at,
     winners_by_shape,
 )
@@ -131,7 +131,7 @@ QUESTIONS = {
     "freshness": freshness,
     "failures": failures,
     "executions": lambda store: executions(store, commit=f"{3:08x}" * 5),
-    "triage": lambda store: triage(store, series_ids=[1, 2]),
+    "known_changes": lambda store: known_changes(store, benchmark="mlp"),
 }
 # What counts everything reads everything: there the plan must at least keep to an index of the largest tables.
 COUNTS = {"projects": projects, "machines": machines, "environments": environments, "benchmarks": benchmarks,

@@ -1,0 +1,29 @@
+"""Acknowledged changes → text; pure."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.rows import KnownChange
+
+MANY = 20
+
+
+def known_changes_as_text(changes: Sequence[KnownChange]) -> str:
+    """Return a line for each decision with how many series it is about; the 20 first and a count. Empty for none."""
+    groups = [(reason, list(group)) for reason, group in groupby(changes, key=lambda change: change.reason)]
+    if not groups:
+        return ""
+    lines = [f"  {reason} ({_series_in_words(group)})" for reason, group in groups[:MANY]]
+    more = [f"  … and {len(groups) - MANY} more"] if len(groups) > MANY else []
+    return "\n".join(["Known changes:", *lines, *more])
+
+
+def _series_in_words(changes: Sequence[KnownChange]) -> str:
+    names = sorted({f"{change.benchmark} {change.metric}" for change in changes})
+    listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return f"{len(changes)} series: {listed}"
