@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows, known_values
+from results.commands.known_changes import known_of_points, known_of_values
 from results.commands.no_data import EMPTY_STORE, not_measured
 from results.commands.options import db_option, where_option
 from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
+from results.output.known_changes import known_changes_as_text
 from results.output.tables import (
     points_as_csv,
     points_as_json,
@@ -89,6 +91,12 @@ def _table(
     """The table of what was chosen; None if that is nothing."""
     if isinstance(chosen, ChosenPoints):
         points = chosen.latest(store, revision)
-        return POINT_TABLES[show_format](points) if points else None
-    values = chosen.latest(store, revision)
-    return VALUE_TABLES[show_format](values) if values else None
+        known = known_of_points(store, points)
+        table = POINT_TABLES[show_format](points) if points else None
+    else:
+        values = chosen.latest(store, revision)
+        known = known_of_values(store, values)
+        table = VALUE_TABLES[show_format](values) if values else None
+    if table is None or not known or show_format is not ShowFormat.TEXT:
+        return table
+    return f"{table}\n\n{known_changes_as_text(known)}"

@@ -176,3 +176,18 @@ def test_lines_side_by_side_differ_in_colour_and_marker():
 )
 def test_only_seconds_and_bytes_take_a_prefix(unit, text):
     assert Scaling(metric="track", unit=unit).text(1.5e-3) == text
+
+
+def test_an_acknowledged_change_is_listed_as_known_with_its_reason(suite, tmp_path):
+    query = f"?benchmark=ops.time_sort&commit={'b' * 12}"
+    assert "2 slower" in shown(suite, query)["changes_note"]
+    file = tmp_path / "decisions.toml"
+    file.write_text(
+        f'format = 1\n[[acknowledgement]]\nproject = "{shown(suite)["selects"]["project"]["value"]}"\n'
+        f'commit = "{"b" * 40}"\ndecision = "accepted"\nnote = "pays for accuracy"\n'
+    )
+    suite.ingest([file])
+    props = shown(suite, query)
+    assert "2 known" in props["changes_note"]
+    assert "slower" not in props["changes_note"]
+    assert "pays for accuracy" in str(props["changes"])
