@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: bench test test-slow test-exhaustive dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
+.PHONY: bench test test-slow test-exhaustive test-wheel dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -16,6 +16,9 @@ test-slow: setup  ## whole runs through asv and the browser
 test-exhaustive: setup  ## every combination of what the others sample, an hour: before a release, and of a subject that changed (TESTS=tests/kernels)
 	$(BIN)/python -m pytest -m "exhaustive or hypothesis" --hypothesis-profile exhaustive $(TESTS)
 	TRITON_INTERPRET=1 $(BIN)/python -m pytest -m "interpreter and exhaustive" tests/kernels
+
+test-wheel: setup  ## the wheel with each extra, in an environment of its own; a part of test-slow
+	$(BIN)/python -m pytest tests/system/test_wheel.py
 
 dashboard: setup  ## open the dashboard on what has been measured
 	$(BIN)/fusebench dashboard
