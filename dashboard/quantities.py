@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from dashboard.units import TIMES, ratio, si
+from results.units import TIMES, ratio, si
 
 if TYPE_CHECKING:
     from results.rows import PointRow

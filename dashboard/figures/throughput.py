@@ -11,8 +11,8 @@ from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.looks import look_of
 from dashboard.figures.notes import lines_of_commit, wrapped
 from dashboard.quantities import Quantity, Reading, reading_of
-from dashboard.units import ratio, ratio_interval, si, si_interval
 from dashboard.views.filters import CommitSpacing
+from results.units import ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

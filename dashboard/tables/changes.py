@@ -10,8 +10,8 @@ from dash import html
 from dashboard.views.lines import NO_PARAMETERS
 from results.judgement.verdicts import Outcome
 from results.output.report import change_in_words
-from results.output.tables import parameters_in_words
-from results.output.units import SECOND_NAMES
+from results.rows import parameters_in_words
+from results.units import SECOND_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ def changes_table(judgement: Judgement, *, scaling: Scaling, labels: Mapping[str
 
 
 def _row(verdict: Verdict, *, scaling: Scaling, labels: Mapping[str, str]) -> Component:
-    name = parameters_in_words(verdict.head) or NO_PARAMETERS
+    name = parameters_in_words(verdict.head.parameters) or NO_PARAMETERS
     return html.Tr(
         [
             html.Td(labels.get(name, name)),

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from dashboard.selectors import swatch
-from dashboard.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
+from results.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

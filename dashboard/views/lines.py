@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dashboard.quantities import HIGHER, LOWER, Ordinate
-from dashboard.units import si, si_interval
 from results.metrics import Direction, metric_of
-from results.output.units import BYTE_NAMES, SECOND_NAMES
+from results.rows import parameters_in_words
+from results.units import BYTE_NAMES, SECOND_NAMES, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,11 +37,10 @@ def lines_from(series: Iterable[SeriesRow]) -> list[Line]:
     """One line per set of parameters, in the order the parameters' values came."""
     by_name: dict[str, list[SeriesRow]] = {}
     for row in series:
-        by_name.setdefault(_words(row, without=frozenset()), []).append(row)
+        by_name.setdefault(parameters_in_words(row.parameters) or NO_PARAMETERS, []).append(row)
     shared = _shared([rows[0] for rows in by_name.values()])
-    return [
-        Line(name=name, label=_words(rows[0], without=shared), series=tuple(rows)) for name, rows in by_name.items()
-    ]
+    labels = {name: parameters_in_words(rows[0].parameters, without=shared) for name, rows in by_name.items()}
+    return [Line(name=name, label=labels[name] or NO_PARAMETERS, series=tuple(rows)) for name, rows in by_name.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +74,6 @@ class Scaling:
         if self.unit in SECOND_NAMES:
             return "s"
         return "B" if self.unit in BYTE_NAMES else None
-
-
-def _words(row: SeriesRow, *, without: frozenset[str]) -> str:
-    told = [f"{parameter.name}={parameter.value}" for parameter in row.parameters if parameter.name not in without]
-    return ", ".join(told) or NO_PARAMETERS
 
 
 def _shared(rows: Sequence[SeriesRow]) -> frozenset[str]:

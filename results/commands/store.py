@@ -11,8 +11,8 @@ from results.commands.decisions import acknowledge, join
 from results.commands.options import db_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode
-from results.output.units import scaled
 from results.store import OpenMode, Store, open_store
+from results.units import with_prefix
 from results.upkeep.housekeeping import compact, find_faults, size_of
 from results.upkeep.merge import merge
 from results.upkeep.traces import Retention, removable_traces, remove_traces
@@ -40,7 +40,7 @@ def info(db: str | None) -> int:
     """Size, rows by table, and the files that could not be read."""
     with open_store(db, mode=OpenMode.READ) as opened:
         size = size_of(opened)
-        click.echo(f"{opened.name}: {scaled(size.n_bytes, unit='B')}")
+        click.echo(f"{opened.name}: {with_prefix(size.n_bytes, 'B')}")
     for table, n_rows in sorted(size.n_rows.items(), key=lambda item: -item[1]):
         click.echo(f"{n_rows:>12,}  {table}")
     for path, reason in size.set_aside:
@@ -63,7 +63,7 @@ def check(db: str | None) -> int:
 def compact_command(db: str | None) -> int:
     """Give back the space of what was deleted."""
     with open_store(db, mode=OpenMode.READ) as opened:
-        click.echo(f"{opened.name}: {scaled(compact(opened), unit='B')} won")
+        click.echo(f"{opened.name}: {with_prefix(compact(opened), 'B')} won")
     return ExitCode.FINE
 
 
@@ -110,7 +110,7 @@ def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: 
         click.echo("\n".join(map(str, paths)) or "every trace stays")
         return ExitCode.FINE
     n_bytes = remove_traces(paths)
-    click.echo(f"{len(paths)} traces removed, {scaled(n_bytes, unit='B')} won")
+    click.echo(f"{len(paths)} traces removed, {with_prefix(n_bytes, 'B')} won")
     return ExitCode.FINE
 
 

@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from results.files.records import State
 from results.output.tables import point_title
-from results.output.units import figures, in_words, seconds
+from results.units import figures, in_words, with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,12 +25,18 @@ def profile_as_text(point: PointRow, profile: ProfileRow) -> str:
         blocks.append(f"unexpected: {profile.unexpected}")
     if profile.operators:
         lines = [
-            (row.name, figures(row.count), seconds(row.self_time_s), seconds(row.total_time_s), _mark(row.is_compute))
+            (
+                row.name,
+                figures(row.count),
+                with_prefix(row.self_time_s, "s"),
+                with_prefix(row.total_time_s, "s"),
+                _mark(row.is_compute),
+            )
             for row in profile.operators
         ]
         blocks.append(_table(lines, ("operator on the host", "calls", "self time", "with what it calls", "computes")))
     if profile.kernels:
-        kernels = [(row.name, figures(row.count), seconds(row.device_time_s)) for row in profile.kernels]
+        kernels = [(row.name, figures(row.count), with_prefix(row.device_time_s, "s")) for row in profile.kernels]
         blocks.append(_table(kernels, ("kernel on the device", "launches", "time")))
     return "\n\n".join(blocks)
 

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 from tabulate import tabulate
 
 from results.judgement.verdicts import Outcome, exit_code
-from results.output.tables import parameters_in_words
-from results.output.units import in_words
+from results.rows import parameters_in_words
+from results.units import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _lines(judgement: Judgement, verdicts: Sequence[Verdict]) -> list[tuple[str,
     return [
         (
             _benchmark(verdict.head),
-            parameters_in_words(verdict.head, without=shared),
+            parameters_in_words(verdict.head.parameters, without=shared),
             in_words(verdict.base.value, unit=verdict.base.unit),
             in_words(verdict.head.value, unit=verdict.head.unit),
             change_in_words(verdict.ratio),
@@ -203,7 +203,7 @@ def _sentence(verdict: Verdict) -> str:
 
 
 def _case(suite: ET.Element, row: SeriesValueRow) -> ET.Element:
-    words = parameters_in_words(row)
+    words = parameters_in_words(row.parameters)
     return ET.SubElement(
         suite,
         "testcase",

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from results.files.records import State
-from results.output.units import ABSENT, figures, in_words, scaled, seconds
 from results.questions.point_rows import shape_of, winner_among
+from results.rows import parameters_in_words
+from results.units import ABSENT, figures, in_words, with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ def values_as_text(rows: Sequence[SeriesValueRow]) -> str:
         lines = [
             (
                 row.benchmark,
-                parameters_in_words(row),
+                parameters_in_words(row.parameters),
                 in_words(row.value, unit=row.unit),
                 _half_width(row.value, row.ci_low, row.ci_high),
                 _remark(row.state, row.reason),
@@ -93,12 +94,6 @@ def values_as_csv(rows: Sequence[SeriesValueRow]) -> str:
             for fields in (plain(_value_fields(row)) for row in rows)
         ]
     )
-
-
-def parameters_in_words(row: SeriesValueRow, *, without: frozenset[str] = frozenset()) -> str:
-    """`batch=64, dtype=float32`; empty for a benchmark without parameters."""
-    told = [p for p in row.parameters if p.name not in without]
-    return ", ".join(f"{parameter.name}={parameter.value}" for parameter in told)
 
 
 def point_title(row: PointRow) -> str:
@@ -135,9 +130,9 @@ def _point_cells(row: PointRow, *, standing: str) -> tuple[str, ...]:
     return (
         str(row.batch),
         row.contender,
-        seconds(row.latency_s),
+        with_prefix(row.latency_s, "s"),
         _half_width(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s),
-        scaled(row.rows_per_s),
+        with_prefix(row.rows_per_s),
         figures(row.tflop_per_s),
         figures(row.speedup_vs_eager),
         figures(row.kernel_launches),

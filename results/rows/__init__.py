@@ -11,7 +11,15 @@ from results.rows.filters import Between, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, EnvironmentRow, MachineRow, ParameterRow, ProjectRow
 from results.rows.points import OperationChoices, PointRow, SweepChoices, WinnerRow
 from results.rows.profiles import KernelRow, NeighboursRow, OperatorRow, ProfileRow
-from results.rows.series import ExecutionRow, HistoryValue, ParameterValue, SeriesHistory, SeriesRow, SeriesValueRow
+from results.rows.series import (
+    ExecutionRow,
+    HistoryValue,
+    ParameterValue,
+    SeriesHistory,
+    SeriesRow,
+    SeriesValueRow,
+    parameters_in_words,
+)
 from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel
 
 __all__ = [
@@ -46,4 +54,5 @@ __all__ = [
     "SeriesValueRow",
     "SweepChoices",
     "WinnerRow",
+    "parameters_in_words",
 ]

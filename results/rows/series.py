@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
 
@@ -15,6 +16,11 @@ class ParameterValue:
 
     name: str
     value: float | bool | str | None
+
+
+def parameters_in_words(parameters: Iterable[ParameterValue], *, without: Collection[str] = ()) -> str:
+    """Write `batch=64, dtype=float32`, leaving out the names in `without`; empty where there are no parameters."""
+    return ", ".join(f"{one.name}={one.value}" for one in parameters if one.name not in without)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from results.commands.show import show
 from results.exit_codes import ExitCode
-from results.output.units import figures, in_words, scaled, seconds
 from results.store import open_store
+from results.units import figures, in_words, with_prefix
 
 PROMISED = {
     "commit", "machine", "operation", "provider", "pass", "dtype", "activation", "batch", "hidden", "dim", "state",
@@ -87,12 +87,12 @@ def test_a_store_of_another_suite_shows_its_values(tmp_path, write_asv_run, time
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (seconds(1.234e-5), "12.3 µs"),
-        (seconds(2), "2 s"),
-        (seconds(3e-10), "0.300 ns"),
-        (seconds(None), "–"),
-        (scaled(12_345), "12.3 k"),
-        (scaled(2e9, unit="B"), "2 GB"),
+        (with_prefix(1.234e-5, "s"), "12.3 µs"),
+        (with_prefix(2, "s"), "2 s"),
+        (with_prefix(3e-10, "s"), "300 ps"),
+        (with_prefix(None, "s"), "–"),
+        (with_prefix(12_345), "12.3 k"),
+        (with_prefix(2e9, "B"), "2 GB"),
         (figures(0.000012), "1.2e-05"),
         (figures(float("inf")), "inf"),
         (in_words(3.0, unit="rows"), "3 rows"),

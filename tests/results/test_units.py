@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.units import percent, ratio, ratio_interval, si, si_interval
+from results.units import percent, ratio, ratio_interval, si, si_interval
 
 PREFIXED = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 

@@ -1,4 +1,8 @@
-"""Numbers as a person reads them: three digits, an SI prefix, the unit."""
+"""Quantities as people read them: three digits, an SI prefix, the unit; pure.
+
+In a terminal (`in_words`, `with_prefix`, `figures`) a missing value is a dash and whole numbers are short; on the
+dashboard (`si` and the others) all three digits stand, so that labels keep their width.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,43 @@ import math
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 TIMES = "\N{MULTIPLICATION SIGN}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+SECOND_NAMES = {"s", "second", "seconds"}
+BYTE_NAMES = {"byte", "bytes"}
+ABSENT = "–"
+
+
+def in_words(value: float | None, *, unit: str) -> str:
+    """Write a value with its unit: seconds and bytes with an SI prefix, others as they are; a dash for None."""
+    if unit in SECOND_NAMES:
+        return with_prefix(value, "s")
+    if unit in BYTE_NAMES:
+        return with_prefix(value, "B")
+    return ABSENT if value is None else f"{figures(value)} {unit}".rstrip()
+
+
+def with_prefix(value: float | None, symbol: str = "") -> str:
+    """Write a number with an SI prefix before `symbol`: 0.0000123 with "s" is `12.3 µs`, 64000 is `64 k`."""
+    if value is None:
+        return ABSENT
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g} {symbol}".rstrip()
+    number, exponent = _number_and_exponent(value, digits=3)
+    scaled = value / 10.0**exponent
+    shown = f"{scaled:.0f}" if scaled.is_integer() else number
+    return f"{shown} {PREFIXES[exponent]}{symbol}".rstrip()
+
+
+def figures(value: float | None) -> str:
+    """Write three significant digits without an exponent where that is readable; whole numbers whole."""
+    if value is None:
+        return ABSENT
+    if not math.isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    if 1e-3 <= abs(value) < 1e6:
+        return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+    return f"{value:.3g}"
 
 
 def si(value: float, unit: str, *, digits: int = 3) -> str:
@@ -45,7 +86,7 @@ def percent(fraction: float) -> str:
 
 
 def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:
-    """The digits before the prefix and the prefix's power of ten, after rounding: 999.6 is 1.00 k."""
+    """Return the digits before the prefix and the prefix's power of ten, after rounding: 999.6 is 1.00 k."""
     mantissa, power = f"{value:.{digits - 1}e}".split("e")
     exponent = max(min(3 * (int(power) // 3), max(PREFIXES)), min(PREFIXES))
     shift = int(power) - exponent
