@@ -1,4 +1,4 @@
-"""The app: the shell around the pages, and the pages over a store."""
+"""Dash app: the shell around the pages, and the pages over a store."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html, set_props
 
 from dashboard.pages import history, throughput
-from dashboard.pages.nothing import nothing_at, nothing_to_show
+from dashboard.pages.notices import empty_store, unknown_path
 from results.errors import ResultsError
-from results.queries import commits, sweep_choices
+from results.queries import project_choices
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dash.development.base_component import Component
 
     from dashboard.pages import Page
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 PAGES = (throughput.PAGE, history.PAGE)
 
-# Fonts the machine has: a page that works without any network can load none.
+# Fonts of the machine: a page that works without any network can load none.
 THEME = {
     "fontFamily": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif",
     "fontFamilyMonospace": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace",
@@ -30,7 +32,7 @@ THEME = {
 
 
 def create_app(store: Store) -> Dash:
-    """The dashboard over `store`, which stays open as long as the app runs. Nothing comes from elsewhere."""
+    """Create the dashboard over `store`, which must stay open. All assets are served locally."""
     app = Dash(
         __name__,
         title="fusebench",
@@ -39,7 +41,7 @@ def create_app(store: Store) -> Dash:
         serve_locally=True,
         suppress_callback_exceptions=True,
         add_log_handler=False,
-        on_error=tell,
+        on_error=show_error,
     )
     app.layout = shell
     for page in PAGES:
@@ -47,13 +49,13 @@ def create_app(store: Store) -> Dash:
 
     @app.callback(Output("page", "children"), Output("nav", "children"), Input("url", "pathname"))
     def show_page(pathname: str | None) -> tuple[Component, list[Component]]:
-        return page_at(pathname or "/", store), links_at(pathname or "/", store)
+        return page_and_links(pathname or "/", store)
 
     return app
 
 
 def shell() -> Component:
-    """What stands around every page: the name, the pages, light or dark."""
+    """Build the frame around every page: the name, links to the pages, light or dark."""
     toggle = dmc.ColorSchemeToggle(
         lightIcon="☀", darkIcon="☾", variant="subtle", color="gray", **{"aria-label": "light or dark"}
     )
@@ -66,37 +68,28 @@ def shell() -> Component:
     return provider
 
 
-def page_at(path: str, store: Store) -> Component:
-    """The page at `path`; before anything was measured, what to do about it."""
+def page_and_links(path: str, store: Store) -> tuple[Component, list[Component]]:
+    """Build the page at `path`, or a notice in its place, and the header's links, the page's own marked."""
+    pages = _pages_with_content(store)
+    shown = next((page for page in pages if page.path == path), pages[0] if pages else None)
     if path not in {page.path for page in PAGES}:
-        return nothing_at(path, pages=[(page.path, page.name) for page in pages_for(store)])
-    page = _page(path, store)
-    return page.layout() if page else nothing_to_show()
+        return unknown_path(path, pages=[(page.path, page.name) for page in pages]), _links(pages, shown=None)
+    # Without a sweep, the first page that needs none stands in for the others.
+    return shown.layout() if shown else empty_store(), _links(pages, shown=shown)
 
 
-def links_at(path: str, store: Store) -> list[Component]:
-    """The header's links: the pages there is something on, the one at `path` marked."""
-    here = _page(path, store)
-    return [
-        dcc.Link(page.name, href=page.path, className="link here" if page is here else "link")
-        for page in pages_for(store)
-    ]
-
-
-def pages_for(store: Store) -> tuple[Page, ...]:
-    """The pages that have something to show: without a sweep only those that need none."""
-    has_sweep = bool(sweep_choices(store).operations)
-    return tuple(page for page in PAGES if has_sweep or not page.needs_sweep) if commits(store) else ()
-
-
-def _page(path: str, store: Store) -> Page | None:
-    """The page at `path`; where there is no sweep to draw, the first that can do without."""
-    found = pages_for(store)
-    return next((page for page in found if page.path == path), found[0] if found else None)
-
-
-def tell(error: Exception) -> None:
-    """Say on the page what the store could not answer; a fault of ours is raised on, into the log."""
+def show_error(error: Exception) -> None:
+    """Show an error of the store on the page; re-raise any other, for the log."""
     if not isinstance(error, ResultsError):
         raise error
-    set_props("fault", {"children": dmc.Alert(error.message, title="The database did not answer", color="red")})
+    set_props("fault", {"children": dmc.Alert(error.message, title="The database query failed", color="red")})
+
+
+def _links(pages: Sequence[Page], *, shown: Page | None) -> list[Component]:
+    return [dcc.Link(page.name, href=page.path, className="link here" if page is shown else "link") for page in pages]
+
+
+def _pages_with_content(store: Store) -> Sequence[Page]:
+    projects = project_choices(store)
+    has_sweep = any(row.has_sweep for row in projects)
+    return [page for page in PAGES if has_sweep or not page.needs_sweep] if projects else []

@@ -1,4 +1,4 @@
-"""`fusebench dashboard`: the pages in the browser, over the database or over files."""
+"""Command `fusebench dashboard`: the pages in the browser, over the database or over files."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("path", metavar="[PATH]", required=False, type=click.Path(path_type=Path))
 @db_option
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     metavar="NUMBER",
     default=8050,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="0 takes any free one.",
+    help="Port to listen on; 0 takes any free one.",
 )
 def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
-    """Draw what was measured, in the browser.
+    """Show measurements in the browser.
 
-    With PATH, a journal, an asv results folder or a tree of them, that is read first: into the database given
-    with --db, else into a temporary one that ends with the dashboard.
+    PATH, a journal, an asv results folder or a tree of them, is ingested first: into the database given with
+    --db, else into a temporary one that is removed at exit.
 
     \b
     fusebench dashboard                          what this checkout measured
@@ -70,7 +70,7 @@ def serve(app: Dash, *, listener: socket.socket) -> None:
 
 @contextlib.contextmanager
 def opened(path: Path | None, db: str | None) -> Iterator[Store]:
-    """The store to show, `path` ingested into it; temporary if only `path` is given."""
+    """Open the store to show, with `path` ingested into it; a temporary one if only `path` is given."""
     if path is None:
         with open_store(db, mode=OpenMode.READ) as store:
             yield store
@@ -90,17 +90,17 @@ def opened(path: Path | None, db: str | None) -> Iterator[Store]:
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """End like Ctrl-C, so that a temporary database is removed."""
+    """Exit as at Ctrl-C, so that a temporary database is removed."""
     del signum, frame
     raise KeyboardInterrupt
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
-    """A socket bound to the address; raises UsageError with the remedy if it cannot be had."""
+    """Bind a socket to the address. Raises: UsageError with the remedy if that fails."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise click.UsageError(
-            f"cannot listen at {host} port {port}: {error.strerror}; choose another with --port or --host"
+            f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port or --host"
         ) from error

@@ -1,4 +1,4 @@
-"""What a curve can show: throughput, latency, work rate or speedup, each with its interval and unit."""
+"""Quantities of a curve, each with its interval, unit and y axis: those of a sweep point, and any metric."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from results.units import TIMES, ratio, si
+from results.metrics import Direction, metric_of
+from results.units import BYTE_NAMES, SECOND_NAMES, TIMES, ratio, si, si_interval
 
 if TYPE_CHECKING:
     from results.rows import PointRow
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Ordinate:
-    """What a y axis shows. `suffix` ends every label; `has_prefix`: labels carry an SI prefix before it.
+    """Y axis of a chart. `suffix` ends every label; `has_prefix`: labels carry an SI prefix before it.
 
-    `better`: which way is good, in words; empty where nobody said. `reference`: the value that means no difference,
-    drawn as a line.
+    `better`: the better direction in words; empty where it is unknown. `reference`: the value that means no
+    difference, drawn as a line.
     """
 
     title: str
@@ -28,7 +29,7 @@ class Ordinate:
 
 
 class Quantity(StrEnum):
-    """What the y axis shows; the value is what stands in the URL."""
+    """Quantity of a sweep point; the value is its name in the URL."""
 
     ROWS_PER_S = "rows_per_s"
     LATENCY = "latency"
@@ -37,25 +38,27 @@ class Quantity(StrEnum):
 
     @property
     def label(self) -> str:
-        """The name a reader sees on the switch."""
+        """Name on the switch."""
         return {"rows_per_s": "rows/s", "latency": "latency", "flop_per_s": "FLOP/s", "speedup": "speedup"}[self]
 
     @property
     def ordinate(self) -> Ordinate:
-        """The y axis it is drawn on."""
+        """Y axis it is drawn on."""
         return _ORDINATES[self]
 
     @property
     def unit(self) -> str:
-        """The unit after a number with an SI prefix; empty for a ratio."""
+        """Unit after a number with an SI prefix; empty for a ratio."""
         return {"rows_per_s": "rows/s", "latency": "s", "flop_per_s": "FLOP/s", "speedup": ""}[self]
 
     def text(self, value: float) -> str:
-        """The number as a reader sees it."""
+        """Write the number with its unit."""
         return ratio(value) if self is Quantity.SPEEDUP else si(value, self.unit)
 
 
 LOWER, HIGHER = "lower is better", "higher is better"
+BETTER = {Direction.LOWER: LOWER, Direction.HIGHER: HIGHER, Direction.UNKNOWN: ""}
+NO_UNIT = "unit"  # what asv writes where a benchmark names none
 _ORDINATES = {
     Quantity.ROWS_PER_S: Ordinate(title="Throughput, rows/s", better=HIGHER),
     Quantity.LATENCY: Ordinate(title="Latency of one call", better=LOWER, suffix="s"),
@@ -67,8 +70,41 @@ _ORDINATES = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class MetricFormat:
+    """Format of the values of one metric and unit."""
+
+    metric: str
+    unit: str
+
+    @property
+    def ordinate(self) -> Ordinate:
+        """Y axis of the values, with the unit on its labels or in its title."""
+        metric = metric_of(self.metric, unit=self.unit)
+        label, symbol = metric.label[:1].upper() + metric.label[1:], self._symbol
+        if symbol is not None:
+            return Ordinate(title=label, better=BETTER[metric.direction], suffix=symbol)
+        title = label if self.unit in {NO_UNIT, ""} else f"{self.unit[:1].upper()}{self.unit[1:]}"
+        return Ordinate(title=title, better=BETTER[metric.direction], has_prefix=False)
+
+    def text(self, value: float) -> str:
+        """Write one value: with its unit where that is a symbol, else the bare number, as on the axis."""
+        return f"{value:.4g}" if self._symbol is None else si(value, self._symbol)
+
+    def interval_text(self, value: float, low: float, high: float) -> str:
+        """Write an interval in the prefix that `text` gives `value`."""
+        return f"[{low:.4g}, {high:.4g}]" if self._symbol is None else si_interval(value, low, high)
+
+    @property
+    def _symbol(self) -> str | None:
+        """Symbol that takes an SI prefix, of seconds or bytes."""
+        if self.unit in SECOND_NAMES:
+            return "s"
+        return "B" if self.unit in BYTE_NAMES else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """A value and its 95 % interval, in the quantity's own unit; None where an end is not known."""
+    """Value with its interval, in the quantity's own unit; None where an end is unknown."""
 
     value: float
     low: float | None = None
@@ -81,7 +117,7 @@ class Reading:
 
 
 def reading_of(row: PointRow, *, quantity: Quantity) -> Reading | None:
-    """The quantity at `row`; None unless the point is ok and the quantity known there.
+    """Return the quantity at `row`; None unless the point is ok and the quantity known there.
 
     Rates are work divided by latency, so the upper end of the latency's interval is their lower end.
     """
@@ -101,7 +137,7 @@ def _reading(value: float | None, low: float | None, high: float | None) -> Read
 
 
 def _rate(row: PointRow, rate: float | None) -> Reading | None:
-    """`rate` with the interval of the latency turned over."""
+    """Return `rate` with the inverted interval of the latency."""
     if rate is None:
         return None
     if not (row.latency_s and row.latency_ci_low_s and row.latency_ci_high_s):

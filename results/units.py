@@ -85,6 +85,11 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:.{decimals}f}{THIN_SPACE}%"
 
 
+def change_in_words(ratio: float | None) -> str:
+    """Write a ratio as a change: `+50.0 %` for 1.5; empty for None."""
+    return "" if ratio is None else f"{ratio - 1:+.1%}".replace("%", " %")
+
+
 def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:
     """Return the digits before the prefix and the prefix's power of ten, after rounding: 999.6 is 1.00 k."""
     mantissa, power = f"{value:.{digits - 1}e}".split("e")

@@ -1,1 +1,4 @@
-"""The figures, one module each: rows → everything shown → a plotly figure; pure."""
+"""Figures of a page: rows → `Chart`, a frozen value → plotly.
+
+Imports dashboard.quantities, looks, scales and below; imported by dashboard.views and pages.
+"""

@@ -1,4 +1,4 @@
-"""Everything a figure of curves shows, before it is drawn: what tests look at instead of pixels."""
+"""Content of a figure of curves as a frozen value, before it is drawn."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from dashboard.figures.looks import Look
+    from dashboard.looks import Look
     from dashboard.quantities import Ordinate, Reading
 
-# Where a mark lies on the x axis: a short hash, a batch, a date.
-Place: TypeAlias = str | int | datetime
+# Position of a mark on the x axis: a short hash, a batch or a date.
+Position: TypeAlias = str | int | datetime
 
 
 class Across(StrEnum):
-    """What the x axis is."""
+    """Quantity of the x axis."""
 
     COMMITS = "commits"
     DATES = "dates"
@@ -25,9 +25,9 @@ class Across(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One measured point of a curve. `key` is what a click on it chooses: a commit or a batch."""
+    """Measured point of a curve. `key`: the commit or batch that a click on it chooses."""
 
-    at: Place
+    at: Position
     key: str
     reading: Reading
     note: str
@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One line, in pieces: it breaks where a point was tried and is not ok. `name`: a contender, or parameters."""
+    """Line in pieces, broken at points that are not ok. `name`: a contender, or parameters."""
 
     name: str
     look: Look
@@ -50,11 +50,11 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Absence:
-    """A point that was tried and has no number, and why."""
+    """Point measured without a value, and the reason."""
 
     name: str
     look: Look
-    at: Place
+    at: Position
     key: str
     state: str
     note: str
@@ -62,14 +62,14 @@ class Absence:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Everything one figure shows. `places`: every position of the x axis, in order, and its click's key.
+    """Everything in one figure. `positions`: all of the x axis, in order, each with its click's key.
 
     `interval_level`: of the readings' intervals, 0.95 for 95 %.
     """
 
     ordinate: Ordinate
     across: Across
-    places: tuple[tuple[Place, str], ...]
+    positions: tuple[tuple[Position, str], ...]
     curves: tuple[Curve, ...]
     absences: tuple[Absence, ...]
     interval_level: float = 0.95

@@ -1,4 +1,4 @@
-"""`Chart` → `go.Figure`: lines with their bands, what has no number below them, axes with units."""
+"""Drawing of a `Chart` by plotly: lines with bands, absences below them, axes with units."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from dashboard.figures.chart import Across
-from dashboard.figures.looks import CHOSEN_COLOUR, RULE_COLOUR
-from dashboard.views.filters import Scale
+from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
+from dashboard.scales import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dashboard.figures.chart import Absence, Chart, Curve, Place
+    from dashboard.figures.chart import Absence, Chart, Curve, Position
     from dashboard.quantities import Ordinate
 
 STATE_SYMBOLS = {
@@ -28,9 +28,9 @@ STATE_SYMBOLS = {
 }
 TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
 EMPTY_TEXT = "nothing measured here for this choice"
-NO_NUMBER_TEXT = "tried here, but there is no number; hover the marks below for the reason"
+NO_NUMBER_TEXT = "measured without a value; hover over the marks below for the reason"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
-# What the ticks of a logarithmic axis can say before their suffix, with SI prefixes and without.
+# Possible tick labels of a logarithmic axis before their suffix, with SI prefixes and without.
 PREFIXED_LABELS = tuple(
     f"{digit * ten}{prefix}"
     for prefix in ("n", "µ", "m", "", "k", "M", "G", "T")
@@ -44,13 +44,13 @@ LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would p
 
 
 def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str) -> go.Figure:
-    """The chart drawn. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same."""
+    """Draw the chart. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same."""
     figure = go.Figure(layout={"uirevision": keeps_zoom_of, **_layout(chart, scale=scale)})
     for curve in chart.curves:
         figure.add_traces(_traces_of_curve(curve, interval_level=chart.interval_level))
     figure.add_traces(_traces_of_absences(chart.absences))
-    chosen_at = next((place for place, key in chart.places if key == chosen), None)
-    if chosen_at is not None and len(chart.places) > 1:
+    chosen_at = next((place for place, key in chart.positions if key == chosen), None)
+    if chosen_at is not None and len(chart.positions) > 1:
         figure.add_shape(
             type="line", x0=chosen_at, x1=chosen_at, y0=0, y1=1, yref="paper", layer="below",
             line={"color": CHOSEN_COLOUR, "width": 1, "dash": "dot"},
@@ -69,9 +69,9 @@ def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_z
 
 
 def _traces_of_curve(curve: Curve, *, interval_level: float) -> list[go.Scatter]:
-    """The confidence band, one closed outline per piece, below the line with its marks."""
+    """Draw the confidence band, one closed outline per piece, below the line with its marks."""
     look = curve.look
-    band_x: list[Place | None] = []
+    band_x: list[Position | None] = []
     band_y: list[float | None] = []
     for piece in curve.pieces:
         ends = [(mark.at, mark.reading.low, mark.reading.high) for mark in piece if mark.reading.has_interval]
@@ -105,7 +105,7 @@ def _traces_of_curve(curve: Curve, *, interval_level: float) -> list[go.Scatter]
 
 
 def _error_bars(curve: Curve) -> dict[str, object]:
-    """Bars for marks that stand alone, where a band has no width."""
+    """Return error bars for isolated marks, where a band has no width."""
     above: list[float] = []
     below: list[float] = []
     for piece in curve.pieces:
@@ -124,7 +124,7 @@ def _error_bars(curve: Curve) -> dict[str, object]:
 
 
 def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
-    """A row of marks for each curve's name under the curves: tried there, no number."""
+    """Draw a row of marks under the curves for each name: measured there without a value."""
     traces = []
     for name in sorted({absence.name for absence in absences}):
         own = [absence for absence in absences if absence.name == name]
@@ -178,7 +178,7 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
 
 
 def _shortened(name: str) -> str:
-    """The end of a long name: the last parameters are the ones that differ most."""
+    """Cut a long name to its end, where parameters differ most."""
     return name if len(name) <= LONGEST_NAME else f"… {name[2 - LONGEST_NAME :]}"
 
 
@@ -189,7 +189,7 @@ def _title(ordinate: Ordinate) -> str:
 def _x_axis(chart: Chart) -> dict[str, object]:
     if chart.across is Across.COMMITS:
         # A category axis thins its own labels, also while zooming.
-        names = [place for place, _ in chart.places]
+        names = [place for place, _ in chart.positions]
         return {
             "type": "category",
             "categoryorder": "array",
@@ -200,7 +200,7 @@ def _x_axis(chart: Chart) -> dict[str, object]:
         }
     if chart.across is Across.DATES:
         return {"type": "date", "title": {**TITLE, "text": "Commit date"}}
-    batches = [place for place, _ in chart.places if isinstance(place, int)]
+    batches = [place for place, _ in chart.positions if isinstance(place, int)]
     return {
         "type": "log", "title": {**TITLE, "text": "Batch, rows"}, "tickmode": "array",
         "tickvals": batches, "ticktext": [str(batch) for batch in batches],
@@ -209,7 +209,7 @@ def _x_axis(chart: Chart) -> dict[str, object]:
 
 
 def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
-    """Labels carry the SI prefix. A fitted axis spans a fifth of its values, lest noise look like news."""
+    """Return the y axis, labelled with SI prefixes; a fitted one spans at least a fifth of its values, above noise."""
     readings = [mark.reading for curve in chart.curves for mark in curve.marks]
     lows = [reading.value if reading.low is None else reading.low for reading in readings]
     highs = [reading.value if reading.high is None else reading.high for reading in readings]

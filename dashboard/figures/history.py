@@ -1,4 +1,4 @@
-"""Histories of any benchmark over commits: series and their values → `Chart`."""
+"""Histories of any benchmark over commits: lines and their values → `Chart`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
-from dashboard.figures.looks import look_at
-from dashboard.figures.notes import lines_of_commit, wrapped
-from dashboard.figures.throughput import short_hashes
+from dashboard.figures.notes import commit_lines, short_hashes, wrapped
+from dashboard.looks import look_at
 from dashboard.quantities import Reading
-from dashboard.views.filters import CommitSpacing
+from dashboard.scales import CommitSpacing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dashboard.figures.chart import Place
-    from dashboard.views.lines import Line, Scaling
+    from dashboard.figures.chart import Position
+    from dashboard.lines import Line
+    from dashboard.quantities import MetricFormat
     from results.rows import HistoryValue, SeriesHistory
 
 
@@ -25,13 +25,13 @@ def chart_of_lines(
     lines: Sequence[Line],
     histories: Mapping[int, SeriesHistory],
     *,
-    scaling: Scaling,
+    metric_format: MetricFormat,
     order: Sequence[str],
     spacing: CommitSpacing,
 ) -> Chart:
-    """One curve per line over commits; `histories` by series, `order` the project's commits, oldest first.
+    """Draw one curve per line over commits; `histories` by series, `order` the project's commits, oldest first.
 
-    By date, commits without one have no place and are left out; by order they are all there.
+    By date, commits without one are left out; by order all are there.
     """
     rank = {commit: i for i, commit in enumerate(order)}
     of_line = {line.name: _newest_at_commits(line, histories, rank) for line in lines}
@@ -43,18 +43,18 @@ def chart_of_lines(
     values = {value.commit: value for values in of_line.values() for value, _ in values}
     measured = sorted(values, key=lambda commit: rank.get(commit, -1))
     hashes = short_hashes(measured)
-    places: dict[str, Place] = {
+    places: dict[str, Position] = {
         commit: values[commit].commit_date or hashes[commit] if spacing is CommitSpacing.DATE else hashes[commit]
         for commit in measured
     }
     drawn = [
-        _curve(line, position, of_line[line.name], places=places, scaling=scaling)
+        _curve(line, position, of_line[line.name], places=places, metric_format=metric_format)
         for position, line in enumerate(lines)
     ]
     return Chart(
-        ordinate=scaling.ordinate,
+        ordinate=metric_format.ordinate,
         across=Across.DATES if spacing is CommitSpacing.DATE else Across.COMMITS,
-        places=tuple((place, commit) for commit, place in places.items()),
+        positions=tuple((place, commit) for commit, place in places.items()),
         curves=tuple(curve for curve, _ in drawn if curve.pieces),
         absences=tuple(absence for _, absences in drawn for absence in absences),
         interval_level=lines[0].series[0].interval_level if lines else 0.95,
@@ -64,7 +64,7 @@ def chart_of_lines(
 def _newest_at_commits(
     line: Line, histories: Mapping[int, SeriesHistory], rank: Mapping[str, int]
 ) -> list[tuple[HistoryValue, str]]:
-    """The line's last value at each commit with the version that gave it, oldest commit first."""
+    """Return the line's last value at each commit with its benchmark version, oldest commit first."""
     found = [
         (value, series.version)
         for series in line.series
@@ -81,8 +81,8 @@ def _curve(
     position: int,
     values: Sequence[tuple[HistoryValue, str]],
     *,
-    places: Mapping[str, Place],
-    scaling: Scaling,
+    places: Mapping[str, Position],
+    metric_format: MetricFormat,
 ) -> tuple[Curve, list[Absence]]:
     look = look_at(position)
     pieces: list[list[Mark]] = [[]]
@@ -106,7 +106,7 @@ def _curve(
         pieces[-1].append(
             Mark(
                 at=at, key=value.commit, reading=_reading(value, number),
-                note=_note(line, value, number, before=before and before[0], scaling=scaling),
+                note=_note(line, value, number, before=before and before[0], metric_format=metric_format),
                 is_disturbed=value.reason is not None,
             )
         )  # fmt: skip
@@ -115,28 +115,28 @@ def _curve(
 
 
 def _reading(value: HistoryValue, number: float) -> Reading:
-    """As measured; asv writes an endless interval where it has too few samples for one."""
+    """Return the value with its interval; asv writes an infinite one where it has too few samples."""
     low, high = value.ci_low, value.ci_high
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return Reading(value=number)
     return Reading(value=number, low=low, high=high)
 
 
-def _note(line: Line, value: HistoryValue, number: float, *, before: float | None, scaling: Scaling) -> str:
+def _note(line: Line, value: HistoryValue, number: float, *, before: float | None, metric_format: MetricFormat) -> str:
     reading = _reading(value, number)
     interval = ""
     if reading.low is not None and reading.high is not None:
         level = 100 * line.series[0].interval_level
-        interval = f" {scaling.interval_text(number, reading.low, reading.high)} ({level:g} % interval)"
-    lines = [f"<b>{html.escape(scaling.text(number))}</b>{interval}", wrapped(line.label)]
+        interval = f" {metric_format.interval_text(number, reading.low, reading.high)} ({level:g} % interval)"
+    lines = [f"<b>{html.escape(metric_format.text(number))}</b>{interval}", wrapped(line.label)]
     if before:
         lines.append(f"{100 * (number / before - 1):+.1f} % against the commit before")
     if value.reason is not None:
         lines.append(f"disturbed: {wrapped(value.reason)}")
-    return "<br>".join([*lines, *lines_of_commit(value.commit, value.commit_date, value.commit_subject)])
+    return "<br>".join([*lines, *commit_lines(value.commit, value.commit_date, value.commit_subject)])
 
 
 def _note_of_absence(line: Line, value: HistoryValue) -> str:
     head = f"<b>{value.state.replace('_', ' ')}</b>  {wrapped(line.label)}"
-    told = lines_of_commit(value.commit, value.commit_date, value.commit_subject)
+    told = commit_lines(value.commit, value.commit_date, value.commit_subject)
     return "<br>".join([head, wrapped(value.reason or "no reason given"), *told])

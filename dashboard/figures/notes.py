@@ -1,4 +1,4 @@
-"""What stands on the card under the pointer, whatever the figure."""
+"""Text of hover cards that all figures share."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import html
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
+SHORTEST_HASH = 7
 
-def lines_of_commit(commit: str, date: datetime | None, subject: str | None) -> list[str]:
-    """The commit's hash, date and subject, each said to be missing where it is."""
+
+def commit_lines(commit: str, date: datetime | None, subject: str | None) -> list[str]:
+    """Write the commit's hash, date and subject, naming what is missing."""
     told = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
     return [f"{commit[:10]} · {told}", wrapped(subject or "no subject")]
 
 
 def wrapped(text: str, *, width: int = 64) -> str:
-    """`text` escaped for plotly's little HTML and broken into lines, three at most."""
+    """Escape `text` for plotly's subset of HTML and break it into lines, three at most."""
     lines: list[str] = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
@@ -26,3 +29,12 @@ def wrapped(text: str, *, width: int = 64) -> str:
     if len(lines) > 3:
         shown[-1] += " …"
     return "<br>".join(html.escape(line) for line in shown)
+
+
+def short_hashes(commits: Iterable[str]) -> dict[str, str]:
+    """Cut all hashes to the shortest length that keeps them distinct."""
+    distinct = set(commits)
+    length = SHORTEST_HASH
+    while length < max(map(len, distinct), default=0) and len({name[:length] for name in distinct}) < len(distinct):
+        length += 1
+    return {commit: commit[:length] for commit in distinct}

@@ -8,26 +8,24 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
-from dashboard.figures.looks import look_of
-from dashboard.figures.notes import lines_of_commit, wrapped
+from dashboard.figures.notes import commit_lines, short_hashes, wrapped
+from dashboard.looks import look_of
 from dashboard.quantities import Quantity, Reading, reading_of
-from dashboard.views.filters import CommitSpacing
+from dashboard.scales import CommitSpacing
 from results.units import ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from dashboard.figures.chart import Place
+    from dashboard.figures.chart import Position
     from results.rows import PointRow
-
-SHORTEST_HASH = 7
 
 
 def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing: CommitSpacing) -> Chart:
-    """One curve per contender over commits, oldest first as `rows` come.
+    """Draw one curve per contender over commits, oldest first as `rows` come.
 
-    By date, commits without one have no place and are left out; by order they are all there.
+    By date, commits without one are left out; by order all are there.
     """
     if spacing is CommitSpacing.DATE:
         dated = [row for row in rows if row.commit_date is not None]
@@ -37,24 +35,15 @@ def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing:
 
 
 def chart_over_batch(rows: Sequence[PointRow], *, quantity: Quantity) -> Chart:
-    """One curve per contender over batch, smallest first."""
+    """Draw one curve per contender over batch, smallest first."""
     ordered = sorted(rows, key=lambda row: row.batch)
     return _chart(ordered, quantity=quantity, across=Across.BATCHES, place=lambda row: row.batch)
 
 
-def short_hashes(commits: Iterable[str]) -> dict[str, str]:
-    """Each hash cut to the same length, the shortest that keeps them apart."""
-    distinct = set(commits)
-    length = SHORTEST_HASH
-    while length < max(map(len, distinct), default=0) and len({name[:length] for name in distinct}) < len(distinct):
-        length += 1
-    return {commit: commit[:length] for commit in distinct}
-
-
 def _chart(
-    rows: Sequence[PointRow], *, quantity: Quantity, across: Across, place: Callable[[PointRow], Place]
+    rows: Sequence[PointRow], *, quantity: Quantity, across: Across, place: Callable[[PointRow], Position]
 ) -> Chart:
-    """`rows` in the order of the x axis → chart."""
+    """Draw `rows`, which come in the order of the x axis."""
 
     def key(row: PointRow) -> str:
         return str(row.batch) if across is Across.BATCHES else row.commit
@@ -92,7 +81,7 @@ def _chart(
     return Chart(
         ordinate=quantity.ordinate,
         across=across,
-        places=tuple({key(row): (place(row), key(row)) for row in rows}.values()),
+        positions=tuple({key(row): (place(row), key(row)) for row in rows}.values()),
         curves=tuple(curve for curve in curves if curve.pieces),
         absences=tuple(absences),
     )
@@ -105,7 +94,7 @@ def _commit_date(row: PointRow) -> datetime:
 
 
 def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
-    """What stands on the card under the pointer."""
+    """Write the hover card of a mark."""
     interval = ""
     if reading.low is not None and reading.high is not None:
         interval = (
@@ -126,7 +115,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     ]
     if row.disturbed is not None:
         lines.append(f"disturbed: {wrapped(row.disturbed)}")
-    return "<br>".join([*lines, *lines_of_commit(row.commit, row.commit_date, row.commit_subject)])
+    return "<br>".join([*lines, *commit_lines(row.commit, row.commit_date, row.commit_subject)])
 
 
 def _note_of_absence(row: PointRow) -> str:
@@ -135,6 +124,6 @@ def _note_of_absence(row: PointRow) -> str:
         [
             head,
             wrapped(row.reason or "no reason given"),
-            *lines_of_commit(row.commit, row.commit_date, row.commit_subject),
+            *commit_lines(row.commit, row.commit_date, row.commit_subject),
         ]
     )

@@ -1,4 +1,7 @@
-"""The pages, one module each: a layout and its callbacks."""
+"""Pages in the browser, one module each: a layout and its callbacks.
+
+Imports dashboard.views, figures, tables and below; imported by dashboard.app.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """One page: where it lies, what the header calls it, what it looks like and what it does.
+    """Page of the dashboard: its path, its name in the header, its layout, and the registration of its callbacks.
 
-    `needs_sweep`: there is nothing on it where only other projects' benchmarks are stored.
+    `needs_sweep`: it is empty unless sweep points are stored.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The page *History*: any benchmark of any project over commits, and what one commit changed."""
+"""Page *History*: any benchmark of any project over commits, and what one commit changed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard.figures.drawing import figure_from_chart
-from dashboard.figures.looks import look_at
+from dashboard.looks import look_at
 from dashboard.pages import Page
-from dashboard.selectors import card_select, labelled_select, option_of_commit, stroke, switch
+from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
 from dashboard.tables.changes import changes_table
-from dashboard.views.filters import LATEST
 from dashboard.views.history_choice import CASCADE, MOST_LINES, query_from_history_choice
-from dashboard.views.history_drawing import drawing_of, judged_commit, note, note_of_changes
-from dashboard.widgets import GRAPH_CONFIG, alert
+from dashboard.views.history_drawing import history_drawing_of, judged_commit, note_of_changes, note_of_lines
+from dashboard.views.url import LATEST
+from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, labelled_stroke
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from dash import Dash
     from dash.development.base_component import Component
 
-    from dashboard.views.history_choice import HistoryView
-    from dashboard.views.history_drawing import Drawing
+    from dashboard.views.history_drawing import HistoryDrawing
     from results.store import Store
 
 LABELS = {
@@ -38,19 +37,19 @@ LABELS = {
     "environment": "Environment",
 }
 ALWAYS_SHOWN = {"project", "benchmark"}
-# A choice further up ends what was chosen below it, but for where it was measured.
+# A change further up resets what was chosen below it; a change of benchmark keeps machine and environment.
 KEPT_BY = {"project": ("project",), "benchmark": ("project", "benchmark", "machine", "environment")}
 
 
 def layout() -> Component:
-    """The page before anything is chosen; the first callback fills it."""
+    """Build the page before anything is chosen; the first callback fills it."""
     selects = [
         labelled_select(LABELS[name], component_id=_id(name), is_wide=name == "benchmark", is_searchable=True)
         for name in CASCADE
     ]
     lines = dmc.MultiSelect(
         id=_id("lines"), label="Parameters", data=[], value=[], searchable=True, limit=200, maxValues=MOST_LINES,
-        hidePickedOptions=True, clearable=True, size="xs", className="axis whole", nothingFoundMessage="none like that",
+        hidePickedOptions=True, clearable=True, size="xs", className="axis whole", nothingFoundMessage="no match",
         placeholder="add a line",
     )  # fmt: skip
     commit = card_select(component_id=_id("commit"), label="Commit", is_wide=True)
@@ -62,37 +61,24 @@ def layout() -> Component:
             dcc.Store(id=_id("shown")),
             html.Div([*selects, lines], className="bar"),
             html.Div(id=_id("problems"), className="problems"),
-            html.Section(
-                [
-                    html.Div([html.H2("Over commits"), html.Span(id=_id("note"), className="dimmed"),
-                              html.Div(switches, className="at-end")], className="title"),
-                    html.Div(id=_id("legend"), className="keys"),
-                    graph,
-                ],
-                className="card",
-            ),
-            html.Section(
-                [
-                    html.Div([html.H2("What a commit changed"), commit,
-                              html.Span(id=_id("changes-note"), className="dimmed")], className="title"),
-                    html.Div(id=_id("changes")),
-                ],
-                className="card",
-            ),
+            card([html.H2("Over commits"), html.Span(id=_id("note"), className="dimmed"), at_end(*switches)],
+                 html.Div(id=_id("legend"), className="keys"), graph),
+            card([html.H2("What a commit changed"), commit, html.Span(id=_id("changes-note"), className="dimmed")],
+                 html.Div(id=_id("changes"))),
         ],
         className="page",
     )  # fmt: skip
 
 
 def register(app: Dash, store: Store) -> None:
-    """Join the page's URL, selectors and figure: any of them changed draws the view they now ask for."""
+    """Connect the page's URL, selectors and figure: a change of any redraws the page."""
 
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(
         search: str | None, picked: dict[str, Any], clicked: dict[str, Any] | None, shown: dict[str, Any] | None
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(drawing_of(store, query=query), is_from_url=query == search)
+        return page_props(history_drawing_of(store, query=query), is_from_url=query == search)
 
 
 def asked_query(
@@ -103,9 +89,9 @@ def asked_query(
     shown: Mapping[str, Any] | None,
     triggered: str | None,
 ) -> str:
-    """The query to draw: the URL's own when it changed, else what the selectors and the click ask for.
+    """Return the query to draw: the URL's own when it changed, else that of the selectors and the click.
 
-    Raises: PreventUpdate when that is on the screen already, as after every change of the URL by ourselves.
+    Raises: PreventUpdate if that is shown already, as after each update of the URL by this callback.
     """
     if search is None or (shown is not None and triggered == _id("url") and search == shown["query"]):
         raise PreventUpdate
@@ -122,17 +108,19 @@ def asked_query(
     return "?" + urlencode(pairs)
 
 
-def page_props(drawing: Drawing, *, is_from_url: bool) -> dict[str, Any]:
-    """The drawing as properties of the page's components, in the shape of OUTPUTS."""
+def page_props(drawing: HistoryDrawing, *, is_from_url: bool) -> dict[str, Any]:
+    """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
     view, choice = drawing.view, drawing.view.choice
     query = query_from_history_choice(choice)
-    options = [{"value": LATEST, "label": "latest measured"}, *map(option_of_commit, reversed(drawing.commits))]
     has_lines = len(view.lines) > 1
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,
         "shown": {"query": query},
-        "selects": {name: _select_props(view, name) for name in CASCADE},
+        "selects": {
+            name: select_props(view.options[name], getattr(choice, name), is_always_shown=name in ALWAYS_SHOWN)
+            for name in CASCADE
+        },
         "lines": {
             "data": [{"value": line.name, "label": line.label} for line in view.lines],
             "value": list(choice.lines),
@@ -140,14 +128,10 @@ def page_props(drawing: Drawing, *, is_from_url: bool) -> dict[str, Any]:
         },
         "spacing": choice.spacing,
         "scale": choice.scale,
-        "commit": {"data": options, "value": choice.commit[:12] if choice.commit else LATEST},
+        "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
         "problems": alert(view.problems),
-        "note": note(drawing),
-        "legend": [
-            html.Span([stroke(look_at(i)), line.label], className="provider")
-            for i, line in enumerate(view.chosen_lines)
-            if has_lines
-        ],
+        "note": note_of_lines(drawing),
+        "legend": [labelled_stroke(look_at(i), line.label) for i, line in enumerate(view.chosen_lines) if has_lines],
         "figure": figure_from_chart(
             drawing.chart,
             scale=choice.scale,
@@ -187,22 +171,11 @@ OUTPUTS = {
 }
 
 
-def _changes(drawing: Drawing) -> list[Component]:
+def _changes(drawing: HistoryDrawing) -> list[Component]:
     if drawing.judgement is None:
         return []
     labels = {line.name: line.label for line in drawing.view.lines}
-    return changes_table(drawing.judgement, scaling=drawing.scaling, labels=labels)
-
-
-def _select_props(view: HistoryView, name: str) -> dict[str, Any]:
-    """What a selector shows; with a single value there is nothing to select and it hides."""
-    options = view.options[name]
-    is_needed = len(options) > 1 or name in ALWAYS_SHOWN
-    return {
-        "data": list(options),
-        "value": getattr(view.choice, name),
-        "style": {} if is_needed else {"display": "none"},
-    }
+    return changes_table(drawing.judgement, metric_format=drawing.metric_format, labels=labels)
 
 
 PAGE = Page(path="/history", name="History", layout=layout, register=register, needs_sweep=False)

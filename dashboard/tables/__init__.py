@@ -1,4 +1,4 @@
-"""Render rows as HTML tables.
+"""Tables of a page: rows → HTML components.
 
-Imports dashboard.widgets and results.rows; imported by views and pages.
+Imports dashboard.widgets, quantities and below; imported by dashboard.views and pages.
 """

@@ -1,4 +1,4 @@
-"""The table "what the commit changed": the gate's verdicts on one benchmark, worse and better alike."""
+"""Table *What a commit changed*: the gate's verdicts on one benchmark, worse and better alike."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from dash import html
 
-from dashboard.views.lines import NO_PARAMETERS
+from dashboard.lines import NO_PARAMETERS
 from results.judgement.verdicts import Outcome
-from results.output.report import change_in_words
 from results.rows import parameters_in_words
-from results.units import SECOND_NAMES
+from results.units import SECOND_NAMES, change_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dash.development.base_component import Component
 
-    from dashboard.views.lines import Scaling
+    from dashboard.quantities import MetricFormat
     from results.judgement.verdicts import Judgement, Verdict
 
 HEADINGS = (("Parameters", ""), ("Before", "number"), ("After", "number"), ("Change", "number"), ("Verdict", ""))
@@ -47,23 +46,23 @@ MOST_ROWS = 30
 
 
 def summary_of(judgement: Judgement) -> str:
-    """How many parameter sets became what, in words."""
+    """Write how many parameter sets have which verdict."""
     words = Counter(
         _word(verdict) for outcome in (*ORDER, Outcome.UNCHANGED) for verdict in judgement.with_outcome(outcome)
     )
     if not words:
         return "nothing was measured at both commits"
     told = ", ".join(f"{n} {word}" for word, n in words.items())
-    return f"{told} (what counts is {100 * judgement.least_change:g} % or more, and beyond the noise)"
+    return f"{told} (counted from {100 * judgement.least_change:g} % and beyond the noise)"
 
 
-def changes_table(judgement: Judgement, *, scaling: Scaling, labels: Mapping[str, str]) -> list[Component]:
-    """One line per set of parameters that changed, worst first; nothing where none did. `labels`: by a line's name."""
+def changes_table(judgement: Judgement, *, metric_format: MetricFormat, labels: Mapping[str, str]) -> list[Component]:
+    """Build one row per changed set of parameters, worst first; nothing without a change. `labels`: by line name."""
     verdicts = [verdict for outcome in ORDER for verdict in judgement.with_outcome(outcome)]
     if not verdicts:
         return []
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
-    rows = [_row(verdict, scaling=scaling, labels=labels) for verdict in verdicts[:MOST_ROWS]]
+    rows = [_row(verdict, metric_format=metric_format, labels=labels) for verdict in verdicts[:MOST_ROWS]]
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners")
     parts: list[Component] = [html.Div(table, className="scrolls")]
     if len(verdicts) > MOST_ROWS:
@@ -71,23 +70,23 @@ def changes_table(judgement: Judgement, *, scaling: Scaling, labels: Mapping[str
     return parts
 
 
-def _row(verdict: Verdict, *, scaling: Scaling, labels: Mapping[str, str]) -> Component:
+def _row(verdict: Verdict, *, metric_format: MetricFormat, labels: Mapping[str, str]) -> Component:
     name = parameters_in_words(verdict.head.parameters) or NO_PARAMETERS
     return html.Tr(
         [
             html.Td(labels.get(name, name)),
-            html.Td(_value(verdict.base.value, scaling), className="number"),
-            html.Td(_value(verdict.head.value, scaling), className="number"),
+            html.Td(_value(verdict.base.value, metric_format), className="number"),
+            html.Td(_value(verdict.head.value, metric_format), className="number"),
             html.Td(change_in_words(verdict.ratio), className="number"),
             html.Td([f"{_word(verdict)} ", html.Span(verdict.why, className="dimmed")]),
         ]
     )
 
 
-def _value(value: float | None, scaling: Scaling) -> str:
-    return "–" if value is None else scaling.text(value)
+def _value(value: float | None, metric_format: MetricFormat) -> str:
+    return "–" if value is None else metric_format.text(value)
 
 
 def _word(verdict: Verdict) -> str:
-    """For a time, the word people use."""
+    """Return the verdict in words; of a duration, slower or faster."""
     return {**WORDS, **(WORDS_OF_TIME if verdict.head.unit in SECOND_NAMES else {})}[verdict.outcome]

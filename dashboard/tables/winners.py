@@ -1,4 +1,4 @@
-"""The table "which one to run", and the list of what has no number and why."""
+"""Table *Which one to run*, and the list of points without a value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import html
 
-from dashboard.selectors import swatch
+from dashboard.widgets import contender_label
 from results.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ HEADINGS = (
 
 
 def winners_table(winners: Sequence[tuple[int, WinnerRow | None]]) -> Component:
-    """One line per batch: the provider to run, what it gives, and what the next best would cost."""
+    """Build one row per batch: the provider to run, its numbers, and the cost of the next best."""
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     return html.Div(
         html.Table(
@@ -42,7 +42,7 @@ def winners_table(winners: Sequence[tuple[int, WinnerRow | None]]) -> Component:
 
 
 def absences_list(rows: Sequence[PointRow]) -> Component | None:
-    """Which provider has no number at which batches, in what state and why; None if all have one."""
+    """List which provider has no value at which batches, its state and reason; None if all have one."""
 
     def cause(row: PointRow) -> tuple[str, str, str]:
         return (row.contender, row.state, row.reason or "no reason given")
@@ -55,9 +55,9 @@ def absences_list(rows: Sequence[PointRow]) -> Component | None:
         batches = ", ".join(str(row.batch) for row in group)
         badge = dmc.Badge(state.replace("_", " "), size="sm", variant="light", color="gray")
         where = html.Span(f"batch {batches}", className="dimmed")
-        items.append(html.Li([_name(name), badge, where, html.Span(reason)]))
+        items.append(html.Li([contender_label(name), badge, where, html.Span(reason)]))
     return html.Div(
-        [html.H3("Tried, and has no number"), html.Ul(items, className="absences")], className="absences-box"
+        [html.H3("Measured without a value"), html.Ul(items, className="absences")], className="absences-box"
     )
 
 
@@ -69,7 +69,7 @@ def _line(batch: int, winner: WinnerRow | None) -> Component:
     return html.Tr(
         [
             head,
-            html.Td(_name(row.contender)),
+            html.Td(contender_label(row.contender)),
             html.Td(_latency(row), className="number"),
             html.Td("" if row.rows_per_s is None else si(row.rows_per_s, ""), className="number"),
             html.Td(_speedup(row), className="number"),
@@ -81,7 +81,7 @@ def _line(batch: int, winner: WinnerRow | None) -> Component:
 
 
 def _latency(row: PointRow) -> list[Component | str]:
-    """The median, and the interval in a quieter tone."""
+    """Build the median with a dimmed interval."""
     text = "" if row.latency_s is None else si(row.latency_s, "s")
     if row.latency_s is None or row.latency_ci_low_s is None or row.latency_ci_high_s is None:
         return [text]
@@ -104,7 +104,7 @@ def _speedup(row: PointRow) -> list[Component | str]:
 
 
 def _pieces(row: PointRow) -> str:
-    """How many kernels or operators one call is made of; the former where there is a device."""
+    """Write how many kernels or operators one call has; kernels where there is a device."""
     if row.kernel_launches is not None:
         return f"{row.kernel_launches:g} kernel{'' if row.kernel_launches == 1 else 's'}"
     if row.operator_count is not None:
@@ -113,7 +113,7 @@ def _pieces(row: PointRow) -> str:
 
 
 def _bound(row: PointRow) -> list[Component | str]:
-    """What limits it, and how near it is to the floor."""
+    """Build the bound, and how near the latency is to the floor."""
     near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed" if row.percent_of_floor is not None else ""
     return [row.bound or "", " ", html.Span(near, className="dimmed")]
 
@@ -122,8 +122,4 @@ def _runner_up(winner: WinnerRow) -> list[Component | str]:
     if winner.runner_up is None or winner.margin is None:
         return [html.Span("no other", className="dimmed")]
     told = f"takes {percent(winner.margin - 1)} longer" if winner.is_clear else "as fast, the intervals overlap"
-    return [_name(winner.runner_up.contender), html.Span(told, className="dimmed")]
-
-
-def _name(contender: str) -> Component:
-    return html.Span([swatch(contender), contender], className="provider")
+    return [contender_label(winner.runner_up.contender), html.Span(told, className="dimmed")]

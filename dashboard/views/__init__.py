@@ -1,4 +1,4 @@
-"""Build what a page shows as one frozen value, and its URL.
+"""Contents of the pages as frozen values: what a URL chooses, and the rows, charts and notes it shows.
 
-Imports tables, figures and results.queries; imported by dashboard.pages.
+Imports dashboard.figures, tables and below, and results.queries; imported by dashboard.pages.
 """

@@ -1,4 +1,4 @@
-"""Everything the page *History* shows at once: asked of the store, and told in words."""
+"""Content of the page *History*: chart and judgement of the chosen lines, and the notes beside them."""
 
 from __future__ import annotations
 
@@ -6,66 +6,66 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
+from dashboard.quantities import MetricFormat
 from dashboard.tables.changes import summary_of
 from dashboard.views.history_choice import history_view_of
-from dashboard.views.lines import Scaling
 from results.judgement.verdicts import in_question, judge, with_known
 from results.metrics import Role, metric_of
-from results.queries import commits, history_of, known_levels, values_at
+from results.queries import commit_choices, history_of, known_levels, values_at
 
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
     from dashboard.views.history_choice import HistoryChoice, HistoryView
     from results.judgement.verdicts import Judgement
-    from results.rows import CommitRow
+    from results.rows import CommitChoice
     from results.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawing:
-    """Everything the page shows at once. `judgement`: None where there is no earlier commit, or nothing to judge."""
+class HistoryDrawing:
+    """Everything on the page at once. `judgement`: None without an earlier commit or a judged metric."""
 
     view: HistoryView
-    scaling: Scaling
+    metric_format: MetricFormat
     chart: Chart
-    commits: tuple[CommitRow, ...]
+    commits: tuple[CommitChoice, ...]
     judgement: Judgement | None
 
 
-def drawing_of(store: Store, *, query: str) -> Drawing:
-    """Ask the store for what `query` shows."""
+def history_drawing_of(store: Store, *, query: str) -> HistoryDrawing:
+    """Query the store for what the URL's `query` shows."""
     view = history_view_of(store, query=query)
     choice, chosen = view.choice, view.chosen_lines
-    scaling = Scaling(metric=choice.metric, unit=view.lines[0].series[0].unit)
+    metric_format = MetricFormat(metric=choice.metric, unit=view.lines[0].series[0].unit)
     wanted = [row.series_id for line in chosen for row in line.series]
-    stored = commits(store, project=choice.project)
+    stored = commit_choices(store, project=choice.project)
     chart = chart_of_lines(
         chosen,
         {history.series.series_id: history for history in history_of(store, series_ids=wanted)},
-        scaling=scaling,
+        metric_format=metric_format,
         order=[row.commit for row in stored],
         spacing=choice.spacing,
     )
-    measured = [commit for _, commit in chart.places]
+    measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
-    return Drawing(
+    return HistoryDrawing(
         view=view,
-        scaling=scaling,
+        metric_format=metric_format,
         chart=chart,
         commits=tuple(row for row in stored if row.commit in set(measured)),
         judgement=_judgement(store, view.choice, measured),
     )
 
 
-def judged_commit(drawing: Drawing) -> str | None:
-    """The commit that the table is about."""
+def judged_commit(drawing: HistoryDrawing) -> str | None:
+    """Return the commit that the table of changes is about."""
     if drawing.judgement is not None:
         return drawing.judgement.head_commit
     return drawing.view.choice.commit
 
 
-def note(drawing: Drawing) -> str:
-    """What the curves are: how many commits, from when to when, which interval, on which machine."""
+def note_of_lines(drawing: HistoryDrawing) -> str:
+    """Write what the curves show: number of commits, dates, interval and machine."""
     choice, rows = drawing.view.choice, drawing.commits
     if not rows:
         return "choose parameters to draw a line" if not choice.lines else "nothing measured for this choice"
@@ -75,15 +75,15 @@ def note(drawing: Drawing) -> str:
         first, last = f"{min(dates):%Y-%m-%d}", f"{max(dates):%Y-%m-%d}"
         parts.append(first if first == last else f"{first} to {last}")
     if not drawing.chart.ordinate.better:
-        parts.append("nobody said which way is better")
+        parts.append("better direction unknown")
     if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
     parts += [choice.machine, choice.environment if len(choice.environment) <= 40 else choice.environment[:39] + "…"]
     return " · ".join(parts)
 
 
-def note_of_changes(drawing: Drawing) -> str:
-    """Which commits are compared, and what came of it; why there is nothing to compare."""
+def note_of_changes(drawing: HistoryDrawing) -> str:
+    """Write which commits are compared with what outcome, or why there is nothing to compare."""
     judgement = drawing.judgement
     if judgement is not None:
         between = f"{judgement.head_commit[:10]} against {judgement.base_commit[:10]}, the commit measured before it"
@@ -94,7 +94,7 @@ def note_of_changes(drawing: Drawing) -> str:
 
 
 def _with_measured_commit(view: HistoryView, measured: list[str]) -> HistoryView:
-    """The view with its commit's full hash; with the newest commit if what it names is no single one."""
+    """Return the view with its commit's full hash, or with the newest commit if the prefix is ambiguous or unknown."""
     wish = view.choice.commit
     if wish is None:
         return view
@@ -106,7 +106,7 @@ def _with_measured_commit(view: HistoryView, measured: list[str]) -> HistoryView
 
 
 def _judgement(store: Store, choice: HistoryChoice, measured: list[str]) -> Judgement | None:
-    """The benchmark, with all its parameters, at the chosen commit against the one measured before it."""
+    """Judge the benchmark at all its parameters: the chosen commit against the one measured before it."""
     if metric_of(choice.metric, unit="").role is Role.CONTEXT:
         return None
     at = measured.index(choice.commit) if choice.commit else len(measured) - 1

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from results.judgement.verdicts import Outcome, exit_code
 from results.rows import parameters_in_words
-from results.units import in_words
+from results.units import change_in_words, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,11 +168,6 @@ def _shared_parameters(judgement: Judgement) -> frozenset[str]:
         return frozenset()
     parameters = [set(verdict.head.parameters) for verdict in judgement.verdicts]
     return frozenset(parameter.name for parameter in set.intersection(*parameters))
-
-
-def change_in_words(ratio: float | None) -> str:
-    """`+50.0 %` for a ratio of 1.5."""
-    return "" if ratio is None else f"{ratio - 1:+.1%}".replace("%", " %")
 
 
 def _benchmark(row: SeriesValueRow) -> str:

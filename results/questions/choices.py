@@ -84,12 +84,12 @@ def commit_choices(store: Store, *, project: str | Collection[str] | None = None
 
 
 def project_choices(store: Store) -> list[ProjectChoice]:
-    """Return every project with a run, by name; none: the store is empty."""
-    has_runs = sa.exists().where(Run.project_id == Project.id)
+    """Return every project with a stored value, by name; none: the store is empty."""
+    has_values = sa.exists().where(Run.project_id == Project.id, Run.n_values > 0)
     has_sweep = sa.exists().where(Run.project_id == Project.id, Measurement.run_id == Run.id)
     with store.reading() as connection:
         rows = connection.execute(
-            sa.select(Project.name, has_sweep.label("has_sweep")).where(has_runs).order_by(Project.name)
+            sa.select(Project.name, has_sweep.label("has_sweep")).where(has_values).order_by(Project.name)
         )
         return [ProjectChoice(project=row.name, has_sweep=row.has_sweep) for row in rows]
 

@@ -57,7 +57,7 @@ class CommitChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectChoice:
-    """Project with at least one run; `has_sweep` where sweep points are among what it measured."""
+    """Project with at least one value; `has_sweep` where sweep points are among what it measured."""
 
     project: str
     has_sweep: bool

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from dash.exceptions import PreventUpdate
 
-from dashboard.app import links_at, page_at
-from dashboard.figures.looks import DASHES, look_at
+from dashboard.app import page_and_links
+from dashboard.looks import DASHES, look_at
 from dashboard.pages.history import OUTPUTS, PICKED, asked_query, page_props
+from dashboard.quantities import MetricFormat
 from dashboard.views.history_choice import MOST_LINES, history_view_of, query_from_history_choice
-from dashboard.views.history_drawing import drawing_of
-from dashboard.views.lines import Scaling
+from dashboard.views.history_drawing import history_drawing_of
 from results.store import open_store
 
 NUMBERS = [4e-6, 8e-6, 4.1e-6]
@@ -28,7 +28,7 @@ def suite(tmp_path, write_asv_tree):
 
 
 def shown(store, query=""):
-    return page_props(drawing_of(store, query=query), is_from_url=True)
+    return page_props(history_drawing_of(store, query=query), is_from_url=True)
 
 
 def line_of(props, name):
@@ -70,7 +70,7 @@ def test_the_card_says_how_much_a_commit_changed_either_way(suite):
 def test_a_value_of_which_nobody_said_what_is_better_does_not_claim_a_direction(suite):
     props = shown(suite, "?benchmark=ops.track_size")
     assert props["figure"].layout.yaxis.title.text == "Cells"
-    assert "nobody said which way is better" in props["note"]
+    assert "better direction unknown" in props["note"]
     assert "changed" in props["changes_note"]
 
 
@@ -130,8 +130,9 @@ def test_the_url_we_wrote_ourselves_draws_nothing_again(suite):
 
 
 def test_where_there_is_no_sweep_the_history_is_what_one_sees_first(suite):
-    assert "history-graph" in str(page_at("/", suite))
-    assert [(link.children, link.className) for link in links_at("/", suite)] == [("History", "link here")]
+    page, links = page_and_links("/", suite)
+    assert "history-graph" in str(page)
+    assert [(link.children, link.className) for link in links] == [("History", "link here")]
 
 
 def test_our_own_sweep_has_a_history_too(journal_store):
@@ -139,7 +140,7 @@ def test_our_own_sweep_has_a_history_too(journal_store):
     props = shown(store, "?benchmark=mlp")
     assert props["selects"]["metric"]["value"] == "latency_s"
     assert "95 % interval" in props["note"]
-    assert [link.className for link in links_at("/history", store)] == ["link", "link here"]
+    assert [link.className for link in page_and_links("/history", store)[1]] == ["link", "link here"]
     explained = shown(store, "?benchmark=mlp&metric=speedup_vs_eager")
     assert "is not judged" in explained["changes_note"]
 
@@ -148,7 +149,7 @@ def test_another_version_of_a_benchmark_starts_another_line(tmp_path, write_asv_
     folder = write_asv_tree(tmp_path / "results", times=[[1e-3, 1e-2]] * 4, versions=["v1", "v1", "v2", "v2"])
     with open_store(str(tmp_path / "suite.db")) as store:
         store.ingest([folder])
-        chart = drawing_of(store, query="?benchmark=ops.time_sort").chart
+        chart = history_drawing_of(store, query="?benchmark=ops.time_sort").chart
     assert [len(piece) for piece in chart.curves[0].pieces] == [2, 2]
 
 
@@ -157,7 +158,7 @@ def test_what_was_skipped_or_failed_breaks_the_line_and_is_marked(tmp_path, writ
     folder = write_asv_tree(tmp_path / "results", times=times)
     with open_store(str(tmp_path / "suite.db")) as store:
         store.ingest([folder])
-        chart = drawing_of(store, query="?benchmark=ops.time_sort").chart
+        chart = history_drawing_of(store, query="?benchmark=ops.time_sort").chart
     assert [(absence.name, absence.state) for absence in chart.absences] == [
         ("size=1", "failed"), ("size=10", "skipped"),
     ]  # fmt: skip
@@ -175,7 +176,7 @@ def test_lines_side_by_side_differ_in_colour_and_marker():
     [("seconds", "1.50\N{NARROW NO-BREAK SPACE}ms"), ("bytes", "1.50\N{NARROW NO-BREAK SPACE}mB"), ("cells", "0.0015")],
 )
 def test_only_seconds_and_bytes_take_a_prefix(unit, text):
-    assert Scaling(metric="track", unit=unit).text(1.5e-3) == text
+    assert MetricFormat(metric="track", unit=unit).text(1.5e-3) == text
 
 
 def test_an_acknowledged_change_is_listed_as_known_with_its_reason(suite, tmp_path):

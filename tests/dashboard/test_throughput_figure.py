@@ -6,10 +6,11 @@ import pytest
 
 from dashboard.figures.chart import Across
 from dashboard.figures.drawing import figure_from_chart
-from dashboard.figures.looks import KNOWN_LOOKS, look_of
-from dashboard.figures.throughput import chart_over_batch, chart_over_commits, short_hashes
+from dashboard.figures.notes import short_hashes
+from dashboard.figures.throughput import chart_over_batch, chart_over_commits
+from dashboard.looks import KNOWN_LOOKS, look_of
 from dashboard.quantities import Quantity, reading_of
-from dashboard.views.filters import CommitSpacing, Scale
+from dashboard.scales import CommitSpacing, Scale
 
 
 def draw(chart, *, scale=Scale.FIT, chosen=None):
@@ -43,18 +44,18 @@ def test_a_point_that_is_not_ok_has_no_reading(point, state, quantity):
 
 def test_commits_stand_evenly_in_the_order_of_history(history):
     chart = over_commits(history(3))
-    assert [key for _, key in chart.places] == [f"{i:040x}" for i in range(3)]
+    assert [key for _, key in chart.positions] == [f"{i:040x}" for i in range(3)]
     figure = draw(chart)
     assert figure.layout.xaxis.type == "category"
-    assert list(figure.layout.xaxis.categoryarray) == [place for place, _ in chart.places]
+    assert list(figure.layout.xaxis.categoryarray) == [place for place, _ in chart.positions]
     assert line_of(figure, "fused").y == pytest.approx((64e3, 64e3, 64e3))
 
 
 def test_by_date_a_commit_without_one_is_left_out(history):
     rows = history(3, change=lambda i, _: {"commit_date": None} if i == 1 else {})
-    assert len(over_commits(rows).places) == 3
+    assert len(over_commits(rows).positions) == 3
     chart = over_commits(rows, spacing=CommitSpacing.DATE)
-    assert len(chart.places) == 2
+    assert len(chart.positions) == 2
     assert draw(chart).layout.xaxis.type == "date"
 
 

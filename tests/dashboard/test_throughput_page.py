@@ -5,15 +5,21 @@ from dataclasses import replace
 import pytest
 from dash.exceptions import PreventUpdate
 
-from dashboard.app import create_app, page_at, shell, tell
+from dashboard.app import create_app, page_and_links, shell, show_error
 from dashboard.figures.throughput import chart_over_commits
-from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, drawing_of, page_props
+from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import Quantity
-from dashboard.views.filters import AXES, CommitSpacing
+from dashboard.scales import CommitSpacing
+from dashboard.sweep_axes import AXES
+from dashboard.views.throughput_drawing import throughput_drawing_of
 from results.queries import throughput_by_commit
 from results.store import open_store
 
 NO_CLICK = {"batch": None, "commit": None}
+
+
+def page_of(path, store):
+    return page_and_links(path, store)[0]
 
 
 def html_of(component):
@@ -27,7 +33,7 @@ def store(journal_store):
 
 
 def shown(store, query):
-    return page_props(drawing_of(store, query=query), is_from_url=True)
+    return page_props(throughput_drawing_of(store, query=query), is_from_url=True)
 
 
 def asked(store, *, query="", triggered=None, clicked=NO_CLICK, **changes):
@@ -52,7 +58,7 @@ def test_the_page_shows_every_provider_over_batch_and_over_commits(store):
 
 @pytest.mark.parametrize("quantity", Quantity)
 def test_the_curves_over_commits_need_no_metric_that_was_not_asked_for(store, quantity):
-    drawing = drawing_of(store, query="?operation=mlp&hidden=1024")
+    drawing = throughput_drawing_of(store, query="?operation=mlp&hidden=1024")
     (batch,) = {row.batch for row in drawing.by_commit}
     everything = throughput_by_commit(store, operation="mlp", hidden=1024, batch=batch)
     assert [row.error_rel for row in drawing.by_commit] != [row.error_rel for row in everything]
@@ -72,7 +78,7 @@ def test_the_url_of_a_view_shows_the_same_view(store):
 
 def test_a_selector_changes_its_part_of_the_url_and_no_other(store):
     query = asked(store, query="?operation=mlp&quantity=latency&providers=eager,fused", hidden="256")
-    choice = drawing_of(store, query=query).view.choice
+    choice = throughput_drawing_of(store, query=query).view.choice
     assert (choice.operation, choice.hidden, choice.quantity, choice.providers) == (
         "mlp", 256, "latency", ("eager", "fused"),
     )  # fmt: skip
@@ -80,7 +86,7 @@ def test_a_selector_changes_its_part_of_the_url_and_no_other(store):
 
 def test_an_axis_nobody_could_choose_follows_without_a_complaint(store):
     query = asked(store, query="?hidden=1024", hidden="256")
-    view = drawing_of(store, query=query).view
+    view = throughput_drawing_of(store, query=query).view
     assert (view.choice.hidden, view.choice.dim, view.problems) == (256, 64, ())
 
 
@@ -105,7 +111,7 @@ def test_a_click_on_a_commit_chooses_it_for_the_other_curve(store, journals):
 def test_a_click_on_a_batch_chooses_it_for_the_other_curve(store):
     click = {"points": [{"customdata": "1"}]}
     query = asked(store, triggered="throughput-batch-graph", clicked={**NO_CLICK, "batch": click})
-    assert drawing_of(store, query=query).view.choice.batch == 1
+    assert throughput_drawing_of(store, query=query).view.choice.batch == 1
 
 
 def test_the_url_we_wrote_ourselves_draws_nothing_again(store):
@@ -129,7 +135,7 @@ def test_an_unavailable_provider_is_listed_with_its_reason_and_never_drawn(journ
 
 def test_a_machine_has_its_own_types_and_environments(journal_store, journals):
     store = journal_store([*journals.history(2), *journals.history(2, machine="gpu-01", device="cuda")])
-    view = drawing_of(store, query="?machine=gpu-01").view
+    view = throughput_drawing_of(store, query="?machine=gpu-01").view
     assert (view.choice.dtype, view.choice.environment) == ("bfloat16", "py3.11-cuda-t2")
     assert view.options["machine"] == ("bench-01", "gpu-01")
 
@@ -143,30 +149,30 @@ def test_an_axis_with_one_value_needs_no_selector_and_is_told_in_words(store):
 
 def test_an_empty_database_says_what_to_do(tmp_path):
     with open_store(str(tmp_path / "empty.db")) as store:
-        said = html_of(page_at("/", store))
+        said = html_of(page_of("/", store))
     assert "make bench" in said
     assert "fusebench ingest PATH" in said
 
 
 def test_a_path_without_a_page_lists_the_pages(store):
-    said = html_of(page_at("/nowhere", store))
+    said = html_of(page_of("/nowhere", store))
     assert "There is no page /nowhere" in said
     assert "Throughput" in said
 
 
 def test_every_selector_is_on_the_page(store):
-    page = html_of(page_at("/", store))
+    page = html_of(page_of("/", store))
     for name in (*(axis.name for axis in AXES), "commit", "providers"):
         assert f"'throughput-{name}'" in page
 
 
 def test_what_is_no_fault_of_the_store_is_not_told_as_one():
     with pytest.raises(ZeroDivisionError):
-        tell(ZeroDivisionError())
+        show_error(ZeroDivisionError())
 
 
 def test_points_that_were_disturbed_are_not_recommended_without_a_word(store, point):
-    drawing = drawing_of(store, query="?operation=mlp")
+    drawing = throughput_drawing_of(store, query="?operation=mlp")
     rows = (point(disturbed="load by others"), point(provider="fused"))
     props = page_props(replace(drawing, by_batch=rows), is_from_url=True)
     assert "1 of 2 points were disturbed" in props["winners_note"]

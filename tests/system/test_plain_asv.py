@@ -19,7 +19,7 @@ budget_s = 0.05
 DRAWN = """
 import json
 from dashboard.figures.throughput import chart_over_commits
-from dashboard.views.filters import CommitSpacing
+from dashboard.scales import CommitSpacing
 from dashboard.quantities import Quantity
 from results.queries import throughput_by_commit
 from results.store import OpenMode, open_store

@@ -1,77 +1,29 @@
-"""What the page shows, as one value; the URL's query string holds that value and nothing else."""
+"""Choices of the page *Throughput*: one value, held by the URL's query string alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from math import log
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from dashboard.quantities import Quantity
+from dashboard.scales import CommitSpacing, Scale
+from dashboard.sweep_axes import AXES, text_of
+from dashboard.views.url import LATEST, member_of, unknown_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from results.rows import CommitRow, PointRow
-
-AxisValue: TypeAlias = str | int | None
-
-# In the URL and on a selector: the newest commit there is, whichever that will be when the URL is opened.
-LATEST = "latest"
-
-
-class CommitSpacing(StrEnum):
-    """How commits lie on their axis."""
-
-    ORDER = "order"
-    DATE = "date"
-
-
-class Scale(StrEnum):
-    """Where the y axis begins and how it runs."""
-
-    FIT = "fit"
-    ZERO = "zero"
-    LOG = "log"
+    from dashboard.sweep_axes import Axis, AxisValue
+    from results.rows import CommitChoice, PointChoice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
-    """One axis of the sweep as a selector. `name` stands in the URL, `column` is the row's field."""
+class ThroughputChoice:
+    """Everything chosen on the page. `commit` None: the newest; `providers` None: all contenders.
 
-    name: str
-    label: str
-    column: str
-    preferred: AxisValue = None
-
-    def value_of(self, row: PointRow) -> AxisValue:
-        """Where `row` lies on this axis."""
-        value: AxisValue = getattr(row, self.column)
-        return value
-
-
-# In the order they are settled: what an axis offers is what was measured at the values before it.
-AXES = (
-    Axis(name="operation", label="Operation", column="operation", preferred="mlp"),
-    Axis(name="machine", label="Machine", column="machine"),
-    Axis(name="environment", label="Environment", column="environment"),
-    Axis(name="pass", label="Pass", column="pass_", preferred="forward"),
-    Axis(name="dtype", label="Type", column="dtype"),
-    Axis(name="activation", label="Activation", column="activation"),
-    Axis(name="hidden", label="Hidden dim", column="hidden"),
-    Axis(name="dim", label="Model dim", column="dim"),
-    Axis(name="cache", label="Cache", column="cache", preferred="warm"),
-    Axis(name="threads", label="Threads", column="threads"),
-    Axis(name="batch", label="Batch", column="batch"),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """Everything the page shows. `commit` None: the newest; `providers` None: all of them, as contenders.
-
-    `batch` holds for the curve over commits, `commit` for the curve over batch.
+    `batch` applies to the curve over commits, `commit` to the curve over batch.
     """
 
     operation: str
@@ -93,36 +45,32 @@ class Choice:
     batch_scale: Scale = Scale.LOG
 
     def shows(self, provider: str) -> bool:
-        """Whether `provider` is among the chosen ones."""
+        """Return whether `provider` is among the chosen ones."""
         return self.providers is None or provider in self.providers
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
-    """A choice that can be drawn, what could be chosen in its place, and what was wrong with the wish."""
+class ThroughputView:
+    """Choice that can be drawn, its alternatives, and the problems of what the URL asked for."""
 
-    choice: Choice
+    choice: ThroughputChoice
     options: Mapping[str, tuple[AxisValue, ...]]
     providers: tuple[str, ...]
     problems: tuple[str, ...] = field(default=())
 
 
-def view_from_query(query: str, *, points: Sequence[PointRow], commits: Sequence[CommitRow]) -> View:
-    """The view a URL's query string asks for, as near as what was measured allows.
+def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitChoice]) -> ThroughputView:
+    """Return the view a URL's query string asks for, or the nearest that was measured.
 
-    `points` are what was measured, at least one; `commits` those it was measured at. A value that does not
-    exist is replaced, and `problems` says by what. Axes the query leaves out get the newest machine, a middle
-    size and the plain variants.
+    `points`: the measured ones, newest first, at least one; `commits`: where they were measured. A value that does
+    not exist is replaced, and `problems` states by which. Axes the query leaves out get the newest machine, a
+    middle size and the plain variants.
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
-    problems: list[str] = [
-        f"The URL says {name}, which this page does not know; it knows {', '.join(_KEYS)}."
-        for name in wanted
-        if name not in _KEYS
-    ]
+    problems = unknown_parameters(wanted, known=_KEYS)
     columns: dict[str, AxisValue] = {}
     options: dict[str, tuple[AxisValue, ...]] = {}
-    left = sorted(points, key=lambda row: row.measured_at, reverse=True)
+    left = list(points)
     for axis in AXES:
         values = tuple(dict.fromkeys(axis.value_of(row) for row in left))
         value = _default(axis, values, columns)
@@ -135,8 +83,8 @@ def view_from_query(query: str, *, points: Sequence[PointRow], commits: Sequence
         left = [row for row in left if axis.value_of(row) == value]
         if axis.name == "threads":
             providers = tuple(sorted({row.contender for row in left}, key=_provider_key))
-    choice = Choice(
-        **columns,  # type: ignore[arg-type]  # AXES and Choice name the same columns; a test holds them together
+    choice = ThroughputChoice(
+        **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
         commit=_commit(wanted.get("commit", LATEST), commits, problems),
         providers=_providers(wanted.get("providers"), providers, problems),
         quantity=member_of("quantity", wanted, Quantity.ROWS_PER_S, problems),
@@ -144,11 +92,11 @@ def view_from_query(query: str, *, points: Sequence[PointRow], commits: Sequence
         commits_scale=member_of("commits_scale", wanted, Scale.FIT, problems),
         batch_scale=member_of("batch_scale", wanted, Scale.LOG, problems),
     )
-    return View(choice=choice, options=options, providers=providers, problems=tuple(problems))
+    return ThroughputView(choice=choice, options=options, providers=providers, problems=tuple(problems))
 
 
-def query_from_choice(choice: Choice) -> str:
-    """The query string that gives `choice` back; every axis is spelled out, so a copy keeps its view."""
+def query_from_choice(choice: ThroughputChoice) -> str:
+    """Write `choice` as a query string; every axis is spelled out, so that a copied URL keeps its view."""
     pairs = [(axis.name, text_of(getattr(choice, axis.column))) for axis in AXES]
     pairs.append(("commit", LATEST if choice.commit is None else choice.commit[:12]))
     if choice.providers is not None:
@@ -157,9 +105,12 @@ def query_from_choice(choice: Choice) -> str:
     return "?" + urlencode(pairs, safe=",")
 
 
-def text_of(value: AxisValue) -> str:
-    """An axis value as it stands in the URL and on a selector."""
-    return "none" if value is None else str(value)
+def query_from_values(values: Mapping[str, str | None], *, providers: Sequence[str], known: Sequence[str]) -> str:
+    """Write the selectors' values as a query string. All of the `known` providers equals no choice."""
+    pairs = [(name, value) for name, value in values.items() if value is not None]
+    if set(providers) != set(known):
+        pairs.append(("providers", ",".join(providers)))
+    return "?" + urlencode(pairs, safe=",")
 
 
 _SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
@@ -167,7 +118,7 @@ _KEYS = (*(axis.name for axis in AXES), "commit", "providers", *_SWITCHES)
 
 
 def _default(axis: Axis, values: Sequence[AxisValue], settled: Mapping[str, AxisValue]) -> AxisValue:
-    """What to show when nobody asked. `values` come newest measurement first."""
+    """Return the value shown without a wish. `values` come newest measurement first."""
     if axis.preferred in values:
         return axis.preferred
     numbers = sorted(value for value in values if isinstance(value, int))
@@ -178,7 +129,7 @@ def _default(axis: Axis, values: Sequence[AxisValue], settled: Mapping[str, Axis
 
 
 def _nearest(wish: str, values: Sequence[AxisValue], *, default: AxisValue) -> AxisValue:
-    """The value spelled `wish`; else the number nearest to it by ratio; else `default`."""
+    """Return the value spelled `wish`; else the number nearest to it by ratio; else `default`."""
     exact = next((value for value in values if text_of(value) == wish), None)
     if exact is not None:
         return exact
@@ -196,8 +147,8 @@ def _not_measured(axis: Axis, wish: str, shown: AxisValue, values: Sequence[Axis
     )
 
 
-def _commit(wish: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
-    """The commit whose hash begins with `wish`; None, the newest, if that is no single one."""
+def _commit(wish: str, commits: Sequence[CommitChoice], problems: list[str]) -> str | None:
+    """Return the only commit whose hash begins with `wish`; else None, the newest."""
     if wish == LATEST:
         return None
     found = [row.commit for row in commits if wish and row.commit.startswith(wish.lower())]
@@ -219,26 +170,11 @@ def _providers(wish: str | None, known: Sequence[str], problems: list[str]) -> t
     return None if chosen == tuple(known) or (names and not chosen) else chosen
 
 
-Member = TypeVar("Member", bound=StrEnum)
-
-
-def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: list[str]) -> Member:
-    """The member of `default`'s enum that the query names; `default` and a problem where it has no such member."""
-    wish = wanted.get(name, default.value)
-    kind: Callable[[str], Member] = type(default)
-    try:
-        return kind(wish)
-    except ValueError:
-        choices = ", ".join(type(default))
-        problems.append(f"{name} is {wish} in the URL; it can be {choices}. Showing {default}.")
-        return default
-
-
 def _sort_key(value: AxisValue) -> tuple[bool, int, str]:
-    """Numbers by size, names by alphabet, nothing first."""
+    """Order None first, then numbers by size and names alphabetically."""
     return (value is not None, value if isinstance(value, int) else 0, str(value))
 
 
 def _provider_key(provider: str) -> tuple[bool, str]:
-    """The baseline first, then the alphabet."""
+    """Order the baseline first, then alphabetically."""
     return (provider != "eager", provider)

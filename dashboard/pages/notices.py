@@ -1,4 +1,4 @@
-"""What stands where a page would be when there is nothing to put on it: what there is, and what to do."""
+"""Notices in place of a page: an empty store, an unknown path."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MEASURE = (
 )
 
 
-def nothing_to_show() -> Component:
-    """The page for an empty database."""
+def empty_store() -> Component:
+    """Build the notice for an empty database, with the commands that fill it."""
     return _notice(
         "Nothing has been measured yet", _steps(MEASURE), "Then reload this page, or start the dashboard again."
     )
 
 
-def nothing_at(path: str, *, pages: Sequence[tuple[str, str]]) -> Component:
-    """The page for a path no page has; `pages` are (path, name) of those there are."""
+def unknown_path(path: str, *, pages: Sequence[tuple[str, str]]) -> Component:
+    """Build the notice for a path without a page; `pages` are (path, name) of the existing ones."""
     links = [html.Li(dcc.Link(name, href=to)) for to, name in pages]
     return _notice(f"There is no page {path}", html.Ul(links))
 

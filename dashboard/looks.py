@@ -1,4 +1,4 @@
-"""How a provider looks, the same on every chart whatever else is on it, and the layout all charts share."""
+"""Looks of curves: colour, marker and dash, the same on every chart, legend and table."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """Colour, marker and dash of one provider; colour is never the only difference."""
+    """Colour, marker and dash of one curve; colour is never the only difference."""
 
     colour: str
     symbol: str
     dash: str = "solid"
 
     def faded(self, alpha: float) -> str:
-        """The colour as rgba with `alpha`, for a confidence band."""
+        """Return the colour as rgba with `alpha`, for a confidence band."""
         red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
         return f"rgba({red},{green},{blue},{alpha})"
 
@@ -47,13 +47,13 @@ PLACED_LOOKS = (
 DASHES = ("solid", "dot", "dashdot")
 LAYOUT_DASH = "dash"
 
-# What a reader can see through on both a light and a dark page.
+# Translucent: readable on a light and on a dark page.
 RULE_COLOUR = "rgba(128,128,128,0.22)"
 CHOSEN_COLOUR = "rgba(128,128,128,0.55)"
 
 
 def look_of(contender: str) -> Look:
-    """The contender's look: a function of its name alone, so it never changes with what else is shown.
+    """Return the look of a contender: a function of its name alone, whatever else is shown.
 
     A provider keeps its colour and marker whatever the layout of its weights; the layout dashes the line.
     """
@@ -63,7 +63,7 @@ def look_of(contender: str) -> Look:
 
 
 def look_at(position: int) -> Look:
-    """The look of the curve at `position` where names are parameters: what stands side by side is told apart."""
+    """Return the look of the curve at `position`, for curves named by parameters; neighbours differ."""
     colour, symbol = PLACED_LOOKS[position % len(PLACED_LOOKS)]
     return Look(colour=colour, symbol=symbol, dash=DASHES[position // len(PLACED_LOOKS) % len(DASHES)])
 

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.quantities import Quantity
-from dashboard.views.filters import AXES, Choice, CommitSpacing, Scale, query_from_choice, view_from_query
+from dashboard.scales import CommitSpacing, Scale
+from dashboard.sweep_axes import AXES
+from dashboard.views.throughput_choice import ThroughputChoice, query_from_choice, throughput_view_of
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def commits(commit):
 def choices_of(points, commits):
     """Choices that were measured."""
     return st.builds(
-        lambda row, **rest: Choice(**{axis.column: axis.value_of(row) for axis in AXES}, **rest),
+        lambda row, **rest: ThroughputChoice(**{axis.column: axis.value_of(row) for axis in AXES}, **rest),
         row=st.sampled_from(points),
         commit=st.sampled_from([None, *[row.commit for row in commits]]),
         providers=st.sampled_from([None, (), ("eager",), ("eager", "fused")]),
@@ -51,30 +53,30 @@ def choices_of(points, commits):
 @given(data=st.data())
 def test_a_choice_comes_back_from_its_url_unharmed(data, points, commits):
     choice = data.draw(choices_of(points, commits))
-    view = view_from_query(query_from_choice(choice), points=points, commits=commits)
+    view = throughput_view_of(query_from_choice(choice), points=points, commits=commits)
     assert view.choice == choice
     assert view.problems == ()
 
 
 @given(query=st.text())
 def test_no_query_string_is_too_strange_to_show_something(query, points, commits):
-    choice = view_from_query(query, points=points, commits=commits).choice
+    choice = throughput_view_of(query, points=points, commits=commits).choice
     assert any(all(axis.value_of(row) == getattr(choice, axis.column) for axis in AXES) for row in points)
 
 
 def test_every_axis_is_part_of_the_choice():
-    assert {axis.column for axis in AXES} <= {field.name for field in fields(Choice)}
+    assert {axis.column for axis in AXES} <= {field.name for field in fields(ThroughputChoice)}
 
 
 def test_without_a_query_the_plain_variants_and_the_latest_commit_are_shown(points, commits):
-    choice = view_from_query("", points=points, commits=commits).choice
+    choice = throughput_view_of("", points=points, commits=commits).choice
     assert (choice.operation, choice.pass_, choice.cache, choice.commit, choice.providers) == (
         "mlp", "forward", "warm", None, None,
     )  # fmt: skip
 
 
 def test_a_size_nobody_measured_is_replaced_by_the_nearest_and_said(points, commits):
-    view = view_from_query("?operation=mlp&hidden=900", points=points, commits=commits)
+    view = throughput_view_of("?operation=mlp&hidden=900", points=points, commits=commits)
     assert view.choice.hidden == 1024
     assert any("900" in problem and "256, 1024" in problem for problem in view.problems)
 
@@ -87,28 +89,28 @@ def test_a_size_nobody_measured_is_replaced_by_the_nearest_and_said(points, comm
         ("?commit=abc", "2 measured commits begin with that"),
         ("?commit=77", "no measured commit begins with that"),
         ("?providers=eager,nobody", "No provider nobody here; there are eager, compiled, fused"),
-        ("?colour=red", "The URL says colour, which this page does not know"),
+        ("?colour=red", "Unknown URL parameter colour; this page knows operation"),
     ],
 )
 def test_a_wrong_value_in_the_url_is_said(query, said, points, commits):
-    assert any(said in problem for problem in view_from_query(query, points=points, commits=commits).problems)
+    assert any(said in problem for problem in throughput_view_of(query, points=points, commits=commits).problems)
 
 
 def test_a_unique_beginning_is_enough_to_name_a_commit(points, commits):
-    assert view_from_query("?commit=DEF", points=points, commits=commits).choice.commit == commits[2].commit
+    assert throughput_view_of("?commit=DEF", points=points, commits=commits).choice.commit == commits[2].commit
 
 
 def test_an_axis_offers_only_what_was_measured_at_the_choices_before_it(points, commits):
-    view = view_from_query("?operation=linear&machine=gpu", points=points, commits=commits)
+    view = throughput_view_of("?operation=linear&machine=gpu", points=points, commits=commits)
     assert view.options["hidden"] == (64, 128)
     assert view.options["dtype"] == ("bfloat16",)
     assert view.options["batch"] == (4096,)
 
 
 def test_the_baseline_leads_the_providers(points, commits):
-    assert view_from_query("", points=points, commits=commits).providers == ("eager", "compiled", "fused")
+    assert throughput_view_of("", points=points, commits=commits).providers == ("eager", "compiled", "fused")
 
 
 def test_a_layout_of_weights_is_a_contender_of_its_own(point):
     points = [point(provider="eager"), point(provider="fused"), point(provider="fused", weights="packed")]
-    assert view_from_query("", points=points, commits=[]).providers == ("eager", "fused", "fused:packed")
+    assert throughput_view_of("", points=points, commits=[]).providers == ("eager", "fused", "fused:packed")

@@ -1,0 +1,41 @@
+"""Lines of the page *History*: series of one benchmark that differ in their parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from results.rows import parameters_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from results.rows import SeriesRow
+
+NO_PARAMETERS = "no parameters"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """Series of all versions of a benchmark at the same parameters. `label`: those that differ between lines."""
+
+    name: str
+    label: str
+    series: tuple[SeriesRow, ...]
+
+
+def lines_from(series: Iterable[SeriesRow]) -> list[Line]:
+    """Group `series` into one line per set of parameters, in the order the parameters' values came."""
+    by_name: dict[str, list[SeriesRow]] = {}
+    for row in series:
+        by_name.setdefault(parameters_in_words(row.parameters) or NO_PARAMETERS, []).append(row)
+    shared = _shared([rows[0] for rows in by_name.values()])
+    labels = {name: parameters_in_words(rows[0].parameters, without=shared) for name, rows in by_name.items()}
+    return [Line(name=name, label=labels[name] or NO_PARAMETERS, series=tuple(rows)) for name, rows in by_name.items()]
+
+
+def _shared(rows: Sequence[SeriesRow]) -> frozenset[str]:
+    """Return the parameters with one value in all lines, which need no mention."""
+    if len(rows) < 2:
+        return frozenset()
+    return frozenset(parameter.name for parameter in set.intersection(*(set(row.parameters) for row in rows)))

@@ -1,0 +1,125 @@
+"""Content of the page *Throughput*: the chosen points' rows, and the notes beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from dashboard.scales import CommitSpacing
+from dashboard.sweep_axes import AXES, text_of
+from dashboard.views.throughput_choice import throughput_view_of
+from results.queries import commit_choices, point_choices, throughput_by_batch, throughput_by_commit, winner_among
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dashboard.views.throughput_choice import ThroughputChoice, ThroughputView
+    from results.rows import CommitChoice, PointFilter, PointRow, WinnerRow
+    from results.store import Store
+
+# Metrics of the curves over commits and their notes; every quantity is one of these, or made from it.
+DRAWN = ("latency_s", "speedup_vs_eager")
+ALWAYS_SHOWN = {"operation", "hidden", "machine", "batch"}
+NOTHING_MEASURED = "nothing measured here for this choice"
+OPEN_MARKS = " · open marks: disturbed while measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThroughputDrawing:
+    """Everything on the page at once: the view, its commits, and the rows of its three parts."""
+
+    view: ThroughputView
+    commits: tuple[CommitChoice, ...]
+    by_batch: tuple[PointRow, ...]
+    by_commit: tuple[PointRow, ...]
+
+
+def throughput_drawing_of(store: Store, *, query: str) -> ThroughputDrawing:
+    """Query the store for what the URL's `query` shows."""
+    measured = [row for row in commit_choices(store) if row.sweep_machines]
+    view = throughput_view_of(query, points=point_choices(store), commits=measured)
+    shape = _shape(view.choice)
+    point: PointFilter = {**shape, "batch": view.choice.batch}
+    by_batch = throughput_by_batch(store, revision=view.choice.commit, **shape)
+    by_commit = throughput_by_commit(store, metrics=DRAWN, **point)
+    return ThroughputDrawing(
+        view=view,
+        commits=tuple(row for row in measured if view.choice.machine in row.sweep_machines),
+        by_batch=_shown(by_batch, view.choice),
+        by_commit=_shown(by_commit, view.choice),
+    )
+
+
+def winners_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, WinnerRow | None], ...]:
+    """Return each batch, smallest first, with its winner; None where nothing is ok.
+
+    `rows`: one commit's points of a shape.
+    """
+    by_batch = groupby(sorted(rows, key=attrgetter("batch")), key=attrgetter("batch"))
+    return tuple((batch, winner_among(list(group))) for batch, group in by_batch)
+
+
+def facts(view: ThroughputView) -> str:
+    """Write the axes that need no selector in words."""
+    single = [axis.name for axis in AXES if axis.name not in ALWAYS_SHOWN and len(view.options[axis.name]) == 1]
+    values = {axis.name: text_of(getattr(view.choice, axis.column)) for axis in AXES}
+    return " · ".join(_fact(name, values[name]) for name in single)
+
+
+def note_of_commit(rows: Sequence[PointRow]) -> str:
+    """Write which commit the curves over batch show."""
+    if not rows:
+        return NOTHING_MEASURED
+    row = rows[0]
+    date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
+    marks = OPEN_MARKS if any(row.disturbed for row in rows) else ""
+    return f"{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}{marks}"
+
+
+def note_of_winners(rows: Sequence[PointRow]) -> str:
+    """Write what the table of winners compares, and how many of its points were disturbed."""
+    if not rows:
+        return ""
+    note = f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"
+    n_disturbed = sum(row.disturbed is not None for row in rows)
+    if not n_disturbed:
+        return note
+    return f"{note} · {n_disturbed} of {len(rows)} points were disturbed: measure again (fusebench run --again)"
+
+
+def note_of_commits(drawing: ThroughputDrawing) -> str:
+    """Write how many commits the curves over commits show."""
+    measured = {row.commit: row.commit_date for row in drawing.by_commit}
+    undated = sum(date is None for date in measured.values())
+    note = f"{len(measured)} commit{'' if len(measured) == 1 else 's'} measured at this batch"
+    if any(row.disturbed for row in drawing.by_commit):
+        note += OPEN_MARKS
+    if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
+        return f"{note}, {undated} without a date left out"
+    return note
+
+
+def _fact(name: str, value: str) -> str:
+    if name == "cache":
+        return f"{value} cache"
+    if name == "threads":
+        return "1 thread" if value == "1" else f"{value} threads"
+    if name == "dim":
+        return f"model dim {value}"
+    return "no activation" if (name, value) == ("activation", "none") else value
+
+
+def _shape(choice: ThroughputChoice) -> PointFilter:
+    """Return the axes both curves share, as the store's filter."""
+    return {
+        "operation": choice.operation, "machine": choice.machine, "environment": choice.environment,
+        "pass_": choice.pass_, "dtype": choice.dtype, "activation": choice.activation,
+        "hidden": choice.hidden, "dim": choice.dim, "cache": choice.cache, "threads": choice.threads,
+    }  # fmt: skip
+
+
+def _shown(rows: Sequence[PointRow], choice: ThroughputChoice) -> tuple[PointRow, ...]:
+    """Return the rows of the chosen providers. No activation is a choice here; the store's filter takes it as any."""
+    return tuple(row for row in rows if choice.shows(row.contender) and row.activation == choice.activation)
