@@ -1,17 +1,17 @@
-"""Where commits stand in their history, asked of a git repository.
+"""Positions of commits in their history, read from a git repository.
 
 The order is git's `--date-order` over every branch and tag: no commit before its parents, otherwise by the
 committer's date. asv numbers its revisions in the same order. It needs no main line, so commits of every branch
-have a place, and histories of the main branch read as they happened.
+have a position, and histories of the main branch read as they happened.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
+import os.path
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -20,25 +20,28 @@ from results.database.bulk import next_id
 from results.database.connection import reading, writing
 from results.database.schema import Commit, Run, Source
 from results.errors import NoRepository
+from results.files.git import run_git
 from results.ingest.runs import BEGINNING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from sqlalchemy.engine import Connection, Engine
 
+    from results.files.git import GitCommand
+
 REFERENCES = ("refs/heads", "refs/remotes", "refs/tags")
-# A hook of git's runs with these set to the repository that called it.
-NOT_OURS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryCommit:
-    """A commit in its place. `position` counts from 1; `ordered_at`: no earlier than any commit's before it."""
+    """A commit of a repository: `position` counts from 1, `ordered_at` never decreases along the history.
+
+    `date` is None where git's is no moment between the years 1 and 9999.
+    """
 
     hash: str
-    date: datetime
+    date: datetime | None
     subject: str
     position: int
     ordered_at: datetime
@@ -46,7 +49,10 @@ class HistoryCommit:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """Every commit that a branch or tag of a repository reaches, in order. `unreached`: what only its objects hold."""
+    """All commits that a branch or tag of a repository reaches, oldest first.
+
+    `newest`: the latest date of any. `unreached`: commits that exist as objects only.
+    """
 
     commits: Mapping[str, HistoryCommit]
     newest: datetime
@@ -55,7 +61,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What a repository says of a commit; all None where it cannot say."""
+    """A commit's place in the history of its repository; None where that is unknown."""
 
     date: datetime | None
     subject: str | None
@@ -65,56 +71,70 @@ class Standing:
 
 
 def repository_around(path: Path) -> Path | None:
-    """The git checkout that `path` lies in, if it does."""
-    folder = path.resolve()
-    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
+    """Return the git checkout that contains `path`, if any."""
+    folder = Path(os.path.realpath(path))
+    return next((parent for parent in (folder, *folder.parents) if os.path.exists(parent / ".git")), None)  # noqa: PTH110 - an unreadable parent is no reason to stop
 
 
 def order_commits(engine: Engine, repository: Path, *, is_named: bool) -> list[str]:
-    """Give the stored commits that `repository` knows their dates, subjects and places; notes for a person.
+    """Store dates, subjects and positions of the commits that `repository` knows; return notes for a person.
 
-    Nothing is read again while neither its branches nor the stored commits have changed. Projects of which it
-    knows no commit are left alone. `is_named`: somebody asked for this repository, and hears why it had no effect.
+    The history is read only if the repository's branches or the stored commits have changed. Projects of which it
+    knows no commit are left alone. `is_named`: the user named this repository, so having no effect is worth a note.
     Raises: NoRepository.
     """
-    repository = repository.resolve()
+    repository = Path(os.path.realpath(repository))
     references = _references(repository)
     with reading(engine) as connection:
         signature = _signature(connection, references)
         stored = connection.execute(sa.select(Source.signature).where(Source.path == str(repository))).scalar()
     if stored == signature:
         return []
-    if _git(repository, "rev-parse", "--is-shallow-repository").strip() == "true":
+    if _asked(repository, "rev-parse", "--is-shallow-repository").strip() == "true":
         return [
             f"{repository} is a shallow clone, so commits keep their order by date; `git fetch --unshallow` mends it"
         ]
     commits = _reached_commits(repository)
     with writing(engine) as connection:
         n_known = _place_commits(connection, repository, commits)
-        _remember(connection, repository, _signature(connection, references))
-    if is_named and not n_known:
-        return [f"{repository} knows none of the stored commits, so they keep their order by date"]
-    return []
+        _register(connection, repository, _signature(connection, references))
+    if not n_known:
+        unknown = f"{repository} knows none of the stored commits, so they keep their order by date"
+        return [unknown] if is_named else []
+    return [
+        f"{repository}: commit {commit.hash[:12]} is dated before year 1 or beyond year 9999; it keeps its position "
+        "and has no date"
+        for commit in commits.values()
+        if commit.date is None
+    ]
 
 
 def commits_in_order(lines: Iterable[str]) -> dict[str, HistoryCommit]:
-    """The commits of `git log`'s lines (hash, seconds since 1970 and subject, NUL between), oldest first; pure."""
+    """Parse git's lines (hash, seconds since 1970 and subject, NUL between), oldest first; pure."""
     commits: dict[str, HistoryCommit] = {}
     latest = BEGINNING
     for position, line in enumerate(lines, start=1):
         name, seconds, subject = line.split("\0", 2)
-        date = datetime.fromtimestamp(int(seconds), tz=UTC)
-        latest = max(latest, date)
+        date = _moment(seconds)
+        latest = max(latest, date or latest)
         commits[name] = HistoryCommit(hash=name, date=date, subject=subject, position=position, ordered_at=latest)
     return commits
 
 
-def standing_of(name: str, history: History, *, before: Standing) -> Standing:
-    """What `history` says of the commit `name`, of which `before` was known; pure.
+def _moment(seconds: str) -> datetime | None:
+    """Convert seconds since 1970; a damaged commit may have none, or more than a datetime holds."""
+    try:
+        return datetime.fromtimestamp(int(seconds), tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
-    A commit that no branch reaches was removed by a rebase if its object is still there, or if it is no newer
-    than what the branches reach; a newer one may just not have been fetched yet, and nothing is said of it.
-    Either keeps the place it had.
+
+def standing_of(name: str, history: History, *, before: Standing) -> Standing:
+    """Return the standing of the commit `name` in `history`, given its standing `before`; pure.
+
+    A commit that no branch reaches was removed by a rebase if its object still exists, or if it is no newer than
+    what the branches reach; a newer one may not have been fetched yet, so that remains unknown. Either keeps its
+    position.
     """
     found = history.commits.get(name)
     if found is not None:
@@ -130,7 +150,7 @@ def standing_of(name: str, history: History, *, before: Standing) -> Standing:
 
 
 def _place_commits(connection: Connection, repository: Path, commits: Mapping[str, HistoryCommit]) -> int:
-    """Write what has changed; how many stored commits the repository knows."""
+    """Write changed standings; return how many stored commits the repository knows."""
     stored: dict[int, list[Any]] = {}
     for row in connection.execute(sa.select(Commit.__table__)):
         stored.setdefault(row.project_id, []).append(row)
@@ -142,7 +162,7 @@ def _place_commits(connection: Connection, repository: Path, commits: Mapping[st
             absent = [row.hash for row in rows if row.hash not in commits]
             history = History(
                 commits=commits,
-                newest=max(commit.date for commit in commits.values()),
+                newest=max((commit.date for commit in commits.values() if commit.date), default=BEGINNING),
                 unreached=_objects_among(repository, absent),
             )
             _write_standings(connection, rows, history)
@@ -183,7 +203,7 @@ def _write_standings(connection: Connection, rows: Sequence[Any], history: Histo
     )
 
 
-def _remember(connection: Connection, repository: Path, signature: str) -> None:
+def _register(connection: Connection, repository: Path, signature: str) -> None:
     columns = {"signature": signature, "read_at": datetime.now(tz=UTC)}
     updated = connection.execute(sa.update(Source).where(Source.path == str(repository)).values(**columns))
     if not updated.rowcount:
@@ -200,58 +220,40 @@ def _remember(connection: Connection, repository: Path, signature: str) -> None:
 
 
 def _signature(connection: Connection, references: str) -> str:
-    """Changes with the repository's branches and with the commits that are stored."""
+    """Return a text that changes with the repository's branches and with the stored commits."""
     return f"{references}:{next_id(connection, Commit)}"
 
 
 def _references(repository: Path) -> str:
-    heads = _git(repository, "for-each-ref", "--format=%(objectname)", *REFERENCES)
-    head = _git(repository, "rev-parse", "--quiet", "--verify", "HEAD", may_fail=True)
+    heads = _asked(repository, "for-each-ref", "--format=%(objectname)", *REFERENCES)
+    head = _asked(repository, "rev-parse", "--quiet", "--verify", "HEAD", may_fail=True)
     return blake2b(f"{head}\0{heads}".encode(), digest_size=16).hexdigest()
 
 
 def _reached_commits(repository: Path) -> dict[str, HistoryCommit]:
-    head = ["HEAD"] if _git(repository, "rev-parse", "--quiet", "--verify", "HEAD", may_fail=True) else []
-    log = _git(
-        repository,
-        "log",
-        "--date-order",
-        "--reverse",
-        "--format=%H%x00%ct%x00%s",
-        "--branches",
-        "--remotes",
-        "--tags",
-        *head,
-    )
-    return commits_in_order(line for line in log.split("\n") if line)
+    head = ["HEAD"] if _asked(repository, "rev-parse", "--quiet", "--verify", "HEAD", may_fail=True) else []
+    # rev-list and not log, which reads a mailmap and would check signatures where the configuration asks for it.
+    options = ("--date-order", "--reverse", "--no-commit-header", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s")
+    lines = _asked(repository, "rev-list", *options, "--branches", "--remotes", "--tags", *head)
+    return commits_in_order(line for line in lines.split("\n") if line)
 
 
 def _objects_among(repository: Path, names: Sequence[str]) -> frozenset[str]:
-    """Those of `names` that the repository still has as commits."""
+    """Return those of `names` that exist as commits in the repository."""
     if not names:
         return frozenset()
-    answer = _git(repository, "cat-file", "--batch-check", given="".join(f"{name}\n" for name in names))
+    answer = _asked(repository, "cat-file", "--batch-check", given="".join(f"{name}\n" for name in names))
     return frozenset(line.split()[0] for line in answer.splitlines() if line.split()[1:2] == ["commit"])
 
 
-def _git(repository: Path, *arguments: str, may_fail: bool = False, given: str | None = None) -> str:
-    environ = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+def _asked(
+    repository: Path, command: GitCommand, *arguments: str, may_fail: bool = False, given: str | None = None
+) -> str:
     try:
-        answer = subprocess.run(
-            ["git", "-C", str(repository), *arguments],
-            input=given,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-            # A commit that is not here must not be fetched just because somebody asked for it.
-            env={**environ, "LC_ALL": "C.UTF-8", "GIT_NO_LAZY_FETCH": "1"},
-        )
-    except OSError as error:
-        raise NoRepository(
-            f"{repository}: git cannot be run ({error.strerror}); commits keep their order by date"
-        ) from error
+        answer = run_git(repository, command, *arguments, given=given)
+    except NoRepository as error:
+        raise NoRepository(f"{error.message}; commits keep their order by date") from error
     if answer.returncode and not may_fail:
-        said = " ".join(answer.stderr.split())
-        raise NoRepository(f"{repository} cannot be asked for the order of commits ({said[:300]})")
+        reason = " ".join(answer.stderr.split())
+        raise NoRepository(f"{repository} cannot be asked for the order of commits ({reason[:300]})")
     return answer.stdout

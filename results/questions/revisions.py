@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from results.database.schema import Commit
-from results.errors import UnknownRevision
+from results.errors import NoRepository, UnknownRevision
+from results.files.git import run_git
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -55,14 +55,8 @@ def _starting_with(connection: Connection, prefix: str) -> list[str]:
 
 def _resolved_by_git(revision: str, repository: Path) -> str | None:
     try:
-        answer = subprocess.run(
-            ["git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"],
-            cwd=repository,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
+        answer = run_git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except NoRepository:
         return None  # no git here: hashes still work
     return answer.stdout.strip() or None
 
