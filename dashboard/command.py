@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 
 from dashboard.app import create_app
 from results.commands.options import db_option
-from results.commands.progress import progress_line
+from results.commands.progress import progress_bar
 from results.errors import ResultsError
 from results.store import OpenMode, open_store
 
@@ -79,7 +79,8 @@ def opened(path: Path | None, db: str | None) -> Iterator[Store]:
         if db is None:
             db = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fusebench-"))) / "shown.db")
         store = stack.enter_context(open_store(db))
-        report = store.ingest([path], on_progress=progress_line())
+        with progress_bar() as progress:
+            report = store.ingest([path], on_progress=progress)
         if not report.n_files:
             click.echo(f"No journals and no asv results were found under {path}.", err=True)
         for problem in report.problems:

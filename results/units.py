@@ -7,6 +7,11 @@ dashboard (`si` and the others) all three digits stand, so that labels keep thei
 from __future__ import annotations
 
 import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -48,6 +53,24 @@ def figures(value: float | None) -> str:
     if 1e-3 <= abs(value) < 1e6:
         return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
     return f"{value:.3g}"
+
+
+def relative_half_width(value: float | None, low: float | None, high: float | None) -> str:
+    """Write half the interval in percent of the value; a dash where there is no interval."""
+    if not value or low is None or high is None or not math.isfinite(high - low):
+        return ABSENT
+    return f"{(high - low) / 2 / abs(value):.1%}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write `1 run`, `2 runs` or `12,300 runs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def counted_states(states: Sequence[str], noun: str) -> str:
+    """Write how many there are of each state: `12 points: 11 ok, 1 crashed`."""
+    counts = ", ".join(f"{count:,} {state}" for state, count in Counter(states).most_common())
+    return f"{counted(len(states), noun)}: {counts}"
 
 
 def si(value: float, unit: str, *, digits: int = 3) -> str:

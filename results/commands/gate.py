@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import how_to_measure, not_measured
 from results.commands.options import db_option
 from results.errors import UnknownRevision
@@ -34,8 +35,11 @@ from results.store import OpenMode, open_store
     show_default=True,
     help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
 )
+@click.option("--all", "shows_all", is_flag=True, help="List every change as text or Markdown, not 20 of a kind.")
 @db_option
-def gate(base: str, head: str, report_format: str, least_change: float, db: str | None) -> int:
+def gate(  # noqa: PLR0913 - its options
+    base: str, head: str, report_format: str, least_change: float, db: str | None, *, shows_all: bool
+) -> int:
     """Did the commit --head get worse than the commit --base?
 
     Exit code 0: no, 1: a regression, 2: something fails that was ok, 3: nothing comparable was measured.
@@ -60,10 +64,13 @@ def gate(base: str, head: str, report_format: str, least_change: float, db: str 
         )
         levels = known_levels(store, base=base_commit, head=head_commit, series_ids=in_question(judgement))
         judgement = with_known(judgement, levels)
-        click.echo(rendered(judgement, report_format=ReportFormat(report_format)))
+        report = rendered(
+            judgement, report_format=ReportFormat(report_format), terminal=terminal_of_output(), shows_all=shows_all
+        )
+        echo_rendered(report)
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:
-            click.echo(
+            echo(
                 "Nothing was measured at both commits on the same machine. "
                 + how_to_measure(store, commit=head_commit),
                 err=True,

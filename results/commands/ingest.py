@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from results.commands.echo import echo
 from results.commands.options import db_option
-from results.commands.progress import progress_line
+from results.commands.progress import progress_bar
 from results.exit_codes import ExitCode
 from results.store import OpenMode, open_store
+from results.units import counted
 from results.upkeep.housekeeping import prune_missing_files
 from results.upkeep.rebuild import rebuild_store
 
@@ -63,7 +65,7 @@ def ingest(  # noqa: PLR0913 - its options
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     chosen = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
     if not chosen:
-        click.echo(
+        echo(
             "Nothing has been measured here yet: `make bench` measures, `fusebench ingest PATH` reads results "
             "from elsewhere.",
             err=True,
@@ -72,38 +74,42 @@ def ingest(  # noqa: PLR0913 - its options
     missing = [path for path in chosen if not path.exists()]
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
-    progress = progress_line()
-    if rebuild:
-        name, report = rebuild_store(
-            db,
-            chosen,
-            project=project,
-            repository=repository,
-            n_processes=n_processes,
-            may_lose=prune,
-            on_progress=progress,
-        )
-    else:
-        with open_store(db, mode=OpenMode.WRITE) as store:
-            name = store.name
-            report = store.ingest(
-                chosen, project=project, repository=repository, n_processes=n_processes, on_progress=progress
+    notices: list[str] = []
+    with progress_bar() as progress:
+        if rebuild:
+            name, report = rebuild_store(
+                db,
+                chosen,
+                project=project,
+                repository=repository,
+                n_processes=n_processes,
+                may_lose=prune,
+                on_progress=progress,
             )
-            if prune:
-                click.echo(f"{prune_missing_files(store, chosen)} runs forgotten whose files are gone")
-    _tell(report, name)
+        else:
+            with open_store(db, mode=OpenMode.WRITE) as store:
+                name = store.name
+                report = store.ingest(
+                    chosen, project=project, repository=repository, n_processes=n_processes, on_progress=progress
+                )
+                if prune:
+                    n_removed = counted(prune_missing_files(store, chosen), "run")
+                    notices.append(f"Removed {n_removed} whose files are gone.")
+    for notice in notices:
+        echo(notice)
+    _print_report(report, name)
+    if not report.n_files and not prune:
+        echo(f"No journals and no asv results were found under {', '.join(map(str, chosen))}.", err=True)
+        return ExitCode.FAILED if paths else ExitCode.NOTHING_COMPARABLE
     return ExitCode.FAILED if report.problems else ExitCode.FINE
 
 
-def _tell(report: IngestReport, name: str) -> None:
-    if not report.n_files:
-        click.echo("No journals and no asv results were found there.", err=True)
+def _print_report(report: IngestReport, name: str) -> None:
     for note in report.notes:
-        click.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
     for problem in report.problems:
-        click.echo(f"not read: {problem}", err=True)
-    n_files = f"{report.n_files:,} file{'' if report.n_files == 1 else 's'}"
-    click.echo(
-        f"{report.n_values:,} values stored from {n_files} "
+        echo(f"not read: {problem}", err=True)
+    echo(
+        f"{counted(report.n_values, 'value')} stored from {counted(report.n_files, 'file')} "
         f"({report.n_files_unchanged:,} unchanged, {len(report.problems):,} not read) into {name}"
     )

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from results.commands.chosen_rows import known_values
+from results.commands.echo import echo
 from results.exit_codes import ExitCode
 from results.queries import commits
 
 if TYPE_CHECKING:
+    from results.commands.chosen_rows import ChosenPoints, ChosenValues
+    from results.commands.selection import Selection
     from results.errors import UnknownRevision
     from results.store import Store
 
@@ -32,5 +36,17 @@ def not_measured(store: Store, error: UnknownRevision) -> int:
     """
     if not error.is_plausible:
         raise click.UsageError(error.message)
-    click.echo(f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}", err=True)
+    echo(f"{error.message}. {how_to_measure(store, commit=error.commit or 'REV')}", err=True)
     return ExitCode.NOTHING_COMPARABLE
+
+
+def nothing_to_show(why: str) -> int:
+    """Print why there is nothing to print and return NOTHING_COMPARABLE."""
+    echo(why, err=True)
+    return ExitCode.NOTHING_COMPARABLE
+
+
+def nothing_selected(store: Store, chosen: ChosenPoints | ChosenValues, selection: Selection) -> int:
+    """Print the values there are of what was selected by and return NOTHING_COMPARABLE."""
+    known = known_values(store, chosen, selection)
+    return nothing_to_show(f"No stored measurement matches the selection. {known}".strip())

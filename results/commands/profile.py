@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import ChosenPoints, chosen_rows, known_values
-from results.commands.no_data import EMPTY_STORE, not_measured
+from results.commands.chosen_rows import ChosenPoints, chosen_rows
+from results.commands.echo import echo_rendered, terminal_of_output
+from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import db_option, where_option
 from results.commands.selection import AXES, selection_from_texts
 from results.errors import UnknownRevision
@@ -35,9 +36,10 @@ NO_STACKS = (
 @click.option(
     "--stacks", "kind", type=click.Choice([kind.value for kind in StackKind]), help="Its folded stacks there, instead."
 )
+@click.option("--all", "shows_all", is_flag=True, help="List every operator and kernel, not the 20 that take longest.")
 @where_option
 @db_option
-def profile(revision: str | None, kind: str | None, where: Sequence[str], db: str | None) -> int:
+def profile(revision: str | None, kind: str | None, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
     """Print what one call of a point does inside: newest, or at commit REV; --where leaves one point.
 
     \b
@@ -50,32 +52,34 @@ def profile(revision: str | None, kind: str | None, where: Sequence[str], db: st
     with open_store(db, mode=OpenMode.READ) as store:
         chosen = chosen_rows(store, selection)
         if chosen is None:
-            return _nothing(EMPTY_STORE)
+            return nothing_to_show(EMPTY_STORE)
         if not isinstance(chosen, ChosenPoints):
-            return _nothing("Only points of the sweep are profiled, and that chooses another suite.")
+            return nothing_to_show("Only points of the sweep are profiled, and that chooses another suite.")
         try:
             points = chosen.latest(store, revision)
         except UnknownRevision as error:
             return not_measured(store, error)
         if not points:
-            return _nothing(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip())
+            return nothing_selected(store, chosen, selection)
         if len(points) > 1:
             raise click.UsageError(_which_one(points))
-        return _print(store, points[0], None if kind is None else StackKind(kind))
+        return _print(store, points[0], None if kind is None else StackKind(kind), shows_all=shows_all)
 
 
-def _print(store: Store, point: PointRow, kind: StackKind | None) -> int:
+def _print(store: Store, point: PointRow, kind: StackKind | None, *, shows_all: bool) -> int:
     if kind is not None:
         stacks = stacks_of(store, point=point, kind=kind)
         if not stacks:
-            return _nothing(NO_STACKS.format(kind=kind))
-        click.echo(stacks_as_text(stacks))
+            return nothing_to_show(NO_STACKS.format(kind=kind))
+        echo_rendered(stacks_as_text(stacks))
         return ExitCode.FINE
     found = profile_of(store, point=point)
     if found is None:
         is_ok = point.state == State.OK
-        return _nothing(NO_PROFILE if is_ok else f"There is no profile of this point: {point.state}: {point.reason}")
-    click.echo(profile_as_text(point, found))
+        return nothing_to_show(
+            NO_PROFILE if is_ok else f"There is no profile of this point: {point.state}: {point.reason}"
+        )
+    echo_rendered(profile_as_text(point, found, terminal_of_output(), shows_all=shows_all))
     return ExitCode.FINE
 
 
@@ -84,8 +88,3 @@ def _which_one(points: Sequence[PointRow]) -> str:
     choices = {name: dict.fromkeys(str(getattr(point, axis)) for point in points) for name, axis in AXES.items()}
     said = [f"--where {name}=…  ({', '.join(values)})" for name, values in choices.items() if len(values) > 1]
     return "\n  ".join([f"{len(points)} points are chosen, and a profile is of one; choose by", *said])
-
-
-def _nothing(why: str) -> int:
-    click.echo(why, err=True)
-    return ExitCode.NOTHING_COMPARABLE

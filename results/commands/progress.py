@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import sys
-import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from results.store import Progress
 
 
-def progress_line() -> Callable[[Progress], None] | None:
-    """What draws progress on a terminal; None into a pipe."""
+@contextmanager
+def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
+    """Yield a function that draws progress on standard error, or None where that is no terminal.
+
+    The line shows the files done of all, the values stored and the time left, and fits 80 columns.
+    """
     if not sys.stderr.isatty():
-        return None
-    started = time.monotonic()
+        yield None
+        return
+    from rich import progress  # noqa: PLC0415 - a fifth of the start of every command otherwise
+    from rich.console import Console  # noqa: PLC0415
 
-    def draw(progress: Progress) -> None:
-        is_last = progress.n_files_done == progress.n_files
-        rate = progress.n_values / max(time.monotonic() - started, 1e-3)
-        n_filled = 30 * progress.n_files_done // progress.n_files
-        click.echo(
-            f"\r[{'#' * n_filled}{'.' * (30 - n_filled)}] {progress.n_files_done}/{progress.n_files} files, "
-            f"{progress.n_values:,} values, {rate:,.0f} values/s " + ("\n" if is_last else ""),
-            nl=False,
-            err=True,
-        )
+    columns = (
+        progress.BarColumn(bar_width=20),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("files, {task.fields[n_values]:,} values"),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("left"),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=False) as bar:
+        task = bar.add_task("ingest", total=None, n_values=0)
 
-    return draw
+        def draw(state: Progress) -> None:
+            bar.update(task, total=state.n_files, completed=state.n_files_done, n_values=state.n_values)
+
+        yield draw

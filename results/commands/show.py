@@ -7,40 +7,36 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows, known_values
+from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows
+from results.commands.echo import echo, echo_csv, echo_rendered, terminal_of_output
 from results.commands.known_changes import known_of_points, known_of_values
-from results.commands.no_data import EMPTY_STORE, not_measured
+from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import db_option, where_option
 from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.known_changes import known_changes_as_text
-from results.output.tables import (
-    points_as_csv,
-    points_as_json,
-    points_as_text,
-    values_as_csv,
-    values_as_json,
-    values_as_text,
-)
+from results.output.point_tables import most_important_points, points_as_csv, points_as_json, points_as_text
+from results.output.printable import json_for_terminal
+from results.output.value_tables import most_important_values, values_as_csv, values_as_json, values_as_text
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from results.rows import KnownChange, PointRow, SeriesValueRow
     from results.store import Store
 
 
 class ShowFormat(StrEnum):
-    """How `show` writes."""
+    """Format of what `show` prints."""
 
     TEXT = "text"
     JSON = "json"
     CSV = "csv"
 
 
-POINT_TABLES = {ShowFormat.TEXT: points_as_text, ShowFormat.JSON: points_as_json, ShowFormat.CSV: points_as_csv}
-VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json, ShowFormat.CSV: values_as_csv}
+MANY = 20
 
 
 @click.command()
@@ -53,9 +49,10 @@ VALUE_TABLES = {ShowFormat.TEXT: values_as_text, ShowFormat.JSON: values_as_json
     show_default=True,
     help="How to print them.",
 )
+@click.option("--all", "shows_all", is_flag=True, help="Print every row as text, not the 20 most important.")
 @where_option
 @db_option
-def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None) -> int:
+def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
     """Print the newest measurements, or those of commit REV (a hash, its start, or a name git knows).
 
     Where a sweep is stored it is the sweep that is shown; --where project=NAME shows another suite.
@@ -70,33 +67,64 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
     with open_store(db, mode=OpenMode.READ) as store:
         try:
             chosen = chosen_rows(store, selection)
-            table = None if chosen is None else _table(store, chosen, revision, ShowFormat(show_format))
+            if chosen is None:
+                return nothing_to_show(EMPTY_STORE)
+            is_printed = _print(store, chosen, revision, ShowFormat(show_format), shows_all=shows_all)
         except UnknownRevision as error:
             return not_measured(store, error)
-        if chosen is None:
-            click.echo(EMPTY_STORE, err=True)
-            return ExitCode.NOTHING_COMPARABLE
-        if table is None:
-            click.echo(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip(), err=True)
-            return ExitCode.NOTHING_COMPARABLE
-    click.echo(table)
+        if not is_printed:
+            return nothing_selected(store, chosen, selection)
     if chosen.others:
-        click.echo(f"Stored too: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
+        echo(f"Stored too: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
     return ExitCode.FINE
 
 
-def _table(
-    store: Store, chosen: ChosenPoints | ChosenValues, revision: str | None, show_format: ShowFormat
-) -> str | None:
-    """The table of what was chosen; None if that is nothing."""
+def _print(
+    store: Store, chosen: ChosenPoints | ChosenValues, revision: str | None, show_format: ShowFormat, *, shows_all: bool
+) -> bool:
+    """Print the chosen rows; return False if there are none."""
     if isinstance(chosen, ChosenPoints):
         points = chosen.latest(store, revision)
-        known = known_of_points(store, points)
-        table = POINT_TABLES[show_format](points) if points else None
-    else:
-        values = chosen.latest(store, revision)
-        known = known_of_values(store, values)
-        table = VALUE_TABLES[show_format](values) if values else None
-    if table is None or not known or show_format is not ShowFormat.TEXT:
-        return table
-    return f"{table}\n\n{known_changes_as_text(known)}"
+        if points:
+            _print_points(store, points, show_format, shows_all=shows_all)
+        return bool(points)
+    values = chosen.latest(store, revision)
+    if values:
+        _print_values(store, values, show_format, shows_all=shows_all)
+    return bool(values)
+
+
+def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowFormat, *, shows_all: bool) -> None:
+    match show_format:
+        case ShowFormat.JSON:
+            echo(json_for_terminal(points_as_json(rows)))
+        case ShowFormat.CSV:
+            echo_csv(points_as_csv(rows))
+        case ShowFormat.TEXT:
+            shown = rows if shows_all else most_important_points(rows, count=MANY)
+            echo_rendered(points_as_text(rows, terminal_of_output(), shown=shown))
+            _echo_known(known_of_points(store, rows))
+            _echo_count(shown, rows, "points: failed ones, then the fastest of each shape")
+
+
+def _print_values(store: Store, rows: Sequence[SeriesValueRow], show_format: ShowFormat, *, shows_all: bool) -> None:
+    match show_format:
+        case ShowFormat.JSON:
+            echo(json_for_terminal(values_as_json(rows)))
+        case ShowFormat.CSV:
+            echo_csv(values_as_csv(rows))
+        case ShowFormat.TEXT:
+            shown = rows if shows_all else most_important_values(rows, count=MANY)
+            echo_rendered(values_as_text(rows, terminal_of_output(), shown=shown))
+            _echo_known(known_of_values(store, rows))
+            _echo_count(shown, rows, "values: failed ones, then the slowest")
+
+
+def _echo_known(known: Sequence[KnownChange]) -> None:
+    if known:
+        echo_rendered(f"\n{known_changes_as_text(known, terminal_of_output())}")
+
+
+def _echo_count(shown: Sequence[object], rows: Sequence[object], what: str) -> None:
+    if len(shown) < len(rows):
+        echo(f"\nShown: {len(shown)} of {len(rows):,} {what}. All: --all")

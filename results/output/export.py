@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
 from results.errors import ResultsError
-from results.output.tables import EXTERNAL_NAMES, plain_value
+from results.output.plain_values import EXTERNAL_NAMES, csv_cell, plain_value
 from results.rows import PointRow, SeriesValueRow
 
 if TYPE_CHECKING:
@@ -136,10 +136,10 @@ def _write_csv(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]
     n_rows = 0
     text = io.TextIOWrapper(sink, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
+    writer.writerow(map(csv_cell, table.columns))
     for batch in batches:
         for row in batch:
-            writer.writerow(_plain(table.cells_of(row)))
+            writer.writerow([csv_cell(cell) for cell in _plain(table.cells_of(row))])
             n_rows += 1
     text.detach()
     return n_rows

@@ -5,22 +5,26 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from results.output.terminal import UNLIMITED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from results.output.terminal import Terminal
     from results.rows import KnownChange
 
 MANY = 20
 
 
-def known_changes_as_text(changes: Sequence[KnownChange]) -> str:
+def known_changes_as_text(changes: Sequence[KnownChange], terminal: Terminal = UNLIMITED) -> str:
     """Return a line for each decision with how many series it is about; the 20 first and a count. Empty for none."""
     groups = [(reason, list(group)) for reason, group in groupby(changes, key=lambda change: change.reason)]
     if not groups:
         return ""
-    lines = [f"  {reason} ({_series_in_words(group)})" for reason, group in groups[:MANY]]
-    more = [f"  … and {len(groups) - MANY} more"] if len(groups) > MANY else []
-    return "\n".join(["Known changes:", *lines, *more])
+    lines = [f"{reason} ({_series_in_words(group)})" for reason, group in groups[:MANY]]
+    more = [f"… and {len(groups) - MANY} more"] if len(groups) > MANY else []
+    indented = [terminal.paragraph(line, indent="  ") for line in (*lines, *more)]
+    return "\n".join(["Known changes:", *indented])
 
 
 def _series_in_words(changes: Sequence[KnownChange]) -> str:

@@ -1,70 +1,88 @@
-"""A profile's rows → what `fusebench profile` prints; pure."""
+"""Profile of one sweep point → text; pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
 from results.files.records import State
-from results.output.tables import point_title
+from results.output.point_tables import point_title
+from results.output.printable import printable_line
+from results.output.terminal import UNLIMITED, Style
+from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.units import figures, in_words, with_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from results.files.stacks import FoldedStack
+    from results.output.terminal import Terminal
     from results.rows import PointRow, ProfileRow
 
+MANY = 20
+OPERATOR_COLUMNS = (
+    Column(name="operator on the host", stack=1),
+    Column(name="calls", is_right=True),
+    Column(name="self time", is_right=True),
+    Column(name="total time", is_right=True, drop=2),
+    Column(name="computes", drop=1),
+)
+KERNEL_COLUMNS = (
+    Column(name="kernel on the device", stack=1),
+    Column(name="launches", is_right=True),
+    Column(name="time", is_right=True),
+)
 
-def profile_as_text(point: PointRow, profile: ProfileRow) -> str:
-    """What one call does inside: its counts and times, its operators on the host, its kernels on the device."""
-    contender = point.provider if point.weights == "plain" else f"{point.provider}:{point.weights}"
-    blocks = [f"{point_title(point)}\nbatch {point.batch}, {contender}, one call: {_summary(profile)}"]
+
+def profile_as_text(
+    point: PointRow, profile: ProfileRow, terminal: Terminal = UNLIMITED, *, shows_all: bool = True
+) -> str:
+    """Render what one call does inside: its counts and times, its operators on the host, its kernels on the device.
+
+    Operators and kernels are listed by descending time, 20 of each unless `shows_all`.
+    """
+    limit = None if shows_all else MANY
+    header = [point_title(point), f"batch {point.batch}, {point.contender}, one call: {_summary(profile)}"]
+    parts = ["\n".join(map(terminal.paragraph, header))]
     if profile.unexpected:
-        blocks.append(f"unexpected: {profile.unexpected}")
+        parts.append(terminal.paragraph(f"unexpected: {profile.unexpected}", Style.DOUBTFUL))
     if profile.operators:
-        lines = [
+        rows = [
             (
-                row.name,
-                figures(row.count),
-                with_prefix(row.self_time_s, "s"),
-                with_prefix(row.total_time_s, "s"),
-                _mark(row.is_compute),
+                Cell(row.name),
+                Cell(figures(row.count)),
+                Cell(with_prefix(row.self_time_s, "s")),
+                Cell(with_prefix(row.total_time_s, "s")),
+                Cell("yes" if row.is_compute else ""),
             )
-            for row in profile.operators
+            for row in profile.operators[:limit]
         ]
-        blocks.append(_table(lines, ("operator on the host", "calls", "self time", "with what it calls", "computes")))
+        parts.append(render_blocks(OPERATOR_COLUMNS, [Block(title="", rows=rows)], terminal))
     if profile.kernels:
-        kernels = [(row.name, figures(row.count), with_prefix(row.device_time_s, "s")) for row in profile.kernels]
-        blocks.append(_table(kernels, ("kernel on the device", "launches", "time")))
-    return "\n\n".join(blocks)
+        kernels = [
+            (Cell(row.name), Cell(figures(row.count)), Cell(with_prefix(row.device_time_s, "s")))
+            for row in profile.kernels[:limit]
+        ]
+        parts.append(render_blocks(KERNEL_COLUMNS, [Block(title="", rows=kernels)], terminal))
+    n_hidden = sum(max(0, len(rows) - MANY) for rows in (profile.operators, profile.kernels))
+    if n_hidden and not shows_all:
+        parts.append(f"{n_hidden} more, of less time, are not listed; all of them: --all")
+    return "\n\n".join(parts)
 
 
 def stacks_as_text(stacks: Iterable[FoldedStack]) -> str:
-    """One stack a line, `outermost;…;innermost NANOSECONDS`, as flame graph tools read it."""
-    return "\n".join(map(str, stacks))
+    """Render one stack a line, `outermost;…;innermost NANOSECONDS`, as flame graph tools read it."""
+    return "\n".join(printable_line(str(stack)) for stack in stacks)
 
 
 def _summary(profile: ProfileRow) -> str:
     if profile.state != State.OK:
         return f"{profile.state}: {profile.reason}"
-    said = (
+    quantities = (
         ("operators", profile.operator_count, ""),
         ("operator time", profile.operator_time_s, "s"),
         ("kernels", profile.kernel_launches, ""),
         ("device time", profile.device_time_s, "s"),
         ("peak memory", profile.peak_memory_bytes, "bytes"),
     )
-    known = [f"{name} {in_words(value, unit=unit)}" for name, value, unit in said if value is not None]
+    known = [f"{name} {in_words(value, unit=unit)}" for name, value, unit in quantities if value is not None]
     return ", ".join([*known, *([f"bound by {profile.bound}"] if profile.bound else [])])
-
-
-def _mark(is_so: bool) -> str:  # noqa: FBT001 - it is the subject
-    return "yes" if is_so else ""
-
-
-def _table(lines: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
-    alignment = ["left", *("right" for _ in headers[1:])]
-    table: str = tabulate(lines, headers=headers, disable_numparse=True, colalign=alignment)
-    return table

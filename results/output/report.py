@@ -10,23 +10,45 @@ from xml.etree import ElementTree as ET
 from tabulate import tabulate
 
 from results.judgement.verdicts import Outcome, exit_code
+from results.output.printable import printable, printable_line
+from results.output.terminal import UNLIMITED, Style
+from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from results.judgement.verdicts import Judgement, Verdict
+    from results.output.terminal import Terminal
     from results.rows import KnownChange, SeriesValueRow
 
 BAD = (Outcome.FAILED, Outcome.REGRESSION)
-GOOD = (Outcome.IMPROVEMENT, Outcome.FIXED)
-UNDECIDED_HEADING = "Undecided: slower, but disturbed while measured (measure again: fusebench run --again)"
+SECTIONS = (
+    ("Failed", (Outcome.FAILED,), Style.BAD),
+    ("Regressions", (Outcome.REGRESSION,), Style.BAD),
+    ("Known", (Outcome.KNOWN,), Style.PLAIN),
+    (
+        "Undecided: slower, but disturbed while measured (measure again: fusebench run --again)",
+        (Outcome.UNDECIDED,),
+        Style.DOUBTFUL,
+    ),
+    ("Changed (better direction unknown)", (Outcome.CHANGED,), Style.DOUBTFUL),
+    ("Better", (Outcome.IMPROVEMENT, Outcome.FIXED), Style.GOOD),
+)
+COLUMNS = (
+    Column(name="benchmark", stack=1),
+    Column(name="parameters", stack=2),
+    Column(name="base", is_right=True),
+    Column(name="head", is_right=True),
+    Column(name="change", is_right=True),
+    Column(name="why", is_note=True),
+)
 MANY = 20
 
 
 class ReportFormat(StrEnum):
-    """How a judgement is written down."""
+    """Format of a report."""
 
     TEXT = "text"
     JSON = "json"
@@ -34,56 +56,49 @@ class ReportFormat(StrEnum):
     JUNIT = "junit"
 
 
-def rendered(judgement: Judgement, *, report_format: ReportFormat) -> str:
-    """The whole report."""
+def rendered(
+    judgement: Judgement, *, report_format: ReportFormat, terminal: Terminal = UNLIMITED, shows_all: bool = True
+) -> str:
+    """Render the report; text and Markdown list 20 verdicts of a kind unless `shows_all`."""
+    limit = None if shows_all else MANY
     match report_format:
         case ReportFormat.TEXT:
-            return as_text(judgement)
+            return as_text(judgement, terminal, limit=limit)
         case ReportFormat.JSON:
             return as_json(judgement)
         case ReportFormat.MARKDOWN:
-            return as_markdown(judgement)
+            return as_markdown(judgement, limit=limit)
         case ReportFormat.JUNIT:
             return as_junit(judgement)
 
 
-def as_text(judgement: Judgement) -> str:
-    """What failed and got slower first, then what got better, then the count of the rest."""
-    parts = [_headline(judgement)]
-    for heading, outcomes in (
-        ("Failed", (Outcome.FAILED,)),
-        ("Regressions", (Outcome.REGRESSION,)),
-        ("Known", (Outcome.KNOWN,)),
-        (UNDECIDED_HEADING, (Outcome.UNDECIDED,)),
-        ("Changed (nobody said which way is better)", (Outcome.CHANGED,)),
-        ("Better", GOOD),
-    ):
-        if verdicts := judgement.with_outcome(*outcomes):
-            parts.append(f"{heading}:\n{tabulate(_lines(judgement, verdicts), headers=HEADERS, disable_numparse=True)}")
-    parts.extend(_missing(judgement))
+def as_text(judgement: Judgement, terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
+    """Render what failed and got slower first, then what got better, then the count of the rest."""
+    blocks = [
+        Block(title=f"{title}:", rows=_rows(judgement, verdicts, style))
+        for title, verdicts, style in _sections(judgement, limit)
+    ]
+    parts = [terminal.paragraph(_headline(judgement))]
+    if blocks:
+        parts.append(render_blocks(COLUMNS, blocks, terminal))
+    parts.extend(map(terminal.paragraph, (*_missing(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)
 
 
-def as_markdown(judgement: Judgement) -> str:
-    """The same as a comment on a pull request."""
+def as_markdown(judgement: Judgement, *, limit: int | None = None) -> str:
+    """Render the same as a comment on a pull request."""
     parts = [f"**{_headline(judgement)}**"]
-    for heading, outcomes in (
-        ("Failed", (Outcome.FAILED,)),
-        ("Regressions", (Outcome.REGRESSION,)),
-        ("Known", (Outcome.KNOWN,)),
-        (UNDECIDED_HEADING, (Outcome.UNDECIDED,)),
-        ("Changed, direction unknown", (Outcome.CHANGED,)),
-        ("Better", GOOD),
-    ):
-        if verdicts := judgement.with_outcome(*outcomes):
-            table = tabulate(_lines(judgement, verdicts), headers=HEADERS, disable_numparse=True, tablefmt="github")
-            parts.append(f"### {heading}\n\n{table}")
-    parts.extend(_missing(judgement))
+    names = [column.name for column in COLUMNS]
+    for title, verdicts, style in _sections(judgement, limit):
+        lines = [[_markdown_cell(cell.text) for cell in row] for row in _rows(judgement, verdicts, style)]
+        table = tabulate(lines, headers=names, disable_numparse=True, tablefmt="github")
+        parts.append(f"### {title}\n\n{table}")
+    parts.extend(map(printable, (*_missing(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)
 
 
 def as_json(judgement: Judgement) -> str:
-    """Everything but the unchanged series, which are counted."""
+    """Render everything but the unchanged series, which are counted."""
     counts = judgement.count()
     return json.dumps(
         {
@@ -105,7 +120,7 @@ def as_json(judgement: Judgement) -> str:
 
 
 def as_junit(judgement: Judgement) -> str:
-    """One test case a compared series: a regression is a failure, a failed point an error."""
+    """Render a test case for each compared series: a regression is a failure, a failed point an error."""
     counts = judgement.count()
     suite = ET.Element(
         "testsuite",
@@ -125,20 +140,16 @@ def as_junit(judgement: Judgement) -> str:
     for row in judgement.only_at_base:
         ET.SubElement(_case(suite, row), "skipped", message="not measured at the head")
     ET.indent(suite)
-    # Text of any origin may hold characters that XML has no word for.
-    text = ET.tostring(suite, encoding="unicode")
-    return "".join(c if c in "\n\t" or ord(c) >= 32 else "�" for c in text)
-
-
-HEADERS = ("benchmark", "parameters", "base", "head", "change", "why")
+    # XML cannot hold control characters, and stored texts may have some.
+    return printable(ET.tostring(suite, encoding="unicode"))
 
 
 def _headline(judgement: Judgement) -> str:
     counts = judgement.count()
-    told = ", ".join(_counted(counts[outcome], outcome) for outcome in Outcome if counts[outcome])
+    counted = ", ".join(_counted(counts[outcome], outcome) for outcome in Outcome if counts[outcome])
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
-        f"{len(judgement.verdicts)} compared{': ' if told else ''}{told}"
+        f"{len(judgement.verdicts)} compared{': ' if counted else ''}{counted}"
     )
 
 
@@ -147,23 +158,43 @@ def _counted(n: int, outcome: Outcome) -> str:
     return f"{n} {outcome}{'s' if is_noun and n != 1 else ''}"
 
 
-def _lines(judgement: Judgement, verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
+def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, list[Verdict], Style]]:
+    """Yield the title, verdicts and style of every section that has any, the largest changes first."""
+    for heading, outcomes, style in SECTIONS:
+        verdicts = judgement.with_outcome(*outcomes)
+        if verdicts:
+            is_cut = limit is not None and len(verdicts) > limit
+            title = f"{heading} ({limit} of {len(verdicts)}, the largest changes)" if is_cut else heading
+            yield title, verdicts[:limit], style
+
+
+def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
+    n_hidden = sum(max(0, len(judgement.with_outcome(*outcomes)) - (limit or 0)) for _, outcomes, _ in SECTIONS)
+    return [f"{n_hidden} more changes are not listed; all of them: --all"] if limit is not None and n_hidden else []
+
+
+def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> list[tuple[Cell, ...]]:
     shared = _shared_parameters(judgement)
     return [
         (
-            _benchmark(verdict.head),
-            parameters_in_words(verdict.head.parameters, without=shared),
-            in_words(verdict.base.value, unit=verdict.base.unit),
-            in_words(verdict.head.value, unit=verdict.head.unit),
-            change_in_words(verdict.ratio),
-            verdict.why,
+            Cell(_benchmark(verdict.head)),
+            Cell(parameters_in_words(verdict.head.parameters, without=shared)),
+            Cell(in_words(verdict.base.value, unit=verdict.base.unit)),
+            Cell(in_words(verdict.head.value, unit=verdict.head.unit), style),
+            Cell(change_in_words(verdict.ratio), style),
+            Cell(verdict.why),
         )
         for verdict in verdicts
     ]
 
 
+def _markdown_cell(text: str) -> str:
+    """Return `text` without what would end the cell or start a tag."""
+    return printable_line(text).replace("|", "\\|").replace("<", "&lt;")
+
+
 def _shared_parameters(judgement: Judgement) -> frozenset[str]:
-    """Parameters that every compared series has with the same value: they tell nobody anything."""
+    """Return the parameters that every compared series has with the same value."""
     if len(judgement.verdicts) < 2:
         return frozenset()
     parameters = [set(verdict.head.parameters) for verdict in judgement.verdicts]

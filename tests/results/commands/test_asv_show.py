@@ -198,5 +198,6 @@ def test_our_show_marks_what_failed_and_what_does_not_apply(asv, stored):
     ]  # fmt: skip
     assert all((row["value"] is None) == (row["state"] != "ok") for row in rows)
     text = CliRunner().invoke(show, arguments, standalone_mode=False).stdout
-    assert len(re.findall(r"\bskipped\b", text)) == 3
-    assert len(re.findall(r"\bfailed\b", text)) == 2
+    assert len(re.findall(r"  skipped\b", text)) == 3
+    assert len(re.findall(r"  failed\b", text)) == 2
+    assert "3 skipped, 2 failed" in text

@@ -183,7 +183,7 @@ class TestForeignTree:
             write_asv_run(tmp_path / "results", {"suite.track_score": {"result": [value]}}, commit=commit)
         answer = run_gate(tmp_path / "results")
         assert answer.return_value == ExitCode.FINE
-        assert "nobody said which way is better" in answer.stdout
+        assert "better direction unknown" in answer.stdout
 
 
 def test_json_says_what_text_says(run_gate, two_commits):

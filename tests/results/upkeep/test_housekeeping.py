@@ -100,7 +100,7 @@ def test_prune_forgets_only_what_came_from_vanished_files_below_the_path(foreign
     run(ingest, tmp_path / "other", "--db", db)
     for path in (*tree.rglob("bbbb*.json"), *(tmp_path / "other").rglob("bbbb*.json")):
         path.unlink()
-    assert "1 runs forgotten" in run(ingest, tree, "--db", db, "--prune").stdout
+    assert "Removed 1 run whose files are gone" in run(ingest, tree, "--db", db, "--prune").stdout
     with open_store(str(db)) as opened:
         assert {(row.project, row.commit) for row in commits(opened)} == {
             (tree.name, A), ("other", A), ("other", B),

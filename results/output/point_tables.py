@@ -1,0 +1,163 @@
+"""Sweep points → text, JSON, CSV; pure."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from results.files.records import State
+from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
+from results.output.terminal import UNLIMITED, Style
+from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.questions.point_rows import shape_of, winner_among
+from results.units import ABSENT, counted_states, figures, relative_half_width, with_prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.output.terminal import Terminal
+    from results.rows import PointRow
+
+COLUMNS = (
+    Column(name="batch", is_right=True),
+    Column(name="provider"),
+    Column(name="latency", is_right=True),
+    Column(name="±", is_right=True, drop=2),
+    Column(name="rows/s", is_right=True, drop=1),
+    Column(name="TFLOP/s", is_right=True, drop=5),
+    Column(name="× eager", is_right=True),
+    Column(name="kernels", is_right=True, drop=4),
+    Column(name="operators", is_right=True, drop=6),
+    Column(name="bound", drop=3),
+    Column(name="remark"),
+    Column(name="reason", is_note=True),
+)
+STANDING_STYLES = {"fastest": Style.GOOD, "as fast": Style.GOOD}
+
+
+def points_as_text(
+    rows: Sequence[PointRow], terminal: Terminal = UNLIMITED, *, shown: Sequence[PointRow] | None = None
+) -> str:
+    """Render a table for each operation and shape, a line for each batch and provider; the fastest are marked.
+
+    shown: the rows to print, where that is not all of them; who is fastest is decided among all rows.
+    """
+    printed = rows if shown is None else shown
+    standings = _standings(rows)
+    has_one_place = len({_place(row) for row in printed}) == 1
+
+    def title(row: PointRow) -> str:
+        return _shape(row) if has_one_place else point_title(row)
+
+    blocks = [
+        Block(title=name, rows=[_cells(row, standings.get(_key(row), "")) for row in group])
+        for name, group in groupby(printed, key=title)
+    ]
+    parts = [terminal.paragraph(_place(printed[0]), Style.HEADING)] if has_one_place else []
+    parts.append(render_blocks(COLUMNS, blocks, terminal))
+    parts.append(counted_states([row.state for row in rows], "point"))
+    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in _interference(rows))
+    return "\n\n".join(parts)
+
+
+def points_as_json(rows: Sequence[PointRow]) -> str:
+    """Render a JSON list of objects; null where something is not known."""
+    return rows_as_json([plain_fields(row._asdict()) for row in rows])
+
+
+def points_as_csv(rows: Sequence[PointRow]) -> str:
+    """Render one line a point, with the columns of the JSON; empty where something is not known."""
+    return rows_as_csv([plain_fields(row._asdict()) for row in rows])
+
+
+def most_important_points(rows: Sequence[PointRow], *, count: int) -> list[PointRow]:
+    """Return `count` rows in their order: failed points, then the fastest of each shape, then the next of each.
+
+    Of points equally fast among their rivals, those with the largest speedup over eager come first.
+    """
+    ranks: dict[tuple[object, ...], int] = {}
+    for _, group in groupby(sorted(rows, key=_shape_and_latency), key=_shape_key):
+        ranks.update({_key(row): rank for rank, row in enumerate(group)})
+
+    def importance(i: int) -> tuple[bool, float, float]:
+        row = rows[i]
+        has_failed = row.state not in {State.OK, State.UNAVAILABLE}
+        is_absent = row.state == State.UNAVAILABLE
+        return (not has_failed, float("inf") if is_absent else ranks[_key(row)], -(row.speedup_vs_eager or 0.0))
+
+    return [rows[i] for i in sorted(sorted(range(len(rows)), key=importance)[:count])]
+
+
+def point_title(row: PointRow) -> str:
+    """Name the operation and shape but the batch, and where and at which commit it was measured."""
+    return f"{_shape(row)} · {_place(row)}"
+
+
+def _shape(row: PointRow) -> str:
+    activation = f" · {row.activation}" if row.activation else ""
+    return (
+        f"{row.operation} {row.pass_} · {row.dtype}{activation} · hidden {row.hidden}, dim {row.dim} · "
+        f"{row.cache} cache"
+    )
+
+
+def _place(row: PointRow) -> str:
+    return f"{row.machine} {row.environment} · {row.commit[:8]}"
+
+
+def _shape_key(row: PointRow) -> tuple[object, ...]:
+    return (row.run_id, *shape_of(row))
+
+
+def _shape_and_latency(row: PointRow) -> tuple[object, ...]:
+    return (_shape_key(row), row.latency_s is None, row.latency_s or 0.0)
+
+
+def _standings(rows: Sequence[PointRow]) -> dict[tuple[object, ...], str]:
+    """Return `fastest` for each batch's winner, `as fast` for a next one whose interval overlaps the winner's."""
+    standings = {}
+    for _, group in groupby(rows, key=lambda row: (row.commit, shape_of(row))):
+        standing = winner_among(list(group))
+        if standing is not None and standing.runner_up is not None:
+            standings[_key(standing.winner)] = "fastest"
+            if not standing.is_clear:
+                standings[_key(standing.runner_up)] = "as fast"
+    return standings
+
+
+def _key(row: PointRow) -> tuple[object, ...]:
+    return (row.run_id, row.point_id)
+
+
+def _cells(row: PointRow, standing: str) -> tuple[Cell, ...]:
+    return (
+        Cell(str(row.batch)),
+        Cell(row.contender),
+        Cell(with_prefix(row.latency_s, "s")),
+        Cell(relative_half_width(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s)),
+        Cell(with_prefix(row.rows_per_s)),
+        Cell(figures(row.tflop_per_s)),
+        Cell(figures(row.speedup_vs_eager)),
+        Cell(figures(row.kernel_launches)),
+        Cell(figures(row.operator_count)),
+        Cell(row.bound or ABSENT),
+        _remark(row, standing),
+        Cell("" if row.state == State.OK else row.reason or ""),
+    )
+
+
+def _remark(row: PointRow, standing: str) -> Cell:
+    if row.state != State.OK:
+        return Cell(row.state, Style.DOUBTFUL if row.state == State.UNAVAILABLE else Style.BAD)
+    if row.disturbed:
+        return Cell(", ".join(filter(None, (standing, "disturbed"))), Style.DOUBTFUL)
+    return Cell(standing, STANDING_STYLES.get(standing, Style.PLAIN))
+
+
+def _interference(rows: Sequence[PointRow]) -> list[str]:
+    reasons = list(dict.fromkeys(row.disturbed for row in rows if row.disturbed))
+    if not reasons:
+        return []
+    n_points = sum(row.disturbed is not None for row in rows)
+    more = f" (and {len(reasons) - 1} similar readings)" if len(reasons) > 1 else ""
+    return [f"disturbed, {n_points} of {len(rows)} points: {reasons[0]}{more}"]
