@@ -22,6 +22,7 @@ COMMANDS = {
     "run": ("fusebench:run", "Measure the checked-out commit, store it, print it."),
     "show": ("results.commands.show:show", "Print the newest measurements, or a commit's."),
     "gate": ("results.commands.gate:gate", "Did a commit get slower than another?"),
+    "status": ("results.commands.status:status", "What was measured when, what fails, what is stale."),
     "profile": (
         "results.commands.profile:profile",
         "Print what one call does inside; folded stacks for a flame graph.",

@@ -2,89 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
-from results.database.schema import Benchmark, Environment, Machine, Measurement, Project, Run, Series, Value
+from results.database.schema import Benchmark, Measurement, Run, Series, Value
 from results.files.records import State
 from results.metrics import LATENCY
+from results.questions.freshness import RUNS_OF_PLACE, newest_of_benchmarks
 from results.questions.histories import SERIES_AT_PLACES, parameters_of_points
 from results.questions.joined_series import first_of, joined_series
-from results.questions.newest_of_benchmarks import RUNS_OF_PLACE, newest_of_benchmarks
-from results.questions.series_filters import names_in
 from results.questions.sweep_points import sweep_points
 from results.questions.sweeps import newest_runs
-from results.rows import FailureRow, ParameterValue, PointFilter
+from results.rows import FailureRow, ParameterValue, PlaceFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
+    from typing import Unpack
 
     from sqlalchemy.engine import Connection
 
+    from results.rows import PointFilter
     from results.store import Store
 
-# `skipped` is what a suite says of its own accord: the benchmark does not apply there.
-NOT_OK = tuple(state for state in State if state not in {State.OK, State.SKIPPED})
+# `skipped` is a suite's own choice: the benchmark does not apply there.
+FAILED_STATES = tuple(state.value for state in State if state not in {State.OK, State.SKIPPED})
 DatabaseRow = Any
 
 
-def failures(  # noqa: PLR0913 - what can be chosen
-    store: Store,
-    *,
-    states: Collection[State] = NOT_OK,
-    project: str | Collection[str] | None = None,
-    machine: str | Collection[str] | None = None,
-    environment: str | Collection[str] | None = None,
-    benchmark: str | Collection[str] | None = None,
-) -> list[FailureRow]:
-    """Every series whose newest value is in one of `states`, with since when; ordered by project and benchmark.
+def failures(store: Store, **places: Unpack[PlaceFilter]) -> list[FailureRow]:
+    """Return every series whose newest value is not ok, with since when; ordered by project and benchmark.
 
     Newest: of an asv benchmark its last run on that machine and environment; of the sweep the point's own. Of a
     point of the sweep only the latency is looked at, whose state is the point's.
     """
-    places = [
-        *names_in(Project.name, project),
-        *names_in(Machine.name, machine),
-        *names_in(Environment.name, environment),
-    ]
-    axes: PointFilter = {
-        "project": project,
-        "machine": machine,
-        "environment": environment,
-        "operation": benchmark,
-    }
-    wanted = [state.value for state in states]
     with store.reading() as connection:
         failing = [
-            *_failing_of_suites(connection, [*places, *names_in(Benchmark.name, benchmark)], wanted),
-            *connection.execute(_failing_points(newest_runs(sweep_points(connection), axes), wanted)),
+            *_failing_of_suites(connection, places),
+            *connection.execute(_failing_points(newest_runs(sweep_points(connection), cast("PointFilter", places)))),
         ]
         described = _described(connection, failing)
         parameters = parameters_of_points(connection, {row.point_id for row in described.values()})
-        stories = _stories(connection, described.values())
-    rows = [_failure_row(described[series_id], run_id, stories[series_id], parameters) for series_id, run_id in failing]
+        courses = _courses(connection, described.values())
+    rows = [_failure_row(described[series_id], run_id, courses[series_id], parameters) for series_id, run_id in failing]
     return sorted(rows, key=lambda row: (row.project, row.benchmark, row.machine, row.environment, row.series_id))
 
 
-def _failing_of_suites(
-    connection: Connection, places: Sequence[sa.ColumnElement[bool]], states: Sequence[str]
-) -> list[tuple[int, int]]:
-    """(series_id, run_id) of asv's series that have one of `states` in their benchmark's newest run."""
+def _failing_of_suites(connection: Connection, places: PlaceFilter) -> list[tuple[int, int]]:
+    """Return (series_id, run_id) of asv's series that are not ok in their benchmark's newest run."""
     names_of: dict[int, set[str]] = {}
-    for spot in newest_of_benchmarks(connection, places):
-        names_of.setdefault(spot.run_id, set()).add(spot.name)
+    for newest in newest_of_benchmarks(connection, places):
+        names_of.setdefault(newest.run_id, set()).add(newest.name)
     return [
         (series_id, run_id)
         for run_id, names in names_of.items()
-        for series_id, name in connection.execute(_NOT_OK, {"run_id": run_id, "states": states})
+        for series_id, name in connection.execute(_FAILING, {"run_id": run_id, "states": FAILED_STATES})
         if name in names
     ]
 
 
-_NOT_OK = (
+_FAILING = (
     sa.select(Value.series_id, Benchmark.name)
     .join(Series, Series.id == Value.series_id)
     .join(Benchmark, Benchmark.id == Series.benchmark_id)
@@ -96,8 +75,8 @@ _NOT_OK = (
 )
 
 
-def _failing_points(newest: sa.Select[int, int], states: Sequence[str]) -> sa.Select[int, int]:
-    """(series_id, run_id) of the latency of the sweep's points whose newest measurement has one of `states`."""
+def _failing_points(newest: sa.Select[int, int]) -> sa.Select[int, int]:
+    """Select (series_id, run_id) of the latency of the sweep's points whose newest measurement is not ok."""
     spots = newest.cte("newest").prefix_with("MATERIALIZED", dialect="postgresql")
     return (
         sa.select(Value.series_id, Value.run_id)
@@ -111,7 +90,7 @@ def _failing_points(newest: sa.Select[int, int], states: Sequence[str]) -> sa.Se
         )
         .join(Benchmark, Benchmark.id == Series.benchmark_id)
         .join(Value, (Value.run_id == spots.c.run_id) & (Value.series_id == Series.id))
-        .where(Benchmark.metric == LATENCY.name, Value.state.in_(states))
+        .where(Benchmark.metric == LATENCY.name, Value.state.in_(FAILED_STATES))
     )
 
 
@@ -123,8 +102,8 @@ def _described(connection: Connection, failing: Iterable[Sequence[int]]) -> dict
     return {row.id: row for row in connection.execute(_SERIES, {"series_ids": series_ids})}
 
 
-class _Moment(NamedTuple):
-    """A run of a series: its commit and what came of it."""
+class _Observation(NamedTuple):
+    """State of a series in one run."""
 
     run_id: int
     commit: str
@@ -133,7 +112,7 @@ class _Moment(NamedTuple):
     reason: str | None
 
 
-# The states alone: a history's other columns are not needed.
+# The states alone: a hicourse's other columns are not needed.
 _STATES = (
     sa.select(Value.series_id, Value.run_id, Value.state, Value.reason)
     .where(
@@ -149,13 +128,13 @@ _STATES = (
 )  # fmt: skip
 
 
-def _stories(connection: Connection, described: Iterable[DatabaseRow]) -> dict[int, list[_Moment]]:
-    """What came of each series in every run, oldest first."""
+def _courses(connection: Connection, described: Iterable[DatabaseRow]) -> dict[int, list[_Observation]]:
+    """Return the states of each series in all its runs, oldest first."""
     by_place: dict[tuple[int, int, int], list[int]] = {}
     for row in described:
         by_place.setdefault((row.machine_id, row.environment_id, row.project_id), []).append(row.id)
     joined = joined_series(connection) if by_place else {}
-    stories: dict[int, list[_Moment]] = {}
+    courses: dict[int, list[_Observation]] = {}
     for place, series_ids in by_place.items():
         where = dict(zip(("machine_id", "environment_id", "project_id"), place, strict=True))
         runs = {
@@ -163,28 +142,28 @@ def _stories(connection: Connection, described: Iterable[DatabaseRow]) -> dict[i
             for i, (run_id, commit, date) in enumerate(connection.execute(RUNS_OF_PLACE, where))
         }
         asked = {one: first_of(i, joined) for i in series_ids for one in joined.get(i, (i,))}
-        found: dict[int, list[tuple[int, _Moment]]] = {}
+        found: dict[int, list[tuple[int, _Observation]]] = {}
         for series_id, run_id, state, reason in connection.execute(_STATES, {**where, "series_ids": asked}):
-            place_in_order, commit, date = runs[run_id]
-            moment = _Moment(run_id, commit, date, state, reason)
-            found.setdefault(asked[series_id], []).append((place_in_order, moment))
+            standing, commit, date = runs[run_id]
+            observation = _Observation(run_id, commit, date, state, reason)
+            found.setdefault(asked[series_id], []).append((standing, observation))
         for series_id in series_ids:
             in_order = sorted(found[first_of(series_id, joined)], key=lambda pair: pair[0])
-            stories[series_id] = [moment for _, moment in in_order]
-    return stories
+            courses[series_id] = [observation for _, observation in in_order]
+    return courses
 
 
 def _failure_row(
     series: DatabaseRow,
     run_id: int,
-    story: Sequence[_Moment],
+    course: Sequence[_Observation],
     parameters: Mapping[int, tuple[ParameterValue, ...]],
 ) -> FailureRow:
-    last = next(i for i, moment in enumerate(story) if moment.run_id == run_id)
-    has_number = [i for i in range(last) if story[i].state == State.OK]
-    since = story[has_number[-1] + 1 if has_number else 0]
-    first = next(moment for moment in story if moment.state != State.OK)
-    newest = story[last]
+    last = next(i for i, one in enumerate(course) if one.run_id == run_id)
+    has_number = [i for i in range(last) if course[i].state == State.OK]
+    since = course[has_number[-1] + 1 if has_number else 0]
+    first = next(one for one in course if one.state != State.OK)
+    newest = course[last]
     return FailureRow(
         series_id=series.id,
         project=series.project,
@@ -202,6 +181,6 @@ def _failure_row(
         since_date=since.commit_date,
         first_failed=first.commit,
         first_failed_date=first.commit_date,
-        last_ok=story[has_number[-1]].commit if has_number else None,
+        last_ok=course[has_number[-1]].commit if has_number else None,
         n_runs=last + 1 - (has_number[-1] + 1 if has_number else 0),
     )

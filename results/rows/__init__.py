@@ -7,7 +7,7 @@ stored (inventory), series of any suite and their values (series), freshness, fa
 from __future__ import annotations
 
 from results.rows.choices import CommitChoice, PlaceChoice, PointChoice, ProjectChoice
-from results.rows.filters import Between, PointFilter, SeriesFilter
+from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, EnvironmentRow, MachineRow, ParameterRow, ProjectRow
 from results.rows.points import OperationChoices, PointRow, SweepChoices, WinnerRow
 from results.rows.profiles import KernelRow, NeighboursRow, OperatorRow, ProfileRow
@@ -42,6 +42,7 @@ __all__ = [
     "ParameterRow",
     "ParameterValue",
     "PlaceChoice",
+    "PlaceFilter",
     "PointChoice",
     "PointFilter",
     "PointRow",

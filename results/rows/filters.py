@@ -23,12 +23,17 @@ class Between:
         return (self.least is None or self.least <= number) and (self.most is None or number <= self.most)
 
 
-class PointFilter(TypedDict, total=False):
-    """Which points: each axis is one value, a collection of them or a range; one left out or None takes all."""
+class PlaceFilter(TypedDict, total=False):
+    """Projects, machines and environments: one name or several each; one left out or None takes all."""
 
     project: str | Collection[str] | None
     machine: str | Collection[str] | None
     environment: str | Collection[str] | None
+
+
+class PointFilter(PlaceFilter, total=False):
+    """Which points: each axis is one value, a collection of them or a range; one left out or None takes all."""
+
     operation: str | Collection[str] | None
     provider: str | Collection[str] | None
     pass_: str | Collection[str] | None

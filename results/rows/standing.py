@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FreshnessRow:
-    """When a benchmark was last run on a machine in an environment, whatever came of it.
+    """Newest run of an asv benchmark or operation on a machine and environment, whatever came of it.
 
-    `n_commits_behind`: commits of the project's history since then, up to the newest one stored: of all commits
-    where git gave positions, else of those stored.
+    n_commits_behind: commits of the project's history after it, up to the newest stored one: of all commits where git
+    gave positions, else of the stored ones. n_points: sweep points the operation has there, n_stale_points: those
+    that were not measured at `commit` but at an older one; None for asv's benchmarks.
     """
 
     project: str
@@ -25,17 +26,19 @@ class FreshnessRow:
     benchmark: str
     commit: str
     commit_date: datetime | None
+    commit_subject: str | None
     measured_at: datetime | None
     n_commits_behind: int
+    n_points: int | None
+    n_stale_points: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FailureRow:
-    """A series that its newest run has no number of: state, and the reason where the file gave one.
+    """Series whose latest run produced no value: its state, and the reason where the file gave one.
 
-    `commit`: the newest. `since`: the first commit of the unbroken row of failures that it ends.
-    `first_failed`: the first commit ever at which it failed so or otherwise. `last_ok`: the last commit that had a
-    number, None if none ever had.
+    commit: of the latest run. since: first commit of the unbroken row of failures up to there, n_runs long.
+    first_failed: first commit ever that failed, in whatever way. last_ok: last commit with a value, or None.
     """
 
     series_id: int

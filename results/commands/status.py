@@ -1,0 +1,65 @@
+"""`fusebench status`: what was measured when, what fails since which commit, what was left behind, per machine."""
+
+from __future__ import annotations
+
+import shutil
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.no_data import EMPTY_STORE
+from results.commands.options import db_option
+from results.exit_codes import ExitCode
+from results.output.status import status_as_json, status_as_text, statuses_from
+from results.queries import failures, freshness, known_changes
+from results.store import OpenMode, open_store
+
+if TYPE_CHECKING:
+    from results.rows import PlaceFilter
+
+
+class StatusFormat(StrEnum):
+    """Output format of `status`."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@click.command()
+@click.option("--project", metavar="NAME", multiple=True, help="Only this project. May be repeated.")
+@click.option("--machine", metavar="NAME", multiple=True, help="Only this machine. May be repeated.")
+@click.option("--environment", metavar="NAME", multiple=True, help="Only this environment. May be repeated.")
+@click.option(
+    "--format",
+    "status_format",
+    type=click.Choice([f.value for f in StatusFormat]),
+    default="text",
+    show_default=True,
+    help="How to print it.",
+)
+@db_option
+def status(
+    project: tuple[str, ...], machine: tuple[str, ...], environment: tuple[str, ...], status_format: str, db: str | None
+) -> int:
+    """Print what was measured when on each machine, what fails since which commit, and what was left behind.
+
+    BEHIND counts the commits after a benchmark's newest run. POINTS `10 of 12`: two points of the sweep were measured
+    at older commits only. Failures and known changes follow. The exit code is 0 whatever fails; see `gate`.
+    """
+    places: PlaceFilter = {
+        "project": project or None,
+        "machine": machine or None,
+        "environment": environment or None,
+    }
+    with open_store(db, mode=OpenMode.READ) as store:
+        statuses = statuses_from(freshness(store, **places), failures(store, **places), known_changes(store, **places))
+    if not statuses:
+        chosen = ", ".join((*project, *machine, *environment))
+        click.echo(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE, err=True)
+        return ExitCode.NOTHING_COMPARABLE
+    if status_format == StatusFormat.JSON:
+        click.echo(status_as_json(statuses))
+    else:
+        click.echo(status_as_text(statuses, width=shutil.get_terminal_size().columns))
+    return ExitCode.FINE
