@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from results.output.known_changes import known_changes_as_text
-from results.output.tables import plain
+from results.output.plain_values import plain_fields
 from results.units import ABSENT
 
 if TYPE_CHECKING:
@@ -184,13 +184,13 @@ def _fields(status: PlaceStatus) -> dict[str, object]:
 
     def rows(found: Iterable[FreshnessRow] | Iterable[FailureRow] | Iterable[KnownChange]) -> list[dict[str, object]]:
         return [
-            {name: value for name, value in _named_parameters(plain(asdict(row))).items() if name not in place}
+            {name: value for name, value in _named_parameters(plain_fields(asdict(row))).items() if name not in place}
             for row in found
         ]
 
     return {
         **{name: getattr(status, name) for name in place},
-        "newest": {"commit": newest.commit, "measured_at": plain(asdict(newest))["measured_at"]},
+        "newest": {"commit": newest.commit, "measured_at": plain_fields(asdict(newest))["measured_at"]},
         "benchmarks": rows(status.freshness),
         "failures": rows(status.failures),
         "known_changes": rows(status.known_changes),
