@@ -98,7 +98,7 @@ def test_the_full_tile_is_within_its_bound(single, dtype, activation, rows, dim,
     assert_right(y, case, dtype)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("tile", ["full", "split"])
 @pytest.mark.parametrize(("rows", "dim", "hidden"), list(itertools.product((1, 3, 17, 127, 130), repeat=3))[::6])
 def test_every_mix_of_odd_sizes_is_within_its_bound(single, dtype, rows, dim, hidden, tile):

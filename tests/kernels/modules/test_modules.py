@@ -57,6 +57,7 @@ def test_packed_weights_give_the_result_within_its_bound(
 
 
 @pytest.mark.slow
+@pytest.mark.sample
 @pytest.mark.parametrize("implementation", PACKED)
 def test_packed_weights_of_every_odd_shape_give_the_result_within_its_bound(
     operation, dtype, activation, implementation

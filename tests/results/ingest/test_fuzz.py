@@ -20,8 +20,8 @@ from results.database.schema import Base, Quarantine, Source
 from results.store import open_store
 
 ROOT = Path(__file__).parents[3]
-# Of each kind, on each database: 2,640 broken result files and journals, and 330 of the files beside them.
-N_OF_KIND = {"result file": 1320, "journal": 1320, "benchmarks.json": 110, "machine.json": 110, "ceilings": 110}
+# Of each kind, on each database; a tenth of it but in the exhaustive run.
+N_OF_KIND = {"result file": 1320, "journal": 1320, "benchmarks.json": 120, "machine.json": 120, "ceilings": 120}
 HUGE = ["1e999", "-1e999", "9" * 400, "9" * 5000, "1" + "0" * 25, "1e-400", "NaN", "Infinity", "-Infinity", "1e308"]
 STRANGE = [
     "null", "true", "{}", "[]", '""', '"x"', "-1", "0.5", '"\\u0000"', '"\\ud800"', "[[[]]]", '{"a": null}', "1e400",
@@ -237,8 +237,9 @@ def kept(database):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, pytest.param(1, marks=pytest.mark.exhaustive)], ids=["tenth", "all"])
 @pytest.mark.parametrize("kind", N_OF_KIND)
-def test_a_broken_file_is_ingested_or_set_aside_and_moves_nothing_else(database, tmp_path, good, kind):
+def test_a_broken_file_is_ingested_or_set_aside_and_moves_nothing_else(database, tmp_path, good, kind, share):
     seed = os.environ.get("FUSEBENCH_FUZZ_SEED", "1")
     seed = str(random.SystemRandom().randrange(10**9)) if seed == "random" else seed
     print(f"FUSEBENCH_FUZZ_SEED={seed}")  # noqa: T201 - pytest shows it where the test fails
@@ -250,7 +251,7 @@ def test_a_broken_file_is_ingested_or_set_aside_and_moves_nothing_else(database,
     folder = tmp_path / "files"
     (folder / "broken").mkdir(parents=True)
     (folder / "broken" / "machine.json").write_text('{"machine": "broken"}')
-    n_files = N_OF_KIND[kind]
+    n_files = max(2 * len(MUTATIONS), int(share * N_OF_KIND[kind]))
     broken = [
         write_broken(folder, kind, number, MUTATIONS[number % len(MUTATIONS)](chance, content))
         for number in range(n_files)

@@ -21,9 +21,19 @@ from results.questions.revisions import commit_of
 from results.store import open_store
 
 
+@pytest.fixture(scope="module")
+def filled(shared_database, tmp_path_factory, journals):
+    """A store with three commits of everything, on each kind of database; for reading only."""
+    folder = tmp_path_factory.mktemp("data")
+    journals.write_journals(folder, journals.history(3))
+    with open_store(shared_database) as store:
+        store.ingest([folder])
+        yield store
+
+
 @pytest.fixture
-def filled(database, tmp_path, journals):
-    """A store with three commits of everything, on each kind of database."""
+def growing(database, tmp_path, journals):
+    """As `filled`, of one test's own."""
     journals.write_journals(tmp_path / "data", journals.history(3))
     with open_store(database) as store:
         store.ingest([tmp_path / "data"])
@@ -36,11 +46,11 @@ def test_the_latest_points_are_those_of_the_newest_commit(filled, journals):
     assert {row.commit for row in rows} == {journals.commit_hash(2)}
 
 
-def test_a_point_the_newest_commit_left_out_comes_from_the_one_before(filled, tmp_path, journals):
+def test_a_point_the_newest_commit_left_out_comes_from_the_one_before(growing, tmp_path, journals):
     newest = replace(journals.history(4)[3], operations=("mlp",))
     journals.write_journals(tmp_path / "more", [newest])
-    filled.ingest([tmp_path / "more"])
-    found = {row.operation: row.commit for row in latest_points(filled)}
+    growing.ingest([tmp_path / "more"])
+    found = {row.operation: row.commit for row in latest_points(growing)}
     assert found["mlp"] == newest.commit
     assert found["linear"] == journals.commit_hash(2)
 
@@ -91,14 +101,14 @@ def test_throughput_by_commit_is_in_the_order_of_commits(filled, journals):
     assert [row.commit for row in rows] == [journals.commit_hash(i) for i in range(3)]
 
 
-def test_throughput_by_commit_takes_the_newest_run_of_a_commit(filled, tmp_path, journals):
+def test_throughput_by_commit_takes_the_newest_run_of_a_commit(growing, tmp_path, journals):
     again = replace(
         journals.history(3)[1], run_id="again", slowdowns={("mlp", "eager"): 2.0}, commit_subject="Change number 1"
     )
     lines = [json_with_later_start(line) for line in journals.lines_of(again)]
     write_lines(tmp_path / "again.jsonl", lines)
-    filled.ingest([tmp_path / "again.jsonl"])
-    rows = throughput_by_commit(filled, operation="mlp", hidden=1024, batch=64, provider="eager")
+    growing.ingest([tmp_path / "again.jsonl"])
+    rows = throughput_by_commit(growing, operation="mlp", hidden=1024, batch=64, provider="eager")
     assert [row.run_id == "again" for row in rows] == [False, True, False]
 
 
@@ -112,13 +122,13 @@ def write_lines(path, lines):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_throughput_by_batch_never_mixes_commits(filled, tmp_path, journals):
+def test_throughput_by_batch_never_mixes_commits(growing, tmp_path, journals):
     newest = replace(journals.history(4)[3], batches=(64,))
     journals.write_journals(tmp_path / "more", [newest])
-    filled.ingest([tmp_path / "more"])
-    rows = throughput_by_batch(filled, operation="mlp", hidden=1024)
+    growing.ingest([tmp_path / "more"])
+    rows = throughput_by_batch(growing, operation="mlp", hidden=1024)
     assert {(row.commit, row.batch) for row in rows} == {(newest.commit, 64)}
-    older = throughput_by_batch(filled, operation="mlp", hidden=1024, revision=journals.commit_hash(2))
+    older = throughput_by_batch(growing, operation="mlp", hidden=1024, revision=journals.commit_hash(2))
     assert [(row.provider, row.batch) for row in older] == [
         (provider, batch) for provider in ("compiled", "eager", "fused") for batch in (1, 64)
     ]

@@ -108,7 +108,7 @@ def found_rows(rows):
 
 
 @given(suite=st.dictionaries(names, benchmarks(), min_size=1, max_size=3))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_asv_writes_comes_back_from_the_queries(opened, tmp_path, write_asv_run, suite):
     commit = uuid.uuid4().hex  # one store for all examples: each is a project of its own in it
     folder = tmp_path / commit

@@ -42,11 +42,27 @@ def suite(database, tmp_path, write_asv_run, timed):
         yield store, add
 
 
-@pytest.fixture
-def filled(database, tmp_path, journals):
+@pytest.fixture(scope="module")
+def sweeps(journals):
     """Four commits of everything; the third is measured at one batch only."""
     sweeps = journals.history(4, operations=("mlp",), hiddens=(256, 512, 1024), batches=(1, 16, 64))
     sweeps[2] = replace(sweeps[2], batches=(1,))
+    return sweeps
+
+
+@pytest.fixture(scope="module")
+def filled(shared_database, tmp_path_factory, sweeps, journals):
+    """A store of `sweeps`, for reading only."""
+    folder = tmp_path_factory.mktemp("data")
+    journals.write_journals(folder, sweeps)
+    with open_store(shared_database) as store:
+        store.ingest([folder])
+        yield store
+
+
+@pytest.fixture
+def growing(database, tmp_path, sweeps, journals):
+    """As `filled`, of one test's own."""
     journals.write_journals(tmp_path / "data", sweeps)
     with open_store(database) as store:
         store.ingest([tmp_path / "data"])
@@ -117,11 +133,11 @@ def test_freshness_tells_what_was_left_behind(suite, timed):
     assert freshness(store, machine="elsewhere") == []
 
 
-def test_freshness_of_a_sweep_is_by_operation(filled, journals, tmp_path):
+def test_freshness_of_a_sweep_is_by_operation(growing, journals, tmp_path):
     newer = replace(journals.history(6, operations=("linear",))[5], batches=(1,))
     journals.write_journals(tmp_path / "more", [newer])
-    filled.ingest([tmp_path / "more"])
-    found = {row.benchmark: (row.commit, row.n_commits_behind) for row in freshness(filled)}
+    growing.ingest([tmp_path / "more"])
+    found = {row.benchmark: (row.commit, row.n_commits_behind) for row in freshness(growing)}
     assert found == {"mlp": (journals.commit_hash(3), 1), "linear": (newer.commit, 0)}
 
 
