@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.no_data import EMPTY_STORE
+from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.no_data import EMPTY_STORE, nothing_to_show
 from results.commands.options import db_option
 from results.exit_codes import ExitCode
+from results.output.printable import json_for_terminal
 from results.output.status import status_as_json, status_as_text, statuses_from
 from results.queries import failures, freshness, known_changes
 from results.store import OpenMode, open_store
@@ -56,10 +57,9 @@ def status(
         statuses = statuses_from(freshness(store, **places), failures(store, **places), known_changes(store, **places))
     if not statuses:
         chosen = ", ".join((*project, *machine, *environment))
-        click.echo(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE, err=True)
-        return ExitCode.NOTHING_COMPARABLE
+        return nothing_to_show(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE)
     if status_format == StatusFormat.JSON:
-        click.echo(status_as_json(statuses))
+        echo(json_for_terminal(status_as_json(statuses)))
     else:
-        click.echo(status_as_text(statuses, width=shutil.get_terminal_size().columns))
+        echo_rendered(status_as_text(statuses, terminal_of_output()))
     return ExitCode.FINE

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from tabulate import tabulate
-
 from results.output.known_changes import known_changes_as_text
 from results.output.plain_values import plain_fields
+from results.output.terminal import UNLIMITED, Style
+from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.units import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from results.output.terminal import Terminal
     from results.rows import FailureRow, FreshnessRow, KnownChange
 
 MANY = 20
@@ -68,9 +68,9 @@ def statuses_from(
     ]
 
 
-def status_as_text(statuses: Sequence[PlaceStatus], *, width: int) -> str:
-    """Return a section for each place, no line longer than `width` unless a single word is."""
-    return "\n\n".join(_section(status, width=width) for status in statuses)
+def status_as_text(statuses: Sequence[PlaceStatus], terminal: Terminal = UNLIMITED) -> str:
+    """Render a section for each place: newest run, what is stale, what fails and what is known; 20 of each at most."""
+    return "\n\n".join(_section(status, terminal) for status in statuses)
 
 
 def status_as_json(statuses: Sequence[PlaceStatus]) -> str:
@@ -82,53 +82,55 @@ def _place(row: FreshnessRow | FailureRow | KnownChange) -> Place:
     return (row.project, row.machine, row.environment)
 
 
-def _section(status: PlaceStatus, *, width: int) -> str:
-    newest = status.newest
-    n_newest = sum(row.commit == newest.commit for row in status.freshness)
-    n_points = sum((row.n_points or 0) - (row.n_stale_points or 0) for row in status.freshness if _is_at(row, newest))
-    counted = f"{n_newest} of {_plural(len(status.freshness), 'benchmark')}"
-    lines = [
-        *_wrapped(f"{status.project} on {status.machine}, {status.environment}", width=width),
-        *_wrapped(
-            f"Newest run: commit {newest.commit[:8]}{_subject(newest)}, measured {_moment(newest.measured_at)}: "
-            + counted
-            + (f", {_plural(n_points, 'point')}" if n_points else ""),
-            width=width,
+def _section(status: PlaceStatus, terminal: Terminal) -> str:
+    parts = [
+        "\n".join(
+            [
+                terminal.paragraph(f"{status.project} on {status.machine}, {status.environment}", Style.HEADING),
+                terminal.paragraph(_newest_in_words(status)),
+            ]
         ),
-        "",
-        _table(status, width=width),
-        *_missing_as_lines(status.missing, width=width),
-        *_failures_as_lines(status.failures, width=width),
+        _table(status.freshness, terminal),
+        _missing_in_words(status.missing, terminal),
+        _failures_in_words(status.failures, terminal),
+        known_changes_as_text(status.known_changes, terminal),
     ]
-    if known := known_changes_as_text(status.known_changes):
-        lines += ["", *(line for one in known.split("\n") for line in _wrapped(one, width=width, indent="    "))]
-    return "\n".join(lines)
+    return "\n\n".join(part for part in parts if part)
 
 
-def _is_at(row: FreshnessRow, newest: FreshnessRow) -> bool:
-    return row.commit == newest.commit and row.n_points is not None
+def _newest_in_words(status: PlaceStatus) -> str:
+    newest = status.newest
+    at_newest = [row for row in status.freshness if row.commit == newest.commit]
+    n_points = sum((row.n_points or 0) - (row.n_stale_points or 0) for row in at_newest)
+    subject = f" ({newest.commit_subject})" if newest.commit_subject else ""
+    counted = f"{len(at_newest)} of {_plural(len(status.freshness), 'benchmark')}"
+    points = f", {_plural(n_points, 'point')}" if n_points else ""
+    return f"Newest run: commit {newest.commit[:8]}{subject}, measured {_moment(newest.measured_at)}: {counted}{points}"
 
 
-def _subject(row: FreshnessRow) -> str:
-    return f" ({row.commit_subject})" if row.commit_subject else ""
+COLUMNS = (
+    Column(name="benchmark", stack=1),
+    Column(name="commit"),
+    Column(name="measured", drop=1),
+    Column(name="behind", is_right=True),
+    Column(name="points"),
+)
 
 
-HEADERS = ("commit", "measured", "behind", "points", "benchmark")
-ALIGNMENT = ("left", "left", "right", "left", "left")
-
-
-def _table(status: PlaceStatus, *, width: int) -> str:
-    shown = status.freshness[:MANY]
-    lines = [(row.commit[:8], _moment(row.measured_at), str(row.n_commits_behind), _points(row), "") for row in shown]
-    rest = len(status.freshness) - len(shown)
-    # What the names may take: the last column, so that nothing else moves.
-    n_used = max(map(len, tabulate(lines, headers=(*HEADERS[:-1], ""), disable_numparse=True).split("\n")))
-    n_left = max(width - n_used, 12)
-    named = [(*line[:-1], _shortened(row.benchmark, n_left)) for line, row in zip(lines, shown, strict=True)]
-    table = str(
-        tabulate(named, headers=HEADERS, disable_numparse=True, colalign=("left", "left", "right", "left", "left"))
-    )
-    return table + (f"\n… and {rest} run more recently" if rest else "")
+def _table(freshness: Sequence[FreshnessRow], terminal: Terminal) -> str:
+    rows = [
+        (
+            Cell(row.benchmark),
+            Cell(row.commit[:8]),
+            Cell(_moment(row.measured_at)),
+            Cell(str(row.n_commits_behind), Style.DOUBTFUL if row.n_commits_behind else Style.PLAIN),
+            Cell(_points(row), Style.DOUBTFUL if row.n_stale_points else Style.PLAIN),
+        )
+        for row in freshness[:MANY]
+    ]
+    table = render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal)
+    rest = len(freshness) - len(rows)
+    return f"{table}\n… and {rest} run more recently" if rest else table
 
 
 def _points(row: FreshnessRow) -> str:
@@ -139,43 +141,35 @@ def _points(row: FreshnessRow) -> str:
     return f"{row.n_points - row.n_stale_points} of {row.n_points}"
 
 
-def _missing_as_lines(names: Sequence[str], *, width: int) -> list[str]:
+def _missing_in_words(names: Sequence[str], terminal: Terminal) -> str:
     if not names:
-        return []
+        return ""
     listed = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
-    return ["", *_wrapped(f"Never run here ({len(names)}): {listed}", width=width)]
+    return terminal.paragraph(f"Never run here ({len(names)}): {listed}", Style.DOUBTFUL)
 
 
-def _failures_as_lines(failures: Sequence[FailureRow], *, width: int) -> list[str]:
+def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal) -> str:
     if not failures:
-        return ["", "Nothing fails."]
+        return "Nothing fails."
     groups = Counter((row.benchmark, row.state, row.since, row.last_ok, row.reason) for row in failures)
-    lines = ["", f"{_plural(len(failures), 'series', 'series')} fail{'s' if len(failures) == 1 else ''}:"]
+    verb = "fails" if len(failures) == 1 else "fail"
+    lines = [terminal.paragraph(f"{len(failures):,} series {verb}:", Style.BAD)]
     for (benchmark, state, since, last_ok, reason), n_series in groups.most_common(MANY):
         before = f"ok until {last_ok[:8]}" if last_ok else "never ok"
         because = f": {reason.splitlines()[0]}" if reason else ""
-        said = f"  {benchmark}: {n_series} {state} since {since[:8]}, {before}{because}"
-        lines += _wrapped(said, width=width, indent="    ")
+        said = f"{benchmark}: {n_series} {state} since {since[:8]}, {before}{because}"
+        lines.append(terminal.paragraph(said, indent="  "))
     if len(groups) > MANY:
         lines.append(f"  … and {len(groups) - MANY} more kinds of failure")
-    return lines
-
-
-def _wrapped(text: str, *, width: int, indent: str = "  ") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-
-
-def _shortened(name: str, n_characters: int) -> str:
-    """Cut the front, which names of one suite share."""
-    return name if len(name) <= n_characters else "…" + name[1 - n_characters :]
+    return "\n".join(lines)
 
 
 def _moment(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
-def _plural(n: int, noun: str, nouns: str | None = None) -> str:
-    return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"
+def _plural(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _fields(status: PlaceStatus) -> dict[str, object]:
