@@ -126,4 +126,7 @@ def _judgement(store: Store, choice: HistoryChoice, measured: list[str]) -> Judg
         for commit in (base, head)
     )
     judgement = judge(before, after, base_commit=base, head_commit=head)
-    return with_known(judgement, known_levels(store, base=base, head=head, series_ids=in_question(judgement)))
+    series_ids = in_question(judgement)
+    if not series_ids:
+        return judgement
+    return with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))

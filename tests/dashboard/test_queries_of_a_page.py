@@ -1,0 +1,90 @@
+"""Statements and rows that one callback needs: selectors ask for their choices, not for measured numbers."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+import sqlalchemy as sa
+
+from dashboard.app import page_and_links
+from dashboard.views.history_drawing import history_drawing_of
+from dashboard.views.throughput_drawing import throughput_drawing_of
+
+
+@contextmanager
+def watched(store):
+    """Collect the statements and count the rows fetched by each."""
+    statements, rows = [], []
+
+    def keep(_connection, _cursor, statement, *_):
+        if statement != "BEGIN":
+            statements.append(" ".join(statement.split()))
+
+    def count_rows(connection, *_):
+        connection.row_factory = lambda _cursor, row: (rows.append(statements[-1]), row)[1]
+
+    def stop_counting(connection, *_):
+        connection.row_factory = None
+
+    listeners = (("before_cursor_execute", keep), ("checkout", count_rows), ("checkin", stop_counting))
+    for event, listener in listeners:
+        sa.event.listen(store.engine, event, listener)
+    try:
+        yield statements, rows
+    finally:
+        for event, listener in listeners:
+            sa.event.remove(store.engine, event, listener)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory, journals):
+    """One store with a single operation, and one with all of them on two machines as well."""
+    from results.store import open_store
+
+    few = journals.history(4, operations=("mlp",))
+    many = [*journals.history(4), *journals.history(4, machine="bench-02")]
+    opened = []
+    for sweeps in (few, many):
+        folder = tmp_path_factory.mktemp("counted")
+        journals.write_journals(folder, sweeps)
+        store = open_store(str(folder / "fusebench.db"))
+        store.ingest([folder])
+        opened.append(store)
+    yield opened
+    for store in opened:
+        store.close()
+
+
+def throughput(store):
+    return throughput_drawing_of(store, query="?operation=mlp&machine=bench-01")
+
+
+def history(store):
+    return history_drawing_of(store, query="?benchmark=mlp&machine=bench-01")
+
+
+@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (history, 19)])
+def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, page, most):
+    page(stores[1])  # what is cached between callbacks is cached now
+    with watched(stores[1]) as (statements, _):
+        page(stores[1])
+    assert len(statements) <= most
+    assert len([one for one in statements if "commits.subject" in one and "value" not in one]) == 1
+
+
+@pytest.mark.parametrize("page", [throughput, history])
+def test_a_callback_reads_the_values_it_draws_whatever_else_is_stored(stores, page):
+    def n_value_rows(store):
+        with watched(store) as (_, rows):
+            page(store)
+        return len([one for one in rows if "FROM value" in one or "JOIN value" in one])
+
+    few, many = map(n_value_rows, stores)
+    assert 0 < few == many
+
+
+def test_the_frame_around_the_pages_needs_one_statement_and_a_row_per_project(stores):
+    with watched(stores[1]) as (statements, rows):
+        page_and_links("/", stores[1])
+    assert (len(statements), len(rows)) == (1, 1)
