@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.exit_codes import ExitCode
+from results.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,16 +148,20 @@ def _checkout() -> Path:
     )
 
 
+def _show_error(error: click.ClickException) -> None:
+    """Print `error` as click does, without the passwords that an argument may hold."""
+    shown = io.StringIO()
+    error.show(file=shown)
+    click.echo(redact(shown.getvalue()), nl=False, err=True)
+
+
 def main() -> None:
     """Run the command line; wrong usage exits 64, a fault of ours 70, the rest as in ExitCode."""
     try:
         answer = cli.main(prog_name="fusebench", standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        sys.exit(ExitCode.WRONG_USAGE)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        _show_error(error)
+        sys.exit(ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted; everything recorded so far is kept.", err=True)
         sys.exit(130)
@@ -166,8 +172,10 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it was
         import traceback  # noqa: PLC0415 - only on the way out
 
-        traceback.print_exc()
-        click.echo(f"fusebench: this is a fault of ours, not yours ({error!r}); please report it.", err=True)
+        click.echo(redact(traceback.format_exc()), nl=False, err=True)
+        click.echo(
+            f"fusebench: this is a fault of ours, not yours ({redact(repr(error))}); please report it.", err=True
+        )
         sys.exit(ExitCode.OUR_FAULT)
     sys.exit(answer if isinstance(answer, int) else ExitCode.FINE)
 

@@ -2,6 +2,7 @@
 
 ResultsError                 everything below; its message says what happened, to what, and what to do
 ├── StoreError               the database cannot be used
+│   ├── InvalidDatabaseUrl   what was named as the database is none that can be opened
 │   ├── NoStore              there is no database yet
 │   ├── NewerSchema          a newer fusebench wrote it
 │   └── NotAStore            the file is no database of ours, or is damaged
@@ -16,6 +17,7 @@ from __future__ import annotations
 import click
 
 from results.exit_codes import ExitCode
+from results.redaction import redact
 
 
 class ResultsError(click.ClickException):
@@ -23,9 +25,18 @@ class ResultsError(click.ClickException):
 
     exit_code = int(ExitCode.FAILED)
 
+    def __init__(self, message: str) -> None:
+        super().__init__(redact(message))
+
 
 class StoreError(ResultsError):
     """The database cannot be used; nothing in it was changed."""
+
+
+class InvalidDatabaseUrl(StoreError):
+    """Database name or URL that cannot be opened; the message says what is accepted."""
+
+    exit_code = int(ExitCode.WRONG_USAGE)
 
 
 class NoStore(StoreError):

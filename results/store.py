@@ -6,7 +6,10 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from results.database.connection import connect, reading, translate_db_errors, url_from_text
+from results.database.connection import connect
+from results.database.error_translation import translate_db_errors
+from results.database.transactions import reading
+from results.database.urls import displayed, url_from_text
 from results.ingest.pipeline import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
@@ -40,10 +43,7 @@ class Store:
     @property
     def name(self) -> str:
         """The database as a person would type it after --db, without a password."""
-        url = self._engine.url
-        if self._engine.dialect.name == "sqlite":
-            return str(url.database)
-        return url.render_as_string(hide_password=True)
+        return displayed(self._engine.url)
 
     def ingest(
         self,

@@ -33,7 +33,7 @@ def cached_for_snapshot(connection: Connection, key: Hashable, find: Callable[[]
         return find()
     memory = _memory(connection)
     if connection.get_transaction() is not memory.transaction:
-        begins_with(connection, _data_version(connection))
+        begin_snapshot(connection, _data_version(connection))
     if key in memory.answers:
         memory.answers.move_to_end(key)
     else:
@@ -43,7 +43,7 @@ def cached_for_snapshot(connection: Connection, key: Hashable, find: Callable[[]
     return cast("Answer", memory.answers[key])
 
 
-def begins_with(connection: Connection, state: object) -> None:
+def begin_snapshot(connection: Connection, state: object) -> None:
     """What the transaction that has begun sees: an equal one twice only if every row of it is the same.
 
     PostgreSQL's is its snapshot, which tells the transactions that are seen.
@@ -55,7 +55,7 @@ def begins_with(connection: Connection, state: object) -> None:
     memory.transaction = connection.get_transaction()
 
 
-def forget(connection: Connection) -> None:
+def clear_cache(connection: Connection) -> None:
     """Before `connection` writes: SQLite tells it of other connections' changes only."""
     connection.info.pop(_NAME, None)
 

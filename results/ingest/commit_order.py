@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.bulk import next_id
-from results.database.connection import reading, writing
 from results.database.schema import Commit, Run, Source
+from results.database.transactions import reading, writing
 from results.errors import NoRepository
 from results.files.git import run_git
 from results.ingest.runs import BEGINNING

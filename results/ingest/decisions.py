@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.bulk import next_id
-from results.database.connection import reading, translate_db_errors, writing
+from results.database.error_translation import translate_db_errors
 from results.database.schema import (
     Benchmark,
     Commit,
@@ -27,6 +27,7 @@ from results.database.schema import (
     Triage,
     Value,
 )
+from results.database.transactions import reading, writing
 from results.files.decisions import (
     ACKNOWLEDGEMENT,
     CONTINUATION,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import StatementError
 
-from results.database import history_index
-from results.database.connection import is_data_rejection, reading, refresh_statistics, store_error_from, writing
+from results.database.error_translation import is_data_rejection, store_error_from
 from results.database.fetching import gc_paused
+from results.database.transactions import reading, refresh_statistics, writing
 from results.errors import NoRepository, UnreadableFile
 from results.files.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.files.asv_trees import AsvTree
@@ -95,7 +95,6 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
     sources = sources_under(paths)
     ingestion = _Ingestion(engine, project=project)
     changed = ingestion.changed_results(sources)
-    history_index.leave_out(engine, n_new_runs=len(changed))
     with ingestion.reading_ahead(changed, n_processes=n_processes):
         for n_done, source in enumerate(sources, start=1):
             with gc_paused():
@@ -115,7 +114,6 @@ def ingest(  # noqa: PLR0913 - what an ingest may be told
         is_much = ingestion.n_values >= max(MANY_VALUES, LARGE_SHARE * n_values_stored(connection))
     if is_much:
         refresh_statistics(engine)
-    history_index.make(engine)
     return IngestReport(
         n_files=len(sources),
         n_files_unchanged=ingestion.n_unchanged,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from results.database import history_index
 from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
 from results.database.schema import (
@@ -131,8 +130,6 @@ def _values(
     """The run, and then what a value tells of itself in the order of HistoryValue."""
     of_series = {"series_id": series_id}
     if connection.dialect.name == "sqlite":
-        if history_index.is_there(connection):
-            return fetch_rows(connection, _VALUES_WITH_REASONS, of_series)
         return fetch_rows(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
     found = fetch_rows(connection, _VALUES_BY_SERIES, of_series)
     if not may_have_reasons:
@@ -242,19 +239,15 @@ _RUNS = (
 )
 _OF_SERIES = Value.series_id == sa.bindparam("series_id")
 _NUMBERS = (Value.median, Value.ci_low, Value.ci_high, Value.q25, Value.q75, Value.sample_count)
-# Where SQLite has no index of histories: one look-up by key for each run of the series' machine and environment, in the
-# order that their index has (see schema.Value). The project is left out: it is not in the index.
+# SQLite: one look-up by key for each run of the series' machine and environment, in the order of the runs' index (see
+# schema.Value). The project is left out: it is not in the index.
 _VALUES_BY_RUN = (
     sa.select(Value.run_id, Value.state, Value.reason, *_NUMBERS)
     .select_from(Run)
     .join(Value, Value.run_id == Run.id)
     .where(_OF_SERIES, *_PLACE[:2])
 )
-# All that the second index of SQLite has, where it is there.
-_VALUES_WITH_REASONS = sa.select(Value.run_id, Value.state, Value.reason, *_NUMBERS).where(
-    _OF_SERIES, sa.text(f"value.{history_index.CONDITION}")
-)
-# All that the second index of PostgreSQL has; reasons are few, and have a small one of their own.
+# PostgreSQL: all that its second index has; reasons are few, and have a small one of their own.
 _VALUES_BY_SERIES = sa.select(Value.run_id, Value.state, sa.null().label("reason"), *_NUMBERS).where(_OF_SERIES)
 _REASONS = sa.select(Value.run_id, Value.reason).where(_OF_SERIES, Value.reason.is_not(None))
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.database import history_index
 from results.database.bulk import insert_rows, next_id
-from results.database.connection import refresh_statistics, writing
 from results.database.schema import Measurement, Profile, Run, Value
+from results.database.transactions import refresh_statistics, writing
 from results.files.records import CommitRecord, PointRecord
 from results.ingest.dimensions import BenchmarkIdentity, Dimensions
 from results.ingest.load_journal import SWEEP_INTERVAL_LEVEL
@@ -54,7 +53,6 @@ def fill_with_sweeps(store: Store, *, n_commits: int) -> None:
             run_id = _run(connection, dimensions, project_id, place, number)
             _fill_run(connection, run_id, points, series, number)
     refresh_statistics(store.engine)
-    history_index.make(store.engine)
 
 
 def _points() -> list[PointRecord]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from results.database.connection import translate_db_errors, writing
+from results.database.error_translation import translate_db_errors
 from results.database.schema import (
     Base,
     Execution,
@@ -21,6 +21,7 @@ from results.database.schema import (
     Source,
     Value,
 )
+from results.database.transactions import writing
 from results.ingest.decisions import forget_decisions, settle
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from results.database import history_index
 from results.database.bulk import insert_rows, next_id
-from results.database.connection import refresh_statistics, translate_db_errors, writing
+from results.database.error_translation import translate_db_errors
 from results.database.schema import (
     Base,
     Ceiling,
@@ -32,10 +31,11 @@ from results.database.schema import (
     Triage,
     Value,
 )
+from results.database.transactions import refresh_statistics, writing
 from results.errors import StoreError
 from results.ingest.decisions import add_decisions, settle
 from results.ingest.runs import BEGINNING, count_values
-from results.upkeep.id_mapping import Counterparts, Ids, counterparts, run_names
+from results.upkeep.id_mapping import Counterparts, Ids, counterparts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,12 +83,8 @@ def merge(store: Store, other: Store) -> MergeReport:
     if _identity(store) == _identity(other):
         raise StoreError(f"{other.name} is the very database it was to be merged into; nothing was changed")
     with translate_db_errors(store.engine.url), other.reading() as theirs:
-        with store.reading() as ours:
-            n_new_runs = len(run_names(theirs) - run_names(ours))
-        history_index.leave_out(store.engine, n_new_runs=n_new_runs)
         report = _Merge(store, theirs, name=other.name).run()
     refresh_statistics(store.engine)
-    history_index.make(store.engine)
     return report
 
 
@@ -97,7 +93,7 @@ def _identity(store: Store) -> object:
         if connection.dialect.name == "postgresql":
             query = "SELECT pg_postmaster_start_time(), current_database(), current_schema()"
             return tuple(connection.exec_driver_sql(query).one())
-    return Path(store.name).resolve()
+    return Path(store.engine.url.database or "").resolve()
 
 
 class _Merge:

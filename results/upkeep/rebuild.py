@@ -17,16 +17,11 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from results.database.connection import (
-    BUSY_TIMEOUT_S,
-    VERSION_TABLE,
-    connect,
-    refresh_statistics,
-    translate_db_errors,
-    url_from_text,
-    writing,
-)
+from results.database.connection import connect
+from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_errors
 from results.database.schema import Base, Decision, Source, Triage
+from results.database.transactions import VERSION_TABLE, refresh_statistics, writing
+from results.database.urls import url_from_text
 from results.errors import StoreError
 from results.ingest.decisions import add_decisions, settle
 from results.store import Store, open_store

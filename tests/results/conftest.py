@@ -129,8 +129,8 @@ def differences_from_the_code():
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from results.database.connection import VERSION_TABLE
     from results.database.schema import Base
+    from results.database.transactions import VERSION_TABLE
 
     def differences(connection):
         of_postgresql = {"ix_value_series_id_run_id", "ix_value_series_id_run_id_explained"}

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from results.database.bulk import ROWS_AT_ONCE, insert_columns, insert_rows, next_id
-from results.database.connection import reading, writing
 from results.database.schema import Commit, Project
+from results.database.transactions import reading, writing
 from results.ingest.dimensions import Dimensions
 
 NUMBERS = [1, 82, 83, 84, ROWS_AT_ONCE + 7]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from results.database.connection import reading, writing
 from results.database.key_lists import any_of
 from results.database.schema import Project
+from results.database.transactions import reading, writing
 
 TEXTS = ["plain", 'a "b"', "a'b", "{a,b}", "a\\b", "NULL", "", "null", "Grüße ☃", "a\tb\nc", "%s :x ?"]
 

@@ -12,8 +12,9 @@ import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import HeadMaintainer
 
-from results.database.connection import SCHEMA_VERSION, VERSION_TABLE
 from results.database.schema import Commit, Quarantine, Series, Triage
+from results.database.transactions import VERSION_TABLE
+from results.database.upgrade import SCHEMA_VERSION
 from results.errors import NewerSchema
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
@@ -136,7 +137,7 @@ def test_a_step_that_fails_leaves_the_old_store_whole(old, monkeypatch):
 
 def test_an_older_fusebench_refuses_a_newer_store_and_says_what_to_do(database, monkeypatch):
     open_store(database).close()
-    monkeypatch.setattr("results.database.connection.SCHEMA_VERSION", "0001")
+    monkeypatch.setattr("results.database.upgrade.SCHEMA_VERSION", "0001")
     with pytest.raises(NewerSchema, match=rf"schema {SCHEMA_VERSION}, this fusebench knows 0001; nothing was changed"):
         open_store(database)
     assert version_of(database) == SCHEMA_VERSION

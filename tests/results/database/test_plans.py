@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from results.database.connection import refresh_statistics
+from results.database.transactions import refresh_statistics
 from results.queries import (
     Between,
     benchmarks,

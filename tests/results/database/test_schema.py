@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from results.database.connection import SCHEMA_VERSION, VERSION_TABLE
 from results.database.schema import Base
+from results.database.transactions import VERSION_TABLE
+from results.database.upgrade import SCHEMA_VERSION
 from results.errors import NewerSchema, NoStore, NotAStore, StoreError
 from results.store import OpenMode, open_store
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from results.database.connection import reading, writing
 from results.database.schema import Project
 from results.database.snapshot_cache import KEPT, cached_for_snapshot
+from results.database.transactions import reading, writing
 from results.store import open_store
 
 

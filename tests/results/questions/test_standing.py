@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from results.database.connection import writing
 from results.database.schema import Benchmark
+from results.database.transactions import writing
 from results.queries import (
     failures,
     freshness,
