@@ -36,6 +36,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(needs_compiler)
 
 
+@pytest.fixture(autouse=True)
+def tf32_where_triton_multiplies(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Triton's float32 products need tf32 to be allowed; its interpreter computes them in full all the same."""
+    before = torch.get_float32_matmul_precision()
+    if request.node.get_closest_marker("interpreter"):
+        torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
 @pytest.fixture(params=OPERATIONS, ids=lambda operation: operation.name)
 def operation(request: pytest.FixtureRequest) -> TestedOperation:
     return request.param

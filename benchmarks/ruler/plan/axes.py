@@ -160,7 +160,7 @@ FULL = replace(
     budget_s=1.0,
 )
 _RIVALS = ("compiled", "compiled-cudagraphs", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
-_LEVELS = ("fused-pointwise", "fused-epilogue", "fused-single", "fused-cuda")
+_LEVELS = ("fused-pointwise", "fused-epilogue", "fused-single")
 # Where the table of `fused` against its rivals is taken; see docs/gpu-campaign.md.
 CAMPAIGN_QUICK = replace(
     QUICK,

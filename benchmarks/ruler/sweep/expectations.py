@@ -50,7 +50,7 @@ def expectation(
     if contender.provider in {"fused", "fused-captured"} and device is DeviceKind.CUDA:
         level = (provider_detail or "").split(",")[0]
         trains = shape.pass_ is Pass.FORWARD_BACKWARD
-        declare = _keeping_z if trains else _PLAIN.get(f"fused-{level}")
+        declare = _keeping_z if trains else _pure_in_one_operator if level == "pure" else _PLAIN.get(f"fused-{level}")
     if declare is None:
         return UNDECLARED
     declared = declare(shape)
@@ -103,6 +103,10 @@ def _eager(shape: Shape) -> Expectation:
     return Expectation(operators=products + pointwise, launches=products + pointwise, library_products=products)
 
 
+def _pure_in_one_operator(shape: Shape) -> Expectation:
+    return replace(_eager(shape), operators=1)
+
+
 def _forward_steps(shape: Shape) -> tuple[int, int]:
     match shape.operation:
         case Operation.LINEAR:
@@ -144,11 +148,12 @@ def _with_fused_backward(shape: Shape, *, forward: Expectation, keeps_z: bool) -
     """The kernels of a forward and the fused backward on CUDA; operators are not declared.
 
     Backward: z again unless it was kept; dz with all that is pointwise from one kernel, its product by cuBLAS where
-    the output is wide; two products for each of the forward's but one; each bias's sum. Sums of dz are taken in float32
-    and, for other dtypes, converted in a kernel of their own.
+    the output is wide or float32; two products for each of the forward's but one; each bias's sum. Sums of dz are
+    taken in float32 and, for other dtypes, converted in a kernel of their own.
     """
     _, pointwise = _forward_steps(shape)
     converted = int(shape.dtype != "float32")
+    apart = int(shape.dim > _WIDEST_OUT or shape.dtype == "float32")
     again = 0 if keeps_z else {Operation.LINEAR: 1, Operation.MLP: 1, Operation.GATED_MLP: 2}[shape.operation]
     match shape.operation:
         case Operation.LINEAR if not pointwise:
@@ -157,9 +162,9 @@ def _with_fused_backward(shape: Shape, *, forward: Expectation, keeps_z: bool) -
         case Operation.LINEAR:
             products, own = 2 + again, 1 + 1 + converted
         case Operation.MLP:
-            products, own = 3 + again + int(shape.dim > _WIDEST_OUT), 1 + 1 + converted + 1
+            products, own = 3 + again + apart, 1 + 1 + converted + 1
         case Operation.GATED_MLP:
-            products, own = 5 + again + int(shape.dim > _WIDEST_OUT), 1
+            products, own = 5 + again + apart, 1
     launches = (forward.launches or 0) + products + own
     return Expectation(launches=launches, library_products=forward.library_products + products)
 

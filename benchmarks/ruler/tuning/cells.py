@@ -130,7 +130,7 @@ POLICY_VALUES = {
 _QUICK = {DeviceKind.CPU: ((8, 64, 256), (64, 64, 256)), DeviceKind.CUDA: ((1, 64, 256), (64, 256, 1024))}
 NUMBER_FORMATS = {
     DeviceKind.CPU: (NumberFormat.FLOAT32, NumberFormat.BFLOAT16),
-    DeviceKind.CUDA: (NumberFormat.BFLOAT16, NumberFormat.FLOAT16, NumberFormat.TF32, NumberFormat.FLOAT32),
+    DeviceKind.CUDA: (NumberFormat.BFLOAT16, NumberFormat.FLOAT16, NumberFormat.TF32),
 }
 """What is tuned unless it is named, the most used first, so that a budget that ends has served it."""
 

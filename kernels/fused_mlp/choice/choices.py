@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.choice.implementations import member, why_not_for_shape, why_unavailable
+from fused_mlp.choice.implementations import member, why_no_kernel, why_unavailable
 from fused_mlp.choice.rules import Ceilings, Sizes, nominal_ceilings, ranked_by_rule
 from fused_mlp.errors import Unavailable
 from fused_mlp.gpu.single_tiles import padded_width
@@ -176,13 +176,16 @@ def chosen_on(
     named: Implementation | None = None,
     why_not: Callable[[Implementation], str | None] = lambda _: None,
 ) -> Choice:
-    """What `sizes` get on `device`: the tuned way for them, that of a neighbour, or the rule's; in this order.
+    """Return what `sizes` get on `device`: the tuned way for them, that of a neighbour, or the rule's; in this order.
 
-    With `named`, that implementation, and only its tiles are chosen. `why_not` says what cannot run on the device at
-    all; what has no kernel for the shape is never chosen.
+    With `named`, that implementation, and only its tiles are chosen. float32 without tf32 is left to PyTorch: cuBLAS
+    has the faster products. `why_not` says what cannot run on the device at all; what has no kernel for the shape is
+    never chosen.
 
     Raises: Unavailable if what is named cannot run, or nothing can.
     """
+    if named is None and sizes.number_format is NumberFormat.FLOAT32:
+        return _on_cuda(Implementation.PURE, Found.RULE, "cuBLAS is fastest in float32 without tf32")
     reasons = {each: why_not(each) or _why_not_for(sizes, each, device) for each in _candidates(device, sizes, named)}
     possible = [each for each, reason in reasons.items() if reason is None]
     if not possible:
@@ -255,7 +258,7 @@ def _ways(device: CudaDevice, sizes: Sizes) -> tuple[Way, ...]:
 
 
 def _why_not_for(sizes: Sizes, implementation: Implementation, device: CudaDevice) -> str | None:
-    return why_not_for_shape(
+    return why_no_kernel(
         sizes.operation,
         implementation=implementation,
         rows=sizes.rows,
@@ -264,6 +267,7 @@ def _why_not_for(sizes: Sizes, implementation: Implementation, device: CudaDevic
         n_out=sizes.n_out,
         dtype=_DTYPES[sizes.number_format],
         capability=device.capability,
+        allows_tf32=sizes.number_format is NumberFormat.TF32,
     )
 
 

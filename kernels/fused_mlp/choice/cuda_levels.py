@@ -48,6 +48,16 @@ class Level:
     candidates: Callable[[Shape], Iterable[Any]]
 
 
+def without_tiles(compute: Callable[..., Tensor]) -> Level:
+    """Return the level of an implementation whose tiles nobody chooses."""
+
+    def launch(*tensors: Tensor | None, activation: str, tiles: None = None) -> Tensor:
+        del tiles
+        return compute(*tensors, activation=activation)
+
+    return Level(launch=launch, candidates=lambda _: ())
+
+
 def beside_the_rule(candidates: Callable[..., Iterable[Any]]) -> Callable[[Shape], Iterable[Any]]:
     """What tuning tries, of a kernel whose tiles depend on the rows and whose `candidates` name the rule's first."""
     return lambda shape: tuple(candidates(shape.n_rows, shape.dtype, capability=shape.capability))[1:]

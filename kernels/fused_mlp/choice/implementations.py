@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+_TRITON_PRODUCTS = (Implementation.EPILOGUE, Implementation.SINGLE)
+_FULL_FLOAT32 = (
+    "it multiplies float32 on tensor cores, which round to tf32: allow that by"
+    " torch.set_float32_matmul_precision('high'), or name 'pure' or 'pointwise', whose products are cuBLAS's"
+)
 _NO_GPU = "the CUDA kernels need an NVIDIA GPU and torch sees none"
 _Member = TypeVar("_Member", bound="StrEnum")
 
@@ -71,14 +76,41 @@ def why_not_for_shape(
     """Why `implementation` has no kernel for this shape on a device of `capability` (90: sm_90), in words, or None.
 
     rows × dim → hidden → n_out; for linear n_out is hidden. Asks nothing of a device, so none need be there; whether
-    one is there is `why_unavailable`'s question. On the CPU every implementation takes every shape.
+    one is there is `why_unavailable`'s question. On the CPU every implementation takes every shape. float32 is what
+    torch.set_float32_matmul_precision allows now: tf32 or not.
 
     Raises: InvalidArgument if there is no such operation or implementation.
     """
-    operation = member(Operation, operation, "operation")
-    implementation = member(Implementation, implementation, "implementation")
+    return why_no_kernel(
+        member(Operation, operation, "operation"),
+        implementation=member(Implementation, implementation, "implementation"),
+        rows=rows,
+        dim=dim,
+        hidden=hidden,
+        n_out=n_out,
+        dtype=dtype,
+        capability=capability,
+        allows_tf32=torch.get_float32_matmul_precision() != "highest",
+    )
+
+
+def why_no_kernel(
+    operation: Operation,
+    *,
+    implementation: Implementation,
+    rows: int,
+    dim: int,
+    hidden: int,
+    n_out: int,
+    dtype: torch.dtype,
+    capability: int,
+    allows_tf32: bool,
+) -> str | None:
+    """As why_not_for_shape, with float32 products as tf32 or not."""
     if reason := _why_never(operation, implementation):
         return reason
+    if implementation in _TRITON_PRODUCTS and dtype == torch.float32 and not allows_tf32:
+        return _FULL_FLOAT32
     asked: Callable[..., str | None]
     match implementation:
         case Implementation.SINGLE:

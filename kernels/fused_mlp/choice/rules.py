@@ -32,8 +32,6 @@ FULL_TILE_EFFICIENCY = 0.85
 that the benchmarks hold it to, not a measurement."""
 PARTS_SPEED = 2.0
 """The second-level cache's bandwidth over the memory's. An assumption."""
-IEEE_PRODUCT = 0.5
-"""The speed of a Triton product over cuBLAS's in float32 without tensor cores. An assumption."""
 TRITON_PRODUCT = ((256, 1.0), (4096, 0.74))
 """(inner dimension, speed of a Triton product with epilogue over cuBLAS's), beyond which it stays as it is.
 
@@ -79,11 +77,10 @@ def nominal_ceilings(*, capability: int, multiprocessors: int, clock_hz: float, 
     """The ceilings of a device from its data sheet: 0.9 of the memory's and 0.75 of the tensor cores' nominal speed.
 
     The two parts are assumed, not measured by us: 4.3 of an H200's 4.8 TB/s, 790 TFLOP/s of 1.07 P. FLOP per clock and
-    multiprocessor for bfloat16 and float16 with float32 sums: 8192 from sm_100 on, 4096 on sm_90, 2048 on sm_80, 1024
-    on other sm_8x; tf32 half of it; float32 without tensor cores 256, on sm_80 128. Source: NVIDIA's architecture
-    white papers.
+    multiprocessor for bfloat16 and float16 with float32 sums: 4096 from sm_90 on, 2048 on sm_80, 1024 on other sm_8x;
+    tf32 half of it; float32 without tensor cores 256, on sm_80 128. Source: NVIDIA's architecture white papers.
     """
-    per_clock = {80: 2048, 90: 4096, 100: 8192}.get(capability, 8192 if capability > 90 else 1024)
+    per_clock = 4096 if capability >= 90 else 2048 if capability == 80 else 1024
     rate = 0.75 * multiprocessors * clock_hz
     return Ceilings(
         bytes_per_s=0.9 * bytes_per_s,
@@ -130,9 +127,7 @@ def ranked_by_rule(
 
 
 def triton_product_speed(sizes: Sizes) -> float:
-    """How fast a Triton product over `dim` is, cuBLAS's being 1; see TRITON_PRODUCT and IEEE_PRODUCT."""
-    if sizes.number_format is NumberFormat.FLOAT32:
-        return IEEE_PRODUCT
+    """Return the speed of a Triton product over `dim`, cuBLAS's being 1; see TRITON_PRODUCT."""
     (small, fast), (large, slow) = TRITON_PRODUCT
     place = math.log(sizes.dim / small) / math.log(large / small)
     return fast + (slow - fast) * min(1.0, max(0.0, place))
@@ -178,8 +173,6 @@ def _level_3(sizes: Sizes, ceilings: Ceilings) -> tuple[float]:
 def _single_s(sizes: Sizes, ceilings: Ceilings, *, capability: int) -> float:
     n_bytes = sizes.weight_bytes + sizes.element_bytes * sizes.rows * (sizes.dim + sizes.n_out)
     compute_s = _flop(sizes) / ceilings.flop_per_s[sizes.number_format]
-    if sizes.number_format is NumberFormat.FLOAT32:
-        compute_s /= IEEE_PRODUCT
     if is_full_tile_better(
         n_rows=sizes.rows,
         dim=sizes.dim,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched
+from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched, without_tiles
+from fused_mlp.gated_mlp.pure import gated_mlp_pure
 from fused_mlp.gated_mlp.triton_dual_product import candidates_for_dual_product, launch_gated_mlp
 from fused_mlp.gated_mlp.triton_pointwise import candidates_for_gate_product, launch_gated_mlp_pointwise
 from fused_mlp.gated_mlp.triton_single import candidates_for_gated_mlp_single, launch_gated_mlp_single
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LEVELS = {
+    Implementation.PURE: without_tiles(gated_mlp_pure),
     Implementation.POINTWISE: Level(
         launch=launch_gated_mlp_pointwise,
         candidates=beside_the_rule(candidates_for_gate_product),

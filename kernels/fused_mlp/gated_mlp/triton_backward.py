@@ -29,6 +29,7 @@ from fused_mlp.gpu.tiles import (
     Tiles,
     device_capability,
     halves_of,
+    is_tensor_core_product,
     tile_of_gradient,
     tile_of_program,
     with_contiguous_columns,
@@ -158,15 +159,12 @@ def gated_hidden_gradient_kernel(
     BLOCK_IN: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One tile of the gradients of gate and up, dh = dy·W never leaving the registers; W: [n_in, n_out]."""
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
-    dh = tile_of_gradient(
-        dy_ptr, w_ptr, rows, outs, n_rows, n_out, n_in, dy_row_stride, w_row_stride, BLOCK_IN, UPCAST, PRECISION
-    )
+    dh = tile_of_gradient(dy_ptr, w_ptr, rows, outs, n_rows, n_out, n_in, dy_row_stride, w_row_stride, BLOCK_IN, UPCAST)
     # By halves, where it is wide: dh, gate, up and three results at a time would not fit the registers.
     n_parts: tl.constexpr = 1 if BLOCK_OUT < 64 else 2
     if n_parts == 2:
@@ -246,7 +244,7 @@ def launch_gated_gradients(
     dy: [rows, out], w_down: [out, hidden], gate (before its activation) and up: [rows, hidden], of one dtype, on the
     current device.
     """
-    if dy.shape[1] <= WIDEST_GRADIENT_EPILOGUE:
+    if dy.shape[1] <= WIDEST_GRADIENT_EPILOGUE and is_tensor_core_product(dy.dtype):
         return launch_gated_gradient_epilogue(dy, w_down, gate, up, activation=activation, with_hidden=with_hidden)
     return launch_gate_gradient(dy @ w_down, gate, up, activation=activation, with_hidden=with_hidden)
 
@@ -303,7 +301,6 @@ def launch_gated_gradient_epilogue(
             (dy, w_down, gate, up, d_gate, d_up, hidden),
             (n_rows, n_out, n_in, dy.stride(0), w_down.stride(0), gate.stride(0), up.stride(0)),
             (activation, with_hidden),
-            dtype=gate.dtype,
             tiles=tiles,
         )
     return GatedGradients(d_gate, d_up, hidden)

@@ -68,7 +68,6 @@ def dual_product_kernel(
     BLOCK_IN: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); the inner dimension of x and both weights is contiguous.
 
@@ -91,8 +90,8 @@ def dual_product_kernel(
         left = n_in - start
         x = tl.load(x_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
         weight_ok = out_ok & (ins[:, None] < left)
-        gate_total = multiply_add(x, tl.load(gate_ptrs, mask=weight_ok, other=0.0), gate_total, UPCAST, PRECISION)
-        up_total = multiply_add(x, tl.load(up_ptrs, mask=weight_ok, other=0.0), up_total, UPCAST, PRECISION)
+        gate_total = multiply_add(x, tl.load(gate_ptrs, mask=weight_ok, other=0.0), gate_total, UPCAST)
+        up_total = multiply_add(x, tl.load(up_ptrs, mask=weight_ok, other=0.0), up_total, UPCAST)
         x_ptrs += BLOCK_IN
         gate_ptrs += BLOCK_IN
         up_ptrs += BLOCK_IN
@@ -126,9 +125,7 @@ def tiles_for_dual_product(
         if n_out is not None and n_out < 64 * BUSY_PROGRAMS:
             return _narrow_tiles(block_rows, dtype, capability=capability)
         if block_rows == 16:
-            # Eight warps of float32 would spill on sm_100.
-            few_warps = 4 if wide and capability >= 100 else 8
-            return Tiles(block_rows=16, block_out=64, block_in=block_in, group_rows=1, n_warps=few_warps, n_stages=4)
+            return Tiles(block_rows=16, block_out=64, block_in=block_in, group_rows=1, n_warps=8, n_stages=4)
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=1, n_warps=n_warps, n_stages=3)
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=n_warps, n_stages=3)
@@ -138,10 +135,9 @@ def tiles_for_dual_product(
 
 
 def _narrow_tiles(block_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
-    wide = dtype == torch.float32
-    # Four warps of 64 rows would spill: ptxas gives them 80 registers a thread on sm_80 and 72 on sm_100.
-    n_warps = 8 if block_rows == 64 and (capability < 90 or (wide and capability >= 100)) else 4
-    block_in = 32 if wide else 64
+    # Four warps of 64 rows would spill on sm_80, where ptxas gives them 80 registers a thread.
+    n_warps = 8 if block_rows == 64 and capability < 90 else 4
+    block_in = 32 if dtype == torch.float32 else 64
     return Tiles(block_rows=block_rows, block_out=32, block_in=block_in, group_rows=1, n_warps=n_warps, n_stages=5)
 
 
@@ -241,7 +237,7 @@ def launch_dual_product_keeping(
     n_out, n_in = w_gate.shape
     x_rows = rows_of(x)
     n_rows = x_rows.shape[0]
-    if tiles is None and not keeping_pays(n_rows, n_in):
+    if tiles is None and not keeping_pays(n_rows, n_in, x.dtype):
         gate, up = functional.linear(x, w_gate), functional.linear(x, w_up)
         return activate_in_pytorch(gate, activation).mul_(up), gate, up
     y = x.new_empty((*x.shape[:-1], n_out))
@@ -272,7 +268,6 @@ def _start(
         (x, w_gate, w_up, y, kept_gate, kept_up),
         (n_rows, n_out, n_in, x.stride(0), w_gate.stride(0), w_up.stride(0), n_out),
         (activation, kept_gate is not None),
-        dtype=x.dtype,
         tiles=tiles,
     )
 

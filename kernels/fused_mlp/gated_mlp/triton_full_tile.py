@@ -40,7 +40,6 @@ def gated_mlp_full_tile_kernel(
     BLOCK_HIDDEN: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """BLOCK_ROWS rows of y = (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
     rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
@@ -62,11 +61,11 @@ def gated_mlp_full_tile_kernel(
         left = hidden - start
         weight_ok = (dims[:, None] < dim) & (hids[None, :] < left)
         zero = tl.zeros((BLOCK_ROWS, BLOCK_HIDDEN), dtype=tl.float32)
-        gate = multiply_add(x, tl.load(gate_ptrs, mask=weight_ok, other=0.0), zero, UPCAST, PRECISION)
-        up = multiply_add(x, tl.load(up_ptrs, mask=weight_ok, other=0.0), zero, UPCAST, PRECISION)
+        gate = multiply_add(x, tl.load(gate_ptrs, mask=weight_ok, other=0.0), zero, UPCAST)
+        up = multiply_add(x, tl.load(up_ptrs, mask=weight_ok, other=0.0), zero, UPCAST)
         h = (activate(gate, ACTIVATION) * up).to(x_ptr.dtype.element_ty)
         down = tl.load(down_ptrs, mask=out_ok & (hids[:, None] < left), other=0.0)
-        total = multiply_add(h, down, total, UPCAST, PRECISION)
+        total = multiply_add(h, down, total, UPCAST)
         gate_ptrs += gate_step
         up_ptrs += up_step
         down_ptrs += BLOCK_HIDDEN
@@ -76,7 +75,7 @@ def gated_mlp_full_tile_kernel(
 
 
 def tiles_for_gated_mlp_full_tile(
-    *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
+    *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
 ) -> FullTile:
     """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
 
@@ -85,7 +84,9 @@ def tiles_for_gated_mlp_full_tile(
     width = max(padded_width(dim), padded_width(n_out))
     busy = 2 * n_rows >= 128 * multiprocessors(capability)
     if dtype == torch.float32:
-        return _float32_tile(width, busy=busy, capability=capability, precision=precision)
+        if width == WIDEST_FULL_TILE:
+            return FullTile(block_rows=64 if busy else 16, block_hidden=16, n_warps=8, n_stages=2)
+        return FullTile(block_rows=64 if busy else 32, block_hidden=32, n_warps=8, n_stages=2)
     aligned = is_aligned(dim, hidden, n_out)
     if width <= 128:
         if not busy:
@@ -97,14 +98,3 @@ def tiles_for_gated_mlp_full_tile(
         return FullTile(block_rows=block_rows, block_hidden=32, n_warps=4 if aligned else 8, n_stages=2)
     block_rows = 64 if capability < 90 else 128
     return FullTile(block_rows=block_rows, block_hidden=32, n_warps=8, n_stages=2)
-
-
-def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
-    # "ieee" products hold their operands in registers, of which ptxas gives eight warps only 80 on sm_80.
-    ieee = precision == "ieee"
-    n_warps = 4 if ieee and not busy and width == 128 and capability < 90 else 8
-    # As many on sm_100, where two tiles of 64 × 32 then do not fit beside sums 128 wide.
-    block_hidden = 32 if width <= (64 if capability >= 100 else 128) and not ieee else 16
-    if width == WIDEST_FULL_TILE:
-        return FullTile(block_rows=64 if busy and not ieee else 16, block_hidden=16, n_warps=8, n_stages=2)
-    return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=n_warps, n_stages=2)

@@ -46,7 +46,6 @@ def dual_product_persistent_kernel(
     BLOCK_IN: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """Every tl.num_programs(0)-th tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); y_desc has blocks of half a tile's columns.
 
@@ -75,8 +74,8 @@ def dual_product_persistent_kernel(
             up_total = tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32)
         start = step * BLOCK_IN
         x = x_desc.load([first_row, start])
-        gate_total = multiply_add(x, gate_desc.load([first_out, start]).T, gate_total, UPCAST, PRECISION)
-        up_total = multiply_add(x, up_desc.load([first_out, start]).T, up_total, UPCAST, PRECISION)
+        gate_total = multiply_add(x, gate_desc.load([first_out, start]).T, gate_total, UPCAST)
+        up_total = multiply_add(x, up_desc.load([first_out, start]).T, up_total, UPCAST)
         if step == n_steps - 1:
             # By halves: the whole tile beside the operands' buffers would not fit the shared memory.
             y = activate(gate_total, ACTIVATION) * up_total

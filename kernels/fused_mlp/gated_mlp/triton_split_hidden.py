@@ -46,7 +46,6 @@ def gated_mlp_split_hidden_kernel(
     BLOCK_IN: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One slice of hidden for BLOCK_ROWS rows; grid: slices × blocks of rows."""
     rows = tl.program_id(1) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
@@ -63,8 +62,8 @@ def gated_mlp_split_hidden_kernel(
         left = dim - start
         x = tl.load(x_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
         weight_ok = hid_ok[None, :] & (ins[:, None] < left)
-        gate = multiply_add(x, tl.load(gate_ptrs, mask=weight_ok, other=0.0), gate, UPCAST, PRECISION)
-        up = multiply_add(x, tl.load(up_ptrs, mask=weight_ok, other=0.0), up, UPCAST, PRECISION)
+        gate = multiply_add(x, tl.load(gate_ptrs, mask=weight_ok, other=0.0), gate, UPCAST)
+        up = multiply_add(x, tl.load(up_ptrs, mask=weight_ok, other=0.0), up, UPCAST)
         x_ptrs += BLOCK_IN
         gate_ptrs += BLOCK_IN
         up_ptrs += BLOCK_IN
@@ -87,5 +86,4 @@ def gated_mlp_split_hidden_kernel(
         BLOCK_ROWS,
         BLOCK_OUT,
         UPCAST,
-        PRECISION,
     )

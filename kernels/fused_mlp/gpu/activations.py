@@ -30,15 +30,16 @@ def activate(z, ACTIVATION: tl.constexpr):
     """act(z), z in float32. ACTIVATION is the op's name of it, "none" included."""
     if ACTIVATION == "relu":
         return tl.maximum(z, 0.0)
-    if ACTIVATION == "gelu":
+    elif ACTIVATION == "gelu":
         return z * normal_share(z)
-    if ACTIVATION == "gelu_tanh":
+    elif ACTIVATION == "gelu_tanh":
         # 0.5·(1 + tanh(u)) = sigmoid(2u): one exponential instead of a hyperbolic tangent.
         return z * tl.sigmoid(1.5957691216057308 * (z + 0.044715 * z * z * z))
-    if ACTIVATION == "silu":
+    elif ACTIVATION == "silu":
         return z * tl.sigmoid(z)
-    tl.static_assert(ACTIVATION == "none", "unknown activation")
-    return z
+    else:
+        tl.static_assert(ACTIVATION == "none", "unknown activation")
+        return z
 
 
 @triton.jit
@@ -46,18 +47,19 @@ def activate_with_slope(z, ACTIVATION: tl.constexpr):
     """(act(z), act'(z)), z in float32. The slope of relu at 0 is 0, as PyTorch has it."""
     if ACTIVATION == "relu":
         return tl.maximum(z, 0.0), tl.where(z > 0.0, 1.0, 0.0)
-    if ACTIVATION == "gelu":
+    elif ACTIVATION == "gelu":
         # x·Φ(x) has the slope Φ(x) + x·φ(x), φ the normal density.
         below = normal_share(z)
         return z * below, below + z * 0.3989422804014327 * tl.exp(-0.5 * z * z)
-    if ACTIVATION == "gelu_tanh":
+    elif ACTIVATION == "gelu_tanh":
         square = z * z
         share = tl.sigmoid(1.5957691216057308 * z * (1.0 + 0.044715 * square))
         inner_slope = 1.5957691216057308 * (1.0 + 0.134145 * square)
         # share·(1 - share) first: it vanishes faster than the polynomial grows, which could overflow alone.
         return z * share, share + share * (1.0 - share) * z * inner_slope
-    if ACTIVATION == "silu":
+    elif ACTIVATION == "silu":
         share = tl.sigmoid(z)
         return z * share, share + z * share * (1.0 - share)
-    tl.static_assert(ACTIVATION == "none", "unknown activation")
-    return z, tl.full(z.shape, 1.0, tl.float32)
+    else:
+        tl.static_assert(ACTIVATION == "none", "unknown activation")
+        return z, tl.full(z.shape, 1.0, tl.float32)

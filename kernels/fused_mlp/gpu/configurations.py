@@ -54,14 +54,11 @@ class Configuration:
 
 
 def product_instruction(*, capability: int, block_rows: int) -> str:
-    """The tensor-core instruction that a `tl.dot` on `block_rows` rows becomes.
+    """Return the tensor-core instruction that a `tl.dot` on `block_rows` rows becomes on sm_80 or sm_90.
 
-    Below 64 rows every generation falls back to Ampere's warp-wide one; from there on Hopper has one for four warps
-    (wgmma) and Blackwell one for the whole block (tcgen05). float32 with precision "ieee" uses none of them.
+    From 64 rows on Hopper has one for four warps (wgmma); fewer rows take Ampere's warp-wide one there too.
     """
-    if capability >= 90 and block_rows >= 64:
-        return "UTCHMMA" if capability >= 100 else "HGMMA"
-    return "HMMA"
+    return "HGMMA" if capability >= 90 and block_rows >= 64 else "HMMA"
 
 
 def tried_on(

@@ -71,7 +71,6 @@ def multiply_and_add_up(
     BLOCK_ROWS: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """Y = h·Wᵀ + b from all slices' h, [BLOCK_ROWS, hids]; grid: slices × blocks of rows. W: [n_out, hidden]."""
     slice_index = tl.program_id(0)
@@ -83,7 +82,7 @@ def multiply_and_add_up(
         outs = (tile + slice_index) % n_out_tiles * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
         w_ptrs = w_ptr + outs[None, :].to(tl.int64) * w_row_stride + hids[:, None]
         w = tl.load(w_ptrs, mask=(outs[None, :] < n_out) & (hids < hidden)[:, None], other=0.0)
-        part = multiply_add(h, w, tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32), UPCAST, PRECISION)
+        part = multiply_add(h, w, tl.zeros((BLOCK_ROWS, BLOCK_OUT), dtype=tl.float32), UPCAST)
         add_part(parts_ptr, part, rows, outs, n_rows, n_out, slice_index, ORDERED)
 
     n_slices = tl.num_programs(0)

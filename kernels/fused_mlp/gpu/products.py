@@ -1,7 +1,7 @@
 """What the product kernels share on the host: how one is started with its tiles, and how it is offered to be checked.
 
 Their parameters stand in one order: descriptors, tensors, sizes, what the operation tells them (activation and flags),
-then the four of the tile, UPCAST and PRECISION.
+then the four of the tile and UPCAST.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from fused_mlp.gpu.configurations import POINTER_TYPES, Configuration, product_instruction
 from fused_mlp.gpu.launch import launch
-from fused_mlp.gpu.tiles import is_interpreting, multiprocessors, precision_of
+from fused_mlp.gpu.tiles import is_interpreting, multiprocessors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,6 @@ def start_product(
     sizes: tuple[int, ...],
     told: tuple[Any, ...],
     *,
-    dtype: torch.dtype,
     tiles: Tiles,
 ) -> None:
     """Starts one program for each tile of the result. sizes: the result's rows and columns, then the others."""
@@ -46,7 +45,7 @@ def start_product(
         (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
         tensors,
         sizes,
-        (*told, *_constants(tiles, dtype)),
+        (*told, *_constants(tiles)),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,
     )
@@ -73,7 +72,7 @@ def start_persistent_product(
         (min(n_tiles, multiprocessors(x.device)),),
         biases,
         (n_rows, n_out, n_in),
-        (*told, *_constants(tiles, x.dtype)),
+        (*told, *_constants(tiles)),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,
         descriptors=(
@@ -84,9 +83,8 @@ def start_persistent_product(
     )
 
 
-def _constants(tiles: Tiles, dtype: torch.dtype) -> tuple[Any, ...]:
-    blocks = (tiles.block_rows, tiles.block_out, tiles.block_in, tiles.group_rows)
-    return (*blocks, is_interpreting(), precision_of(dtype))
+def _constants(tiles: Tiles) -> tuple[Any, ...]:
+    return tiles.block_rows, tiles.block_out, tiles.block_in, tiles.group_rows, is_interpreting()
 
 
 def _descriptor_of(t: Tensor, block_rows: int, block_columns: int) -> TensorDescriptor:
@@ -117,7 +115,6 @@ def product_configuration(
             "BLOCK_IN": tiles.block_in,
             "GROUP_ROWS": tiles.group_rows,
             "UPCAST": False,
-            "PRECISION": "tf32",
         },
         types=types or {},
         n_warps=tiles.n_warps,

@@ -2,7 +2,7 @@
 
 An operation says in SingleKernels what is its own. Its kernels' parameters stand in one order: x, the weights and
 biases, y, for split hidden parts and counters; rows, dim, hidden, out, the row strides of x and the weights;
-ACTIVATION, a flag for each bias, for split hidden ORDERED; the blocks, UPCAST and PRECISION.
+ACTIVATION, a flag for each bias, for split hidden ORDERED; the blocks and UPCAST.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fused_mlp.gpu.single_tiles import (
     split_tile_for,
     why_no_tile,
 )
-from fused_mlp.gpu.tiles import device_capability, float32_precision, is_interpreting
+from fused_mlp.gpu.tiles import device_capability, is_interpreting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class Operands(NamedTuple):
 class SingleKernels:
     """The two kernels of an operation, and what their tiles depend on.
 
-    full_tile_rule: the full tile for a shape (n_rows, dim, hidden, n_out, dtype, capability, precision). n_first:
+    full_tile_rule: the full tile for a shape (n_rows, dim, hidden, n_out, dtype, capability). n_first:
     products of x, 2 for gate and up, else 1. biases: the names of the flags that say which are there.
     """
 
@@ -103,7 +103,7 @@ class SingleKernels:
         self, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
     ) -> tuple[FullTile, SplitTile]:
         shape: dict[str, Any] = {"n_rows": n_rows, "dim": dim, "hidden": hidden, "n_out": n_out, "dtype": dtype}
-        shape |= {"capability": capability, "precision": float32_precision()}
+        shape |= {"capability": capability}
         return self.full_tile_rule(**shape), split_tile_for(**shape, n_accumulators=self.n_first)
 
     def launch(self, x: Tensor, operands: Operands, *, activation: str, tiles: SingleTiles | None) -> Tensor:
@@ -117,7 +117,7 @@ class SingleKernels:
             return y
         x = as_rows(x.reshape(-1, x.shape[-1]))
         capability = device_capability(x.device)
-        plan = _plan(self, *x.shape, hidden, n_out, x.dtype, capability, float32_precision(), tiles)
+        plan = _plan(self, *x.shape, hidden, n_out, x.dtype, capability, tiles)
         if isinstance(plan, str):
             raise Unavailable(f"fused_mlp.{self.operation} in one launch: {plan}")
         sizes = (*x.shape, hidden, n_out, x.stride(0), *(w.stride(0) for w in operands.weights))
@@ -137,11 +137,9 @@ def _plan(
     n_out: int,
     dtype: torch.dtype,
     capability: int,
-    precision: str,
     tiles: SingleTiles | None,
 ) -> SingleTiles | str:
     """The tile to launch, or why there is none; asked at every call, so remembered."""
-    del precision  # a key: what tiles_for asks for itself
     reason = why_no_tile(n_rows=n_rows, dim=dim, n_out=n_out, dtype=dtype, capability=capability)
     if reason is None and isinstance(tiles, FullTile) and max(dim, n_out) > WIDEST_FULL_TILE:
         reason = f"the full tile named takes at most {WIDEST_FULL_TILE} columns; this is {dim} to {n_out}"
@@ -168,7 +166,7 @@ def _start_full_tile(
         (-(-n_rows // tile.block_rows),),
         (x, *operands.tensors, y),
         sizes,
-        (activation, *operands.biases, *blocks, is_interpreting(), float32_precision()),
+        (activation, *operands.biases, *blocks, is_interpreting()),
         n_warps=tile.n_warps,
         n_stages=tile.n_stages,
     )
@@ -194,7 +192,7 @@ def _start_split_hidden(
         (n_slices, n_row_blocks),
         (x, *operands.tensors, y, parts, counters),
         sizes,
-        (activation, *operands.biases, ordered, *blocks, is_interpreting(), float32_precision()),
+        (activation, *operands.biases, ordered, *blocks, is_interpreting()),
         n_warps=tile.n_warps,
         n_stages=tile.n_stages,
     )

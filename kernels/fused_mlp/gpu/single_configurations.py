@@ -22,14 +22,13 @@ _TF32_ONE_BY_ONE = (
 
 
 def single_configurations(kernels: SingleKernels, *, capability: int) -> Iterator[Configuration]:
-    """The rule's choices for both kinds, float32 in both precisions; bfloat16 also for ragged sizes."""
+    """Yield the rule's choices for both kinds; bfloat16 also for ragged sizes."""
     for dtype in POINTER_TYPES:
-        for precision in ("tf32", "ieee") if dtype == torch.float32 else ("tf32",):
-            yield from _full_tiles(kernels, dtype, capability, precision)
-            yield from _splits(kernels, dtype, capability, precision)
+        yield from _full_tiles(kernels, dtype, capability)
+        yield from _splits(kernels, dtype, capability)
 
 
-def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int, precision: str) -> Iterator[Configuration]:
+def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int) -> Iterator[Configuration]:
     """At widths 64, 128 and 256 for few and for many rows; in bfloat16 also 127 and 255 wide."""
     for width in (64, 128, 256, *((127, 255) if dtype == torch.bfloat16 else ())):
         for n_rows in (256, 65536):
@@ -40,7 +39,6 @@ def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int, pre
                 n_out=width,
                 dtype=dtype,
                 capability=capability,
-                precision=precision,
             )
             blocks = {
                 "BLOCK_ROWS": tile.block_rows,
@@ -48,8 +46,8 @@ def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int, pre
                 "BLOCK_HIDDEN": tile.block_hidden,
                 "BLOCK_OUT": padded_width(width),
             }
-            is_tf32 = dtype == torch.float32 and precision == "tf32"
-            one_by_one = _TF32_ONE_BY_ONE if is_tf32 and capability == 90 and tile.block_rows >= 64 else ""
+            is_tf32_wgmma = dtype == torch.float32 and capability == 90 and tile.block_rows >= 64
+            one_by_one = _TF32_ONE_BY_ONE if is_tf32_wgmma else ""
             yield _configuration(
                 kernels,
                 kernels.full_tile,
@@ -58,13 +56,12 @@ def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int, pre
                 f"{tile.block_rows}x{tile.block_hidden}-width{width}",
                 blocks,
                 capability=capability,
-                precision=precision,
                 aligned=is_aligned(width),
                 one_by_one=one_by_one,
             )
 
 
-def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int, precision: str) -> Iterator[Configuration]:
+def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int) -> Iterator[Configuration]:
     """For few and for 64 rows, narrow and wide hidden, in both ways of adding up."""
     for n_rows in (16, 64):
         for hidden in (4096, 16384, *((4095,) if dtype == torch.bfloat16 else ())):
@@ -75,7 +72,6 @@ def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int, precisi
                 n_out=1024,
                 dtype=dtype,
                 capability=capability,
-                precision=precision,
                 n_accumulators=kernels.n_first,
             )
             blocks = {
@@ -95,7 +91,6 @@ def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int, precisi
                     f"{size}-{'ordered' if ordered else 'atomic'}{'' if aligned else '-ragged'}",
                     {"ORDERED": ordered, **blocks},
                     capability=capability,
-                    precision=precision,
                     aligned=aligned,
                 )
 
@@ -109,12 +104,11 @@ def _configuration(
     constants: Mapping[str, object],
     *,
     capability: int,
-    precision: str,
     aligned: bool,
     one_by_one: str = "",
 ) -> Configuration:
     """`tile` as Triton compiles it for sizes that are multiples of 16, or for others; narrower take no more."""
-    product = {product_instruction(capability=capability, block_rows=tile.block_rows)} if precision != "ieee" else set()
+    product = product_instruction(capability=capability, block_rows=tile.block_rows)
     sizes = [
         name for name in kernel.arg_names if name.startswith("n_") or name in {"dim", "hidden"} or "stride" in name
     ]
@@ -122,11 +116,11 @@ def _configuration(
     return Configuration(
         kernel=kernel,
         dtype=dtype,
-        label=f"{label}-{precision}",
-        constants={**dict.fromkeys(kernels.biases, True), **constants, "UPCAST": False, "PRECISION": precision},
+        label=label,
+        constants={**dict.fromkeys(kernels.biases, True), **constants, "UPCAST": False},
         n_warps=tile.n_warps,
         n_stages=tile.n_stages,
-        instructions=frozenset({*product, "LDGSTS"} if aligned else product),
+        instructions=frozenset({product, "LDGSTS"} if aligned else {product}),
         unaligned=frozenset() if aligned else frozenset(sizes),
         types={name: pointer for name, pointer in pointers.items() if name in kernel.arg_names},
         one_by_one=one_by_one,

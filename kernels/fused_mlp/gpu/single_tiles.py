@@ -21,8 +21,8 @@ WIDEST_FULL_TILE = 256
 MOST_SPLIT_ROWS = 64
 """The most rows of split hidden beyond that width: parts, rows × out × 4 bytes a slice, then outweigh what is saved."""
 
-MULTIPROCESSORS = {80: 108, 90: 132, 100: 148}
-"""Of an A100, an H100 or H200, a B200. Source: NVIDIA's architecture white papers."""
+MULTIPROCESSORS = {80: 108, 90: 132}
+"""Of an A100, and of an H100 or H200. Source: NVIDIA's architecture white papers."""
 
 _CHEAP_WEIGHT_BYTES = 256 * 1024
 _SPLIT_BLOCK_HIDDEN = (128, 32)
@@ -102,28 +102,22 @@ def split_tile_for(
     n_out: int,
     dtype: torch.dtype,
     capability: int,
-    precision: str,
     n_accumulators: int,
 ) -> SplitTile:
     """The tile of split hidden from the arithmetic; not tuned on a device. n_accumulators: 2 for gate and up, else 1.
 
     Slices as `split_block_hidden` says; steps of about 8 KB of weights, so that three stages keep the 20 to 30 KB under
-    way per multiprocessor that 4.3 TB/s need at 0.9 µs of latency. "ieee" products hold their operands in registers,
-    and those of a wide slice do not fit; nor do the loads of rows that are no multiple of 16 elements; for gate and up
-    on sm_100 the steps are half as long.
+    way per multiprocessor that 4.3 TB/s need at 0.9 µs of latency. Rows that are no multiple of 16 elements are loaded
+    through registers, which a wide slice would exceed.
     """
     block_rows = 16 if n_rows <= 16 else 64
     aligned = is_aligned(dim, hidden, n_out)
-    narrow = precision == "ieee" or not aligned
-    block_hidden = 32 if narrow else split_block_hidden(hidden, capability=capability)
+    block_hidden = split_block_hidden(hidden, capability=capability) if aligned else 32
     tile = _split_tile(block_rows=block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
     if not aligned:
         step_in, step_out = max(16, tile.block_in // 2), max(16, tile.block_out // 2)
         return replace(tile, block_rows=min(32, block_rows), block_in=step_in, block_out=step_out, n_warps=8)
-    if precision == "ieee" and n_accumulators > 1 and block_rows > 16 and capability >= 100:
-        tile = replace(tile, block_in=max(16, tile.block_in // 2), block_out=max(16, tile.block_out // 2))
-    crowded = n_accumulators * block_rows * block_hidden > 64 * 128 or (precision == "ieee" and n_accumulators > 1)
-    return replace(tile, n_warps=8) if crowded else tile
+    return replace(tile, n_warps=8) if n_accumulators * block_rows * block_hidden > 64 * 128 else tile
 
 
 def split_candidates(rule: SplitTile, *, dim: int, n_out: int, dtype: torch.dtype) -> list[SplitTile]:

@@ -68,12 +68,13 @@ def place_of_tile(tile, n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.c
 
 
 @triton.jit
-def multiply_add(a, b, total, UPCAST: tl.constexpr, PRECISION: tl.constexpr):
-    """The sum of `total` and a·b, in float32."""
+def multiply_add(a, b, total, UPCAST: tl.constexpr):
+    """Return total + a·b in float32; float32 operands are rounded to tf32."""
     if UPCAST:
         # Triton's interpreter multiplies the bit patterns of bfloat16.
-        return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision=PRECISION)
-    return tl.dot(a, b, total, input_precision=PRECISION)
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision="tf32")
+    else:
+        return tl.dot(a, b, total, input_precision="tf32")
 
 
 @triton.jit
@@ -89,7 +90,6 @@ def tile_of_gradient(
     w_row_stride,
     BLOCK_IN: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """dy·W at rows × outs in float32, W: [n_in, n_out]; what is beyond the bounds of dy or W is 0."""
     ins = tl.arange(0, BLOCK_IN)
@@ -103,7 +103,7 @@ def tile_of_gradient(
         left = n_in - start
         dy = tl.load(dy_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
         w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
-        total = multiply_add(dy, w, total, UPCAST, PRECISION)
+        total = multiply_add(dy, w, total, UPCAST)
         dy_ptrs += BLOCK_IN
         w_ptrs += BLOCK_IN * w_row_stride
     return total
@@ -149,11 +149,6 @@ def rows_of(x: Tensor) -> Tensor:
     return with_contiguous_columns(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]))
 
 
-def precision_of(dtype: torch.dtype) -> str:
-    """How products of `dtype` are computed, for tl.dot: only float32 has a choice, float32_precision()."""
-    return float32_precision() if dtype == torch.float32 else "tf32"
-
-
-def float32_precision() -> str:
-    """How float32 products are computed: "tf32" where the user allowed that for PyTorch's own, else "ieee"."""
-    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+def is_tensor_core_product(dtype: torch.dtype) -> bool:
+    """Return whether products of `dtype` may use tensor cores, as Triton's do: float32 only where tf32 is allowed."""
+    return dtype != torch.float32 or torch.get_float32_matmul_precision() != "highest"

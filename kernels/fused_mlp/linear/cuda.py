@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched
+from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched, without_tiles
+from fused_mlp.linear.pure import linear_pure
 from fused_mlp.linear.triton_epilogue import candidates_for_linear, launch_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation, launch_linear_pointwise
 from fused_mlp.vocabulary import Implementation, Operation
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LEVELS = {
+    Implementation.PURE: without_tiles(linear_pure),
     Implementation.POINTWISE: Level(
         launch=launch_linear_pointwise,
         candidates=beside_the_rule(candidates_for_bias_activation),

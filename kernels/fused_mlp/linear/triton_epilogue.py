@@ -23,6 +23,7 @@ from fused_mlp.gpu.tiles import (
     BUSY_PROGRAMS,
     Tiles,
     device_capability,
+    is_tensor_core_product,
     multiply_add,
     rows_of,
     tile_of_program,
@@ -64,7 +65,6 @@ def linear_epilogue_kernel(
     BLOCK_IN: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One BLOCK_ROWS × BLOCK_OUT tile of y = act(x·Wᵀ + b); the inner dimension of x and w is contiguous.
 
@@ -85,7 +85,7 @@ def linear_epilogue_kernel(
         left = n_in - start
         x = tl.load(x_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
         w = tl.load(w_ptrs, mask=out_ok & (ins[:, None] < left), other=0.0)
-        total = multiply_add(x, w, total, UPCAST, PRECISION)
+        total = multiply_add(x, w, total, UPCAST)
         x_ptrs += BLOCK_IN
         w_ptrs += BLOCK_IN
 
@@ -123,7 +123,7 @@ def tiles_for_linear(
         return Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
     if n_rows >= 4096 and persistent and capability >= 90:
         return tiles_for_linear_persistent(n_rows, dtype, capability=capability, n_out=n_out)
-    return _large_tiles(dtype, capability=capability)
+    return _large_tiles(dtype)
 
 
 @lru_cache(maxsize=1024)
@@ -133,11 +133,9 @@ def tiles_for_linear_keeping(n_rows: int, dtype: torch.dtype, *, capability: int
     return replace(tiles, n_warps=8) if tiles.block_rows * tiles.block_out > 64 * 128 else tiles
 
 
-def _large_tiles(dtype: torch.dtype, *, capability: int) -> Tiles:
-    wide = dtype == torch.float32
-    # On sm_100, whose sums lie in the tensor memory, ptxas gives eight warps 128 registers a thread, and then spills.
-    n_warps = 8 if wide or capability < 100 else 4
-    return Tiles(block_rows=128, block_out=128, block_in=32 if wide else 64, group_rows=8, n_warps=n_warps, n_stages=3)
+def _large_tiles(dtype: torch.dtype) -> Tiles:
+    block_in = 32 if dtype == torch.float32 else 64
+    return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
 
 
 def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
@@ -160,7 +158,7 @@ def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -
     if n_rows > 1024:
         # Two groups of four warps: 128 × 256 in float32 would spill.
         others += (
-            _large_tiles(dtype, capability=capability),
+            _large_tiles(dtype),
             *(() if wide else candidates_for_linear_persistent(n_rows, dtype, capability=capability)),
         )
     return tuple(dict.fromkeys((rule, *others)))
@@ -224,7 +222,7 @@ def launch_linear_keeping(
     n_out, n_in = w.shape
     x_rows = rows_of(x)
     n_rows = x_rows.shape[0]
-    if tiles is None and not keeping_pays(n_rows, n_in):
+    if tiles is None and not keeping_pays(n_rows, n_in, x.dtype):
         z = functional.linear(x, w, b)
         return activate_in_pytorch(z, activation), z
     y = x.new_empty((*x.shape[:-1], n_out))
@@ -238,13 +236,13 @@ def launch_linear_keeping(
     return y, z
 
 
-def keeping_pays(n_rows: int, n_in: int) -> bool:
-    """Whether one kernel that writes z and act(z) beats a product and an activation.
+def keeping_pays(n_rows: int, n_in: int, dtype: torch.dtype) -> bool:
+    """Return whether one kernel that writes z and act(z) beats a product and an activation.
 
     It spares the reading of z and a launch: 184/n_in of the product's time on an H200, which a Triton product a
     quarter slower than cuBLAS has lost from n_in = 736 on; with few rows the launch. Arithmetic, not tuned.
     """
-    return n_in <= 512 or n_rows <= 64
+    return is_tensor_core_product(dtype) and (n_in <= 512 or n_rows <= 64)
 
 
 def _start(
@@ -256,6 +254,5 @@ def _start(
         (x, w, b, y, z),
         (n_rows, n_out, n_in, x.stride(0), w.stride(0), n_out),
         (activation, b is not None, z is not None),
-        dtype=x.dtype,
         tiles=tiles,
     )

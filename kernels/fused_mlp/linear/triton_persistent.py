@@ -61,7 +61,6 @@ def linear_persistent_kernel(
     BLOCK_IN: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """Every tl.num_programs(0)-th tile of y = act(x·Wᵀ + b); y_desc has blocks of half a tile's columns."""
     n_tiles = tl.cdiv(n_rows, BLOCK_ROWS) * tl.cdiv(n_out, BLOCK_OUT)
@@ -73,7 +72,7 @@ def linear_persistent_kernel(
         for start in range(0, n_in, BLOCK_IN):
             x = x_desc.load([first_row, start])
             w = w_desc.load([first_out, start])
-            total = multiply_add(x, w.T, total, UPCAST, PRECISION)
+            total = multiply_add(x, w.T, total, UPCAST)
         # By halves: the whole tile beside the operands' buffers would not fit the shared memory.
         left, right = halves_of(total, BLOCK_ROWS, BLOCK_OUT)
         store_activated(left, y_desc, b_ptr, first_row, first_out, n_out, ACTIVATION, HAS_BIAS, BLOCK_OUT // 2)

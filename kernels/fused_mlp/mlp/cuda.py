@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched
+from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched, without_tiles
 from fused_mlp.linear.triton_epilogue import candidates_for_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
 from fused_mlp.mlp.cuda_op import launch_mlp_cuda
+from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.mlp.triton_epilogue import launch_mlp
 from fused_mlp.mlp.triton_pointwise import launch_mlp_pointwise
 from fused_mlp.mlp.triton_single import candidates_for_mlp_single, launch_mlp_single
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LEVELS = {
+    Implementation.PURE: without_tiles(mlp_pure),
     Implementation.POINTWISE: Level(
         launch=launch_mlp_pointwise,
         candidates=beside_the_rule(candidates_for_bias_activation),
@@ -27,7 +29,7 @@ LEVELS = {
         candidates=beside_the_rule(candidates_for_linear),
     ),
     Implementation.SINGLE: Level(launch=launch_mlp_single, candidates=lambda s: candidates_for_mlp_single(**asdict(s))),
-    Implementation.CUDA: Level(launch=launch_mlp_cuda, candidates=lambda _: ()),
+    Implementation.CUDA: without_tiles(launch_mlp_cuda),
 }
 
 

@@ -27,6 +27,7 @@ from fused_mlp.gpu.tiles import (
     Tiles,
     device_capability,
     halves_of,
+    is_tensor_core_product,
     tile_of_gradient,
     tile_of_program,
     with_contiguous_columns,
@@ -98,15 +99,12 @@ def hidden_gradient_kernel(
     BLOCK_IN: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One tile of dz = (dy·W) ⊙ act'(z), W: [n_in, n_out]; what is written is contiguous, parts one row a row tile."""
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
-    dh = tile_of_gradient(
-        dy_ptr, w_ptr, rows, outs, n_rows, n_out, n_in, dy_row_stride, w_row_stride, BLOCK_IN, UPCAST, PRECISION
-    )
+    dh = tile_of_gradient(dy_ptr, w_ptr, rows, outs, n_rows, n_out, n_in, dy_row_stride, w_row_stride, BLOCK_IN, UPCAST)
     # By halves, where it is wide: dh, z and two results at a time would not fit the registers.
     n_parts: tl.constexpr = 1 if BLOCK_OUT < 128 else 2
     if n_parts == 2:
@@ -173,7 +171,7 @@ def launch_hidden_gradients(
 
     dy: [rows, out], w2: [out, hidden], z: [rows, hidden], of one dtype, on the current device.
     """
-    if dy.shape[1] <= WIDEST_GRADIENT_EPILOGUE:
+    if dy.shape[1] <= WIDEST_GRADIENT_EPILOGUE and is_tensor_core_product(dy.dtype):
         return launch_hidden_gradient_epilogue(
             dy, w2, z, activation=activation, with_hidden=with_hidden, with_bias=with_bias
         )
@@ -207,7 +205,6 @@ def launch_hidden_gradient_epilogue(
             (dy, w2, z, dz, hidden, parts),
             (n_rows, n_out, n_in, dy.stride(0), w2.stride(0), z.stride(0)),
             (activation, with_hidden, with_bias),
-            dtype=z.dtype,
             tiles=tiles,
         )
     return HiddenGradients(dz, hidden, None if parts is None else parts.sum(dim=0).to(z.dtype))

@@ -42,7 +42,6 @@ def mlp_full_tile_kernel(
     BLOCK_HIDDEN: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """BLOCK_ROWS rows of y = act(x·W1ᵀ + b1)·W2ᵀ + b2; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
     rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
@@ -61,7 +60,7 @@ def mlp_full_tile_kernel(
     for start in range(0, hidden, BLOCK_HIDDEN):
         left = hidden - start
         w1 = tl.load(w1_ptrs, mask=(dims[:, None] < dim) & (hids[None, :] < left), other=0.0)
-        z = multiply_add(x, w1, tl.zeros((BLOCK_ROWS, BLOCK_HIDDEN), dtype=tl.float32), UPCAST, PRECISION)
+        z = multiply_add(x, w1, tl.zeros((BLOCK_ROWS, BLOCK_HIDDEN), dtype=tl.float32), UPCAST)
         if HAS_B1:
             b1 = tl.load(b1_ptr + start + hids, mask=hids < left, other=0.0).to(tl.float32)[None, :]
             # Not z + b1: Triton would start the product's sum from b1, and Hopper's products from registers that other
@@ -70,7 +69,7 @@ def mlp_full_tile_kernel(
         # Beyond hidden z is zero, every activation of which is zero, and so are the weights it meets.
         h = activate(z, ACTIVATION).to(x_ptr.dtype.element_ty)
         w2 = tl.load(w2_ptrs, mask=out_ok & (hids[:, None] < left), other=0.0)
-        total = multiply_add(h, w2, total, UPCAST, PRECISION)
+        total = multiply_add(h, w2, total, UPCAST)
         w1_ptrs += w1_step
         w2_ptrs += BLOCK_HIDDEN
 
@@ -81,7 +80,7 @@ def mlp_full_tile_kernel(
 
 
 def tiles_for_mlp_full_tile(
-    *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int, precision: str
+    *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
 ) -> FullTile:
     """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
 
@@ -92,25 +91,16 @@ def tiles_for_mlp_full_tile(
     width = max(padded_width(dim), padded_width(n_out))
     busy = 2 * n_rows >= 128 * multiprocessors(capability)
     if dtype == torch.float32:
-        return _float32_tile(width, busy=busy, capability=capability, precision=precision)
+        block_rows = 64 if busy else 32
+        return FullTile(block_rows=block_rows, block_hidden=32 if width <= 128 else 16, n_warps=8, n_stages=2)
     aligned = is_aligned(dim, hidden, n_out)
     if width <= 128:
         if not busy:
             return FullTile(block_rows=32, block_hidden=64, n_warps=4, n_stages=2)
-        block_hidden = 32 if width == 128 and not (90 <= capability < 100 and aligned) else 64
+        block_hidden = 32 if width == 128 and not (capability >= 90 and aligned) else 64
         return FullTile(block_rows=128, block_hidden=block_hidden, n_warps=8, n_stages=3)
     if not busy or not aligned:
         return FullTile(block_rows=32, block_hidden=32, n_warps=8, n_stages=2)
     if capability < 90:
         return FullTile(block_rows=64, block_hidden=32, n_warps=8, n_stages=2)
     return FullTile(block_rows=128, block_hidden=64, n_warps=8, n_stages=2)
-
-
-def _float32_tile(width: int, *, busy: bool, capability: int, precision: str) -> FullTile:
-    # "ieee" products hold their operands in registers, of which ptxas gives them 128 on sm_80 and sm_100.
-    tight = precision == "ieee" and not 90 <= capability < 100
-    if width <= 128:
-        block_hidden = 16 if tight and busy and width == 128 else 32
-        return FullTile(block_rows=64 if busy else 32, block_hidden=block_hidden, n_warps=8, n_stages=2)
-    block_rows = 16 if tight else 64 if busy and precision != "ieee" else 32
-    return FullTile(block_rows=block_rows, block_hidden=16, n_warps=8, n_stages=2)

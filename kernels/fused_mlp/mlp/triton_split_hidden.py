@@ -48,7 +48,6 @@ def mlp_split_hidden_kernel(
     BLOCK_IN: tl.constexpr,
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
     """One slice of hidden for BLOCK_ROWS rows; grid: slices × blocks of rows."""
     rows = tl.program_id(1) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
@@ -63,7 +62,7 @@ def mlp_split_hidden_kernel(
         left = dim - start
         x = tl.load(x_ptrs, mask=row_ok & (ins[None, :] < left), other=0.0)
         w1 = tl.load(w1_ptrs, mask=hid_ok[None, :] & (ins[:, None] < left), other=0.0)
-        z = multiply_add(x, w1, z, UPCAST, PRECISION)
+        z = multiply_add(x, w1, z, UPCAST)
         x_ptrs += BLOCK_IN
         w1_ptrs += BLOCK_IN
     if HAS_B1:
@@ -86,5 +85,4 @@ def mlp_split_hidden_kernel(
         BLOCK_ROWS,
         BLOCK_OUT,
         UPCAST,
-        PRECISION,
     )

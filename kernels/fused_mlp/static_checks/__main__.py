@@ -1,4 +1,4 @@
-"""Compiles every kernel in every committed configuration for sm_80, sm_90 and sm_100, and says what it takes.
+"""Compile every kernel in every committed configuration for sm_80 and sm_90, and report what it takes.
 
 With each activation. What stands on the page that it writes or compares with, under a key of the same source,
 constants, target and versions, is not compiled again, but for a few drawn at random; --again compiles everything.
@@ -17,14 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fused_mlp.static_checks import KERNEL_FILES
-from fused_mlp.static_checks.cuda_op import check_cuda_op, cuda_versions
-from fused_mlp.static_checks.page import Comparison, Section, compare, page_from_sections
+from fused_mlp.static_checks.page import Comparison, Report, compare, page_from_report
 from fused_mlp.static_checks.report import check_triton_kernels, triton_versions
 from fused_mlp.static_checks.table import line_from_row, rows_from_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fused_mlp.static_checks.report import Row
 
 
@@ -33,39 +30,29 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     page: Path | None = chosen.write or chosen.compare
     written = page.read_text(encoding="utf-8") if page and page.exists() else ""
-    sections = _sections(chosen, recorded={} if chosen.again or chosen.loops else rows_from_table(written))
-    rows = [row for section in sections for row in section.rows]
-    comparison = compare(written, sections) if chosen.compare else Comparison(differences=[], not_compared=[])
+    recorded = {} if chosen.again or chosen.loops else rows_from_table(written)
+    rows = list(check_triton_kernels((*KERNEL_FILES, *chosen.also), only=chosen.only, recorded=recorded))
+    report = Report(versions=triton_versions(), rows=rows)
+    comparison = compare(written, report) if chosen.compare else Comparison(differences=[])
     if chosen.write:
-        chosen.write.write_text(page_from_sections(sections), encoding="utf-8")
+        chosen.write.write_text(page_from_report(report), encoding="utf-8")
     elif chosen.loops:
         _say("\n".join(map(_loops, rows)))
     elif not chosen.compare:
-        _say("\n".join(map(str, sections)))
-    for words in comparison.not_compared:
-        _say(f"{page}: not compared: {words}")
+        _say(str(report))
+    if comparison.why_not:
+        _say(f"{page}: not compared: {comparison.why_not}")
     for words in comparison.differences:
         _say(f"{page}: {words}")
     if comparison.differences:
         _say(f"{page} is out of date: python -m fused_mlp.static_checks --write {page}")
     faulty = [row for row in rows if row.faults]
-    unchecked = [row for row in rows if row.unchecked is not None]
     n_recorded = sum(row.is_recorded for row in rows)
-    _say(f"{len(rows) - n_recorded - len(unchecked)} compiled, {n_recorded} on the page unchanged")
-    _say(f"{len(rows) - len(faulty) - len(unchecked)} fit, {len(faulty)} do not, {len(unchecked)} not checked")
-    for row in (*unchecked, *faulty):
+    _say(f"{len(rows) - n_recorded} compiled, {n_recorded} on the page unchanged")
+    _say(f"{len(rows) - len(faulty)} fit, {len(faulty)} do not")
+    for row in faulty:
         _say(line_from_row(row))
     return int(bool(faulty or comparison.differences))
-
-
-def _sections(chosen: argparse.Namespace, *, recorded: Mapping[str, Row]) -> list[Section]:
-    offers = (*KERNEL_FILES, *chosen.also)
-    triton_rows = list(check_triton_kernels(offers, only=chosen.only, recorded=recorded))
-    cuda_rows = list(check_cuda_op(only=chosen.only))
-    return [
-        Section(title="Triton kernels", versions=triton_versions(), rows=triton_rows),
-        Section(title="The CUDA C++ op", versions=cuda_versions(), rows=cuda_rows),
-    ]
 
 
 def _parser() -> argparse.ArgumentParser:

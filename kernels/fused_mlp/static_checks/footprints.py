@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 
     from fused_mlp.gpu.configurations import Configuration
 
-SHARED_MEMORY_LIMIT_BYTES = {80: 166_912, 90: 232_448, 100: 232_448}
+SHARED_MEMORY_LIMIT_BYTES = {80: 166_912, 90: 232_448}
 """Shared memory one block may use, by compute capability. Source: CUDA C++ Programming Guide, table of technical
-specifications per compute capability (163 KB, 227 KB and 227 KB)."""
+specifications per compute capability (163 KB and 227 KB)."""
 
-TENSOR_MEMORY_LIMIT_COLUMNS = 512
-"""Columns of a Blackwell multiprocessor's tensor memory. Source: PTX ISA, tensor memory addressing."""
-
-TENSOR_CORE_INSTRUCTIONS = ("HMMA", "HGMMA", "UTCHMMA", "UTCQMMA")
-"""As nvdisasm prints them: mma.sync (sm_80 on), wgmma (sm_90), tcgen05.mma in 16- and tf32 or in 8 bits (sm_100)."""
+TENSOR_CORE_INSTRUCTIONS = ("HMMA", "HGMMA")
+"""As nvdisasm prints them: mma.sync (sm_80 on), wgmma (sm_90)."""
 
 ASYNCHRONOUS_COPIES = ("LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG")
 """cp.async; the bulk copies of the TMA without and with a tensor descriptor, in and out."""
@@ -44,8 +41,8 @@ _BRANCH = re.compile(r"\bBRA\S* `\((\.L\w+)\)")
 class Footprint:
     """What a compiled kernel takes and uses.
 
-    registers and stack_bytes (spills, local arrays) are per thread, shared_memory_bytes per block,
-    tensor_memory_columns per block of a Blackwell; instructions: which of the watched ones stand in the code.
+    registers and stack_bytes (spills, local arrays) are per thread, shared_memory_bytes per block; instructions: which
+    of the watched ones stand in the code.
     one_by_one: ptxas says that it runs Hopper's products one after another (C7515). longest_loop: the instructions of
     the longest stretch that is repeated, which the page does not hold.
     """
@@ -53,7 +50,6 @@ class Footprint:
     registers: int
     stack_bytes: int
     shared_memory_bytes: int
-    tensor_memory_columns: int
     instructions: frozenset[str]
     one_by_one: bool = False
     longest_loop: int = field(default=0, compare=False)
@@ -75,7 +71,6 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
         registers=number_after("REG:", usage),
         stack_bytes=number_after("STACK:", usage) + number_after("LOCAL:", usage),
         shared_memory_bytes=compiled.metadata.shared,
-        tensor_memory_columns=getattr(compiled.metadata, "tmem_size", 0) or 0,
         instructions=watched_instructions(code),
         one_by_one="(C7515)" in said.getvalue(),
         longest_loop=longest_loop(code),
@@ -104,9 +99,6 @@ def faults_in(
         faults.append(f"spills {footprint.stack_bytes} bytes a thread")
     if footprint.shared_memory_bytes > limit:
         faults.append(f"needs {footprint.shared_memory_bytes} bytes of shared memory, the device has {limit}")
-    if footprint.tensor_memory_columns > TENSOR_MEMORY_LIMIT_COLUMNS:
-        columns = f"{footprint.tensor_memory_columns} columns of tensor memory"
-        faults.append(f"needs {columns}, the device has {TENSOR_MEMORY_LIMIT_COLUMNS}")
     if footprint.one_by_one and not one_by_one:
         faults.append("its wgmma run one by one (C7515)")
     if one_by_one and not footprint.one_by_one:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from fused_mlp.gpu.configurations import Configuration
 
-CAPABILITIES = (80, 90, 100)
-"""The targets: A100, H100 and H200, B200."""
+CAPABILITIES = (80, 90)
+"""The targets: A100; H100 and H200."""
 
 RECOMPILED_ANYWAY = 3
 """How many recorded rows are compiled again at every check, drawn at random, so that a wrong record does not last."""
@@ -36,7 +36,7 @@ class Row:
     """One kernel in one configuration on one target, or why it was not compiled there.
 
     footprints: by activation, in the order of Activation; one where the kernel has none. faults: why it does not fit,
-    in words. unchecked: why this machine cannot say; not a fault. accepted: why its products may run one by one. key:
+    in words. accepted: why its products may run one by one. key:
     what the numbers follow from. is_recorded: they were not compiled now but stand under the same key in the page
     given.
     """
@@ -45,7 +45,6 @@ class Row:
     kernel: str
     footprints: tuple[Footprint, ...] = ()
     faults: tuple[str, ...] = ()
-    unchecked: str | None = None
     accepted: str = ""
     key: str | None = None
     is_recorded: bool = False
@@ -71,25 +70,21 @@ def check_triton_kernels(
     """A row for each configuration of `offers` on each target, in that order, as soon as it is known.
 
     only: kernels whose name and configuration holds this text. recorded: rows by their keys that need not be compiled
-    again, but for a few. A target without an assembler here is one row that says so.
+    again, but for a few.
     """
     versions = triton_versions()
-    tasks: list[Task] = []
-    for capability in CAPABILITIES:
-        if reason := _why_no_assembler(capability):
-            yield Row(target=f"sm_{capability}", kernel="every Triton kernel", unchecked=reason)
-            continue
-        tasks += [
-            Task(
-                offer=offer,
-                index=index,
-                capability=capability,
-                key=key_of(configuration, capability=capability, versions=versions),
-            )
-            for offer in offers
-            for index, configuration in enumerate(configurations_of(offer, capability=capability))
-            if only in str(configuration)
-        ]
+    tasks = [
+        Task(
+            offer=offer,
+            index=index,
+            capability=capability,
+            key=key_of(configuration, capability=capability, versions=versions),
+        )
+        for capability in CAPABILITIES
+        for offer in offers
+        for index, configuration in enumerate(configurations_of(offer, capability=capability))
+        if only in str(configuration)
+    ]
     known = dict(recorded or {})
     for task in random.sample(tasks, min(RECOMPILED_ANYWAY, len(tasks))):
         known.pop(task.key, None)
@@ -98,11 +93,8 @@ def check_triton_kernels(
 
 
 def triton_versions() -> dict[str, str]:
-    """What decides the numbers of Triton's kernels: Triton, and the assemblers it brings."""
-    found = {"triton": triton.__version__, "ptxas": knobs.nvidia.ptxas.version}
-    if _why_no_assembler(100) is None:
-        found["ptxas-blackwell"] = knobs.nvidia.ptxas_blackwell.version
-    return found
+    """Return what decides the numbers: the versions of Triton and of the assembler it brings."""
+    return {"triton": triton.__version__, "ptxas": knobs.nvidia.ptxas.version}
 
 
 def _recorded(task: Task, row: Row) -> Row:
@@ -160,14 +152,3 @@ def _judged(row: Row, configuration: Configuration, footprints: Mapping[str, Foo
         for fault, found_in in faults.items()
     ]
     return replace(row, footprints=tuple(footprints.values()), faults=tuple(worded))
-
-
-def _why_no_assembler(capability: int) -> str | None:
-    tool = getattr(knobs.nvidia, "ptxas_blackwell" if capability >= 100 else "ptxas", None)
-    if tool is None:
-        return f"not compiled: triton {triton.__version__} brings no assembler for sm_{capability}"
-    try:
-        tool.path  # noqa: B018 - looks for the file
-    except RuntimeError as error:
-        return f"not compiled: {error}"
-    return None

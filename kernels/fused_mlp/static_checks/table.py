@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HEADER = (
-    "| target | kernel and configuration | registers | shared memory, bytes | tensor memory, columns "
-    "| instructions | one by one | fits | key |\n|---|---|---|---|---|---|---|---|---|"
+    "| target | kernel and configuration | registers | shared memory, bytes | instructions "
+    "| one by one | fits | key |\n|---|---|---|---|---|---|---|---|"
 )
 _LINE = re.compile(
-    r"^\| (sm_\d+) \| (\S+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| yes \| ([0-9a-f]{10}) \|$",
+    r"^\| (sm_\d+) \| (\S+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| yes \| ([0-9a-f]{10}) \|$",
     re.MULTILINE,
 )
 _NOTHING = "–"
@@ -30,11 +30,10 @@ def table_from_rows(rows: Sequence[Row]) -> str:
 
 def line_from_row(row: Row) -> str:
     """One row as a line of the table."""
-    verdict = row.unchecked if row.unchecked is not None else "; ".join(row.faults) or "yes"
+    verdict = "; ".join(row.faults) or "yes"
     cells = [
         _cell([str(used.registers) for used in row.footprints]),
         _cell([str(used.shared_memory_bytes) for used in row.footprints]),
-        _cell([str(used.tensor_memory_columns or _NOTHING) for used in row.footprints]),
         _cell([", ".join(sorted(used.instructions)) or _NOTHING for used in row.footprints]),
         _cell(["yes" if used.one_by_one else _NOTHING for used in row.footprints]),
     ]
@@ -58,12 +57,11 @@ def _cell(values: list[str]) -> str:
     return _BETWEEN.join(values if len(set(values)) > 1 else values[:1]) or _NOTHING
 
 
-def _footprint(registers: str, shared: str, tensor: str, instructions: str, one_by_one: str) -> Footprint:
+def _footprint(registers: str, shared: str, instructions: str, one_by_one: str) -> Footprint:
     return Footprint(
         registers=int(registers),
         stack_bytes=0,
         shared_memory_bytes=int(shared),
-        tensor_memory_columns=0 if tensor == _NOTHING else int(tensor),
         instructions=frozenset(() if instructions == _NOTHING else instructions.split(", ")),
         one_by_one=one_by_one == "yes",
     )

@@ -67,7 +67,9 @@ def test_a_bare_linear_at_level_one_still_adds_its_bias_in_a_kernel_of_its_own(s
     assert [on_gpu(bare, name).launches for name in ("eager", "fused-pointwise", "fused-epilogue")] == [1, 2, 1]
 
 
-@pytest.mark.parametrize(("detail", "launches"), [("single, plain weights", 1), ("epilogue, plain weights", 2)])
+@pytest.mark.parametrize(
+    ("detail", "launches"), [("single, plain weights", 1), ("epilogue, plain weights", 2), ("pure, plain weights", 3)]
+)
 @pytest.mark.parametrize("name", ["fused", "fused-captured"])
 def test_fused_on_a_gpu_is_held_to_the_level_it_says_it_chose(shape, name, detail, launches):
     assert on_gpu(shape, name, detail).launches == launches
@@ -96,7 +98,8 @@ def test_kernels_of_a_forward_and_backward_are_those_of_the_fused_backward(shape
 def test_what_depends_on_width_and_dtype_in_the_backward_is_declared_so(shape):
     at = replace(shape, pass_=Pass.FORWARD_BACKWARD, dtype="bfloat16")
     in_half = on_gpu(at, "fused").launches
-    assert on_gpu(replace(at, dtype="float32"), "fused").launches == in_half - 1
+    # One conversion less, but the product is cuBLAS's: Triton's would round to tf32.
+    assert on_gpu(replace(at, dtype="float32"), "fused").launches == in_half - 1 + 1
     assert on_gpu(replace(at, dim=1025), "fused").launches == in_half + 1
 
 

@@ -1,7 +1,7 @@
 """What a call gets on CUDA, and which packing a module: by the table, a neighbour or the rule; and which is said."""
 
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -98,6 +98,22 @@ def test_a_named_implementation_gets_its_own_best_tiles_and_never_another_implem
 def test_a_named_implementation_without_a_kernel_for_the_shape_is_unavailable_with_the_reason():
     with pytest.raises(Unavailable, match=r"fused_mlp\.mlp by single: one launch takes at most 64 rows"):
         chosen_on(DEVICE, sizes(65, 1024, 4096), named=SINGLE)
+
+
+def test_float32_without_tf32_is_left_to_pytorch_whose_products_are_faster():
+    choice = chosen_on(DEVICE, replace(sizes(1, 64, 256), number_format=NumberFormat.FLOAT32))
+    assert (choice.implementation, choice.why) == (Implementation.PURE, "cuBLAS is fastest in float32 without tf32")
+    assert chosen_on(DEVICE, replace(sizes(1, 64, 256), number_format=NumberFormat.TF32)).implementation is SINGLE
+
+
+@pytest.mark.parametrize(("implementation", "is_refused"), [("epilogue", True), ("single", True), ("pointwise", False)])
+def test_a_triton_product_has_no_kernel_for_float32_without_tf32(implementation, is_refused):
+    shape = {"rows": 1, "dim": 64, "hidden": 256, "n_out": 64, "dtype": torch.float32, "capability": 90}
+    assert torch.get_float32_matmul_precision() == "highest"
+    reason = why_not_for_shape("mlp", implementation=implementation, **shape)
+    assert ("set_float32_matmul_precision('high')" in (reason or "")) is is_refused
+    torch.set_float32_matmul_precision("high")
+    assert why_not_for_shape("mlp", implementation=implementation, **shape) is None
 
 
 def test_what_the_device_cannot_run_is_not_chosen():

@@ -97,6 +97,31 @@ def test_without_a_name_the_chosen_one_computes(device, operation):
 
 @pytest.mark.parametrize("recompute", fused_mlp.Recompute)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_float32_without_tf32_is_left_to_pytorch(device, monkeypatch, operation, recompute):
+    case = case_of(operation)
+    started = []
+    monkeypatch.setattr("fused_mlp.gpu.products.launch", lambda kernel, *_, **__: started.append(kernel))
+    monkeypatch.setattr("fused_mlp.gpu.single.launch", lambda kernel, *_, **__: started.append(kernel))
+    torch.set_float32_matmul_precision("highest")
+    leaves = [a.clone().requires_grad_() for a in case.arguments]
+    actual = call(operation, leaves, recompute=str(recompute))
+    torch.autograd.grad(actual.sum(), leaves)
+    assert ((actual.double() - case.expected).abs() <= case.bound).all()
+    assert started == []
+
+
+@pytest.mark.parametrize(("operation", "level"), CASES, ids=lambda each: getattr(each, "name", str(each)))
+def test_a_triton_product_named_for_float32_without_tf32_is_refused_with_the_way_out(device, operation, level):
+    torch.set_float32_matmul_precision("highest")
+    if level is Implementation.POINTWISE:
+        assert call(operation, case_of(operation).arguments, implementation=str(level)) is not None
+        return
+    with pytest.raises(Unavailable, match=r"torch\.set_float32_matmul_precision\('high'\)"):
+        call(operation, case_of(operation).arguments, implementation=str(level))
+
+
+@pytest.mark.parametrize("recompute", fused_mlp.Recompute)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 def test_every_policy_has_the_same_result_and_gradients(device, operation, recompute):
     case = case_of(operation)
     leaves = [a.clone().requires_grad_() for a in case.arguments]
@@ -170,7 +195,7 @@ def test_tuning_tries_every_level_and_tile_and_finds_them_right(device, monkeypa
     cell = Cell(
         question=Question.WAY,
         operation=operation,
-        number_format=NumberFormat.FLOAT32,
+        number_format=NumberFormat.TF32,
         weights=Weights.PLAIN,
         shapes=((3, 16, 32),),
     )
@@ -185,5 +210,5 @@ def test_tuning_tries_every_level_and_tile_and_finds_them_right(device, monkeypa
 def test_every_level_of_every_operation_is_listed_once():
     for operation, levels in TRITON_LEVELS.items():
         listed = import_module(f"fused_mlp.{operation}.cuda").LEVELS
-        assert set(listed) - {Implementation.CUDA} == set(levels)
-        assert set(listed) <= set(CUDA_LEVELS)
+        assert set(listed) - {Implementation.CUDA, Implementation.PURE} == set(levels)
+        assert set(listed) <= {Implementation.PURE, *CUDA_LEVELS}

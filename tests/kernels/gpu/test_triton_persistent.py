@@ -124,7 +124,7 @@ def test_the_rule_takes_it_for_many_rows_of_16_bits_from_hopper_on(rule):
 )
 def test_whatever_the_rule_takes_for_any_width_is_among_what_is_compiled(rule, candidates, n_rows):
     for dtype in (torch.float32, torch.bfloat16):
-        for capability in (80, 90, 100):
+        for capability in (80, 90):
             for persistent in (True, False):
                 for n_out in (16, 256, 512, 1024, 4096, 16384, None):
                     chosen = rule(n_rows, dtype, capability=capability, n_out=n_out, persistent=persistent)
