@@ -1,68 +1,93 @@
-"""The front door: the table of commands, each imported only when it is called."""
+"""Command line: the table of commands, each imported only when it is called."""
 
 from __future__ import annotations
 
 import importlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from results.commands.extras import error_of_missing_extra, require_modules
+from results.commands.groups import SuggestingGroup
 from results.exit_codes import ExitCode
+from results.output.printable import printable
 from results.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import FrameType
 
-# Name → where it is, and what the list of commands says of it without importing it.
+# Name → module and attribute, and the summary that is listed without importing it.
 COMMANDS = {
     "run": ("fusebench:run", "Measure the checked-out commit, store it, print it."),
     "show": ("results.commands.show:show", "Print the newest measurements, or a commit's."),
-    "gate": ("results.commands.gate:gate", "Did a commit get slower than another?"),
-    "status": ("results.commands.status:status", "What was measured when, what fails, what is stale."),
+    "gate": ("results.commands.gate:gate", "Judge whether a commit got slower than another."),
+    "status": ("results.commands.status:status", "Print what was measured when, what fails, what is stale."),
     "profile": (
         "results.commands.profile:profile",
         "Print what one call does inside; folded stacks for a flame graph.",
     ),
-    "dashboard": ("dashboard.command:dashboard", "Look at it in the browser."),
+    "dashboard": ("dashboard.command:dashboard", "Show measurements in the browser."),
     "ingest": ("results.commands.ingest:ingest", "Store journals, or any project's asv results."),
     "export": ("results.commands.export:export", "Write measurements as CSV, Parquet or JSON."),
-    "store": ("results.commands.store:store", "The database itself: size, check, merge, known changes."),
+    "store": ("results.commands.store:store", "Maintain the database: size, check, merge, known changes."),
 }
+# The extra that a command needs, where it is not `results`.
+EXTRAS = {"run": "bench", "dashboard": "dashboard"}
 
 
-class CommandTable(click.Group):
-    """A group whose commands are imported when called, so that `show` needs no dash and `run` no database."""
+class CommandTable(SuggestingGroup):
+    """Group whose commands are imported when called, so that `show` needs no dash and `run` no database."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of the table, which is the order of use."""
+        """Return the names in the order of use."""
         del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command `cmd_name`, imported now; None if the table has no such name."""
+        """Import the command `cmd_name`; None for an unknown name.
+
+        Raises: click.UsageError with the pip command if its extra is not installed.
+        """
         del ctx
         if cmd_name not in COMMANDS:
             return None
         module_name, attribute = COMMANDS[cmd_name][0].split(":")
-        try:
+        with _extras_named(cmd_name):
             command: click.Command = getattr(importlib.import_module(module_name), attribute)
-        except ModuleNotFoundError as error:
-            extra = module_name.split(".")[0]
-            message = f"`fusebench {cmd_name}` needs {error.name}: pip install 'fusebench[{extra}]'"
-            raise click.ClickException(message) from error
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Call the command; a module that it lacks at call time is reported like one it lacks at import."""
+        with _extras_named(ctx):
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from the table alone."""
+        """Write the list of commands from the table alone."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@contextmanager
+def _extras_named(called: str | click.Context) -> Iterator[None]:
+    """Turn an ImportError into a UsageError that names the extra to install, unless the module is ours."""
+    try:
+        yield
+    except ImportError as error:
+        name = called if isinstance(called, str) else called.invoked_subcommand or ""
+        missing = error_of_missing_extra(error, command=name, extra=EXTRAS.get(name, "results"))
+        if missing is None:
+            raise
+        raise missing from error
 
 
 @click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"]})
@@ -79,6 +104,7 @@ def cli() -> None:
 def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     """Measure the checked-out commit, store it, print it (needs a checkout)."""
     checkout = _checkout()
+    require_modules(("torch", "asv", "asv_runner"), command="run", extra="bench")
     measure = [sys.executable, "-m", "benchmarks.ruler.sweep.run", *options]
     if {"-h", "--help"} & set(options):
         return _to_its_end(measure, checkout, os.environ)
@@ -142,25 +168,23 @@ def _checkout() -> Path:
     for folder in (Path(__file__).resolve().parent, Path.cwd(), *Path.cwd().parents):
         if (folder / "asv.conf.json").is_file() and (folder / "benchmarks" / "ruler").is_dir():
             return folder
-    raise click.ClickException(
+    raise click.UsageError(
         "`fusebench run` measures a checkout of fusebench, and there is none here; "
         "git clone it, then run `make bench` in it"
     )
 
 
-def _show_error(error: click.ClickException) -> None:
-    """Print `error` as click does, without the passwords that an argument may hold."""
-    shown = io.StringIO()
-    error.show(file=shown)
-    click.echo(redact(shown.getvalue()), nl=False, err=True)
-
-
 def main() -> None:
     """Run the command line; wrong usage exits 64, a fault of ours 70, the rest as in ExitCode."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         answer = cli.main(prog_name="fusebench", standalone_mode=False)
     except click.ClickException as error:
-        _show_error(error)
+        _print_error(error)
         sys.exit(ExitCode.WRONG_USAGE if isinstance(error, click.UsageError) else error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted; everything recorded so far is kept.", err=True)
@@ -172,12 +196,24 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it was
         import traceback  # noqa: PLC0415 - only on the way out
 
-        click.echo(redact(traceback.format_exc()), nl=False, err=True)
-        click.echo(
-            f"fusebench: this is a fault of ours, not yours ({redact(repr(error))}); please report it.", err=True
-        )
+        click.echo(redact(printable(traceback.format_exc())), nl=False, err=True)
+        click.echo(redact(printable(f"fusebench: internal error ({error!r}); please report it.")), err=True)
         sys.exit(ExitCode.OUR_FAULT)
     sys.exit(answer if isinstance(answer, int) else ExitCode.FINE)
+
+
+def _print_error(error: click.ClickException) -> None:
+    """Print the error without passwords and without control characters, which stored names in it may hold."""
+    text = io.StringIO()
+    error.show(file=text)
+    click.echo(redact(printable(text.getvalue())), err=True, nl=False)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    """End in an orderly way, so that temporary files are removed."""
+    del frame
+    signal.signal(signum, signal.SIG_DFL)
+    sys.exit(128 + signum)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from results.commands.decisions import acknowledge, join
+from results.commands.groups import SuggestingGroup
 from results.commands.options import db_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode
@@ -18,7 +19,7 @@ from results.upkeep.merge import merge
 from results.upkeep.traces import Retention, removable_traces, remove_traces
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def store() -> None:
     """Look after the database.
 

@@ -60,16 +60,13 @@ def sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
 def postgresql_engine(url: URL, namespace: str | None) -> Engine:
     """Return an engine on a PostgreSQL database; `namespace`: the schema to live in, default the search path's first.
 
-    Raises: StoreError if psycopg is not installed.
+    Raises: ModuleNotFoundError if psycopg is not installed.
     """
     # Compiling a plan, or sharing it out among processes, takes longer than any of our questions; and a plan that
     # serves lists of keys of any length serves none of them well.
     options = "-c timezone=UTC -c jit=off -c plan_cache_mode=force_custom_plan -c max_parallel_workers_per_gather=0"
     options += f" -c search_path={namespace}" if namespace else ""
-    try:
-        engine = sa.create_engine(url, connect_args={"options": options})
-    except ModuleNotFoundError as error:
-        raise StoreError(f"PostgreSQL needs {error.name}: pip install 'fusebench[postgres]'") from error
+    engine = sa.create_engine(url, connect_args={"options": options})
 
     @event.listens_for(engine, "before_cursor_execute")
     def _choose_format(

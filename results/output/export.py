@@ -14,7 +14,6 @@ from enum import StrEnum
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
-from results.errors import ResultsError
 from results.output.plain_values import EXTERNAL_NAMES, csv_cell, plain_value
 from results.rows import PointRow, SeriesValueRow
 
@@ -122,7 +121,7 @@ def suffix_of_units(units: Sequence[str]) -> dict[str, str]:
 def write_table(
     sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]], *, export_format: ExportFormat
 ) -> int:
-    """Write every row of `batches`; how many. Raises: ResultsError if Parquet is asked for and pyarrow is not there."""
+    """Write every row of `batches`; how many. Raises: ModuleNotFoundError for Parquet without pyarrow."""
     match export_format:
         case ExportFormat.CSV:
             return _write_csv(sink, table, batches)
@@ -158,11 +157,8 @@ def _write_json(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object
 
 
 def _write_parquet(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]]) -> int:
-    try:
-        # Large, and for this alone.
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ModuleNotFoundError as error:
-        raise ResultsError("Parquet needs pyarrow: pip install pyarrow") from error
+    # Large, and for this alone; part of the extra `parquet`.
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     types = {
         ColumnType.TEXT: arrow.string(),
         ColumnType.INTEGER: arrow.int64(),
