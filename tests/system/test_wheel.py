@@ -60,6 +60,8 @@ def install(wheel, metadata, tmp_path_factory):
 
     def environment(extra):
         if extra not in made:
+            # Skips, where one of them is not installed here, before anything is made.
+            needed = list(needed_with(metadata, extra))
             folder = tmp_path_factory.mktemp(extra or "base")
             made[extra] = folder / "bin"
             python = made[extra] / "python"
@@ -67,7 +69,7 @@ def install(wheel, metadata, tmp_path_factory):
             pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
             subprocess.run([*pip, wheel], check=True)
             (packages,) = folder.glob("lib/python*/site-packages")
-            link_distributions(packages, needed_with(metadata, extra))
+            link_distributions(packages, needed)
         return made[extra]
 
     return environment
