@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, dcc, html, set_props
 from dashboard.pages import history, throughput
 from dashboard.pages.notices import empty_store, unknown_path
 from results.errors import ResultsError
-from results.queries import project_choices
+from results.queries import projects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +90,6 @@ def _links(pages: Sequence[Page], *, shown: Page | None) -> list[Component]:
 
 
 def _pages_with_content(store: Store) -> Sequence[Page]:
-    projects = project_choices(store)
-    has_sweep = any(row.has_sweep for row in projects)
-    return [page for page in PAGES if has_sweep or not page.needs_sweep] if projects else []
+    stored = projects(store)
+    has_sweep = any(row.has_sweep for row in stored)
+    return [page for page in PAGES if has_sweep or not page.needs_sweep] if stored else []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-    from results.rows import CommitChoice
+    from results.rows import CommitRow
 
 SWITCH_LABELS: dict[str, dict[str, str]] = {
     "quantity": {member.value: member.label for member in Quantity},
@@ -63,7 +63,7 @@ def select_props(options: Sequence[str], value: str, *, is_always_shown: bool) -
     return {"data": list(options), "value": value, "style": {} if is_shown else {"display": "none"}}
 
 
-def commit_props(commits: Iterable[CommitChoice], *, chosen: str | None, latest: str) -> dict[str, Any]:
+def commit_props(commits: Iterable[CommitRow], *, chosen: str | None, latest: str) -> dict[str, Any]:
     """Return the commit selector's properties, newest first; `commits` come oldest first, None is `latest`."""
     options = [{"value": latest, "label": "latest measured"}]
     options += map(_commit_option, reversed(tuple(commits)))
@@ -79,7 +79,7 @@ def provider_props(contenders: Iterable[str], *, chosen: Sequence[str]) -> dict[
     return {"children": chips, "value": list(chosen)}
 
 
-def _commit_option(row: CommitChoice) -> dict[str, str]:
+def _commit_option(row: CommitRow) -> dict[str, str]:
     date = "" if row.date is None else f"{row.date:%Y-%m-%d}  "
     subject = row.subject or "no subject"
     label = f"{row.commit[:10]}  {date}{subject if len(subject) <= 60 else subject[:59] + '…'}"

@@ -30,27 +30,24 @@ from tabulate import tabulate
 
 from results.database.schema import Series, Value
 from results.queries import (
+    benchmark_names,
     benchmarks,
     commits,
-    environments,
     failures,
     freshness,
     history_of,
     known_changes,
     latest_points,
-    machines,
-    neighbours_of,
     parameter_names,
+    places,
+    point_choices,
     profile_of,
     projects,
     series_where,
     stacks_of,
-    sweep_choices,
     throughput_by_batch,
     throughput_by_commit,
-    throughput_by_hidden,
     values_at,
-    winners_by_shape,
 )
 from results.store import open_store
 from results.upkeep.generated import fill_with_sweeps
@@ -239,26 +236,23 @@ def questions_to(store: Store, ids: list[int]) -> dict[str, Question]:
     return {
         "history of one series (≤ 5 ms)": lambda s, i: history_of(s, series_ids=[ids[i * 37 % len(ids)]]),
         "latest of all (≤ 50 ms)": lambda s, _: latest_points(s),
-        "winners by shape (≤ 50 ms)": lambda s, _: winners_by_shape(s),
         "throughput by commit, one shape (≤ 50 ms)": lambda s, _: throughput_by_commit(s, **shape, batch=64),
         "throughput by commit, what its chart shows (≤ 50 ms)": lambda s, _: throughput_by_commit(
             s, metrics=("latency_s", "speedup_vs_eager"), **shape, batch=64
         ),
         "throughput by batch": lambda s, _: throughput_by_batch(s, **shape),
-        "throughput by hidden": lambda s, _: throughput_by_hidden(s, operation="mlp", batch=64),
-        "choices of the sweep": lambda s, _: sweep_choices(s),
-        "commits, counted": lambda s, _: commits(s),
         "every value of a commit": lambda s, i: values_at(s, commit=points[i % len(points)].commit),
         "profile of a point": lambda s, i: profile_of(s, point=points[i % len(points)]),
         "stacks of a point": lambda s, i: stacks_of(s, point=points[i % len(points)]),
-        "neighbours of a profile": lambda s, i: neighbours_of(s, point=points[i % len(points)]),
         "freshness": lambda s, _: freshness(s),
         "failures": lambda s, _: failures(s),
-        "known_changes": lambda s, _: known_changes(s),
+        "known changes": lambda s, _: known_changes(s),
         "every series": lambda s, _: series_where(s),
         "projects": lambda s, _: projects(s),
-        "machines": lambda s, _: machines(s),
-        "environments": lambda s, _: environments(s),
+        "machines and environments": lambda s, _: places(s),
+        "commits": lambda s, _: commits(s),
+        "points to choose": lambda s, _: point_choices(s),
+        "names of benchmarks": lambda s, _: benchmark_names(s),
         "benchmarks and their parameters": lambda s, _: benchmarks(s),
         "names of parameters": lambda s, _: parameter_names(s),
     }

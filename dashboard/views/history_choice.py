@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode
 from dashboard.lines import lines_from
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.url import LATEST, member_of, unknown_parameters
-from results.queries import benchmark_names, place_choices, project_choices, series_where
+from results.queries import benchmark_names, places, projects, series_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,16 +73,16 @@ def history_view_of(store: Store, *, query: str) -> HistoryView:
         return found[name]
 
     # Projects with a sweep have a page of their own, so the others come first here.
-    stored = sorted(project_choices(store), key=lambda row: row.has_sweep)
+    stored = sorted(projects(store), key=lambda row: row.has_sweep)
     project = settle("project", (row.project for row in stored))
     benchmark = settle("benchmark", benchmark_names(store, project=project))
     series = series_where(store, project=project, benchmark=benchmark)
     metrics = (row.metric for row in series)
     metric = settle("metric", sorted(metrics, key=lambda name: (name != PREFERRED_METRIC, name)))
     series = [row for row in series if row.metric == metric]
-    places = place_choices(store, project=project)
+    newest_first = places(store, project=project)
     of_series = {(row.machine, row.environment) for row in series}
-    used = [place for place in places if (place.machine, place.environment) in of_series]
+    used = [place for place in newest_first if (place.machine, place.environment) in of_series]
     machine = settle("machine", (place.machine for place in used))
     environment = settle("environment", (place.environment for place in used if place.machine == machine))
     series = [row for row in series if row.machine == machine]

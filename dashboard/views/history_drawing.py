@@ -11,13 +11,13 @@ from dashboard.tables.changes import summary_of
 from dashboard.views.history_choice import history_view_of
 from results.judgement.verdicts import in_question, judge, with_known
 from results.metrics import Role, metric_of
-from results.queries import commit_choices, history_of, known_levels, values_at
+from results.queries import commits, history_of, known_levels, values_at
 
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
     from dashboard.views.history_choice import HistoryChoice, HistoryView
     from results.judgement.verdicts import Judgement
-    from results.rows import CommitChoice
+    from results.rows import CommitRow
     from results.store import Store
 
 
@@ -28,7 +28,7 @@ class HistoryDrawing:
     view: HistoryView
     metric_format: MetricFormat
     chart: Chart
-    commits: tuple[CommitChoice, ...]
+    commits: tuple[CommitRow, ...]
     judgement: Judgement | None
 
 
@@ -38,7 +38,7 @@ def history_drawing_of(store: Store, *, query: str) -> HistoryDrawing:
     choice, chosen = view.choice, view.chosen_lines
     metric_format = MetricFormat(metric=choice.metric, unit=view.lines[0].series[0].unit)
     wanted = [row.series_id for line in chosen for row in line.series]
-    stored = commit_choices(store, project=choice.project)
+    stored = commits(store, project=choice.project)
     chart = chart_of_lines(
         chosen,
         {history.series.series_id: history for history in history_of(store, series_ids=wanted)},

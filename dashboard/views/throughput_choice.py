@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.sweep_axes import Axis, AxisValue
-    from results.rows import CommitChoice, PointChoice
+    from results.rows import CommitRow, PointChoice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class ThroughputView:
     problems: tuple[str, ...] = field(default=())
 
 
-def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitChoice]) -> ThroughputView:
+def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Sequence[CommitRow]) -> ThroughputView:
     """Return the view a URL's query string asks for, or the nearest that was measured.
 
     `points`: the measured ones, newest first, at least one; `commits`: where they were measured. A value that does
@@ -147,7 +147,7 @@ def _not_measured(axis: Axis, wish: str, shown: AxisValue, values: Sequence[Axis
     )
 
 
-def _commit(wish: str, commits: Sequence[CommitChoice], problems: list[str]) -> str | None:
+def _commit(wish: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
     """Return the only commit whose hash begins with `wish`; else None, the newest."""
     if wish == LATEST:
         return None

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.throughput_choice import throughput_view_of
-from results.queries import commit_choices, point_choices, throughput_by_batch, throughput_by_commit, winner_among
+from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit, winner_among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dashboard.views.throughput_choice import ThroughputChoice, ThroughputView
-    from results.rows import CommitChoice, PointFilter, PointRow, WinnerRow
+    from results.rows import CommitRow, PointFilter, PointRow, WinnerRow
     from results.store import Store
 
 # Metrics of the curves over commits and their notes; every quantity is one of these, or made from it.
@@ -31,14 +31,14 @@ class ThroughputDrawing:
     """Everything on the page at once: the view, its commits, and the rows of its three parts."""
 
     view: ThroughputView
-    commits: tuple[CommitChoice, ...]
+    commits: tuple[CommitRow, ...]
     by_batch: tuple[PointRow, ...]
     by_commit: tuple[PointRow, ...]
 
 
 def throughput_drawing_of(store: Store, *, query: str) -> ThroughputDrawing:
     """Query the store for what the URL's `query` shows."""
-    measured = [row for row in commit_choices(store) if row.sweep_machines]
+    measured = [row for row in commits(store) if row.sweep_machines]
     view = throughput_view_of(query, points=point_choices(store), commits=measured)
     shape = _shape(view.choice)
     point: PointFilter = {**shape, "batch": view.choice.batch}

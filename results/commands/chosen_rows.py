@@ -11,37 +11,24 @@ from results.errors import UnknownParameter
 from results.queries import (
     benchmarks,
     commits,
-    environments,
     latest_points,
-    machines,
     parameter_names,
+    places,
+    point_choices,
     projects,
-    sweep_choices,
     values_at,
 )
 from results.questions.revisions import commit_of
+from results.rows import PointChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from results.commands.selection import Selection
     from results.rows import PointFilter, PointRow, ProjectRow, SeriesFilter, SeriesValueRow
     from results.store import Store
 
 MANY = 20  # values, more than which nobody reads
-CHOICES_OF_AXIS = {
-    "machine": "machines",
-    "environment": "environments",
-    "provider": "providers",
-    "pass": "passes",
-    "dtype": "dtypes",
-    "activation": "activations",
-    "batch": "batches",
-    "hidden": "hiddens",
-    "cache": "caches",
-    "weights": "weights",
-    "threads": "threads",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +45,7 @@ class ChosenPoints:
 
     def by_commit(self, store: Store, revision: str | None) -> Iterator[list[PointRow]]:
         """Those of every commit, the oldest first, or of `revision` alone; one commit at a time in memory."""
-        stored = [row.commit for row in commits(store) if row.n_points] if revision is None else [revision]
+        stored = [row.commit for row in commits(store) if row.sweep_machines] if revision is None else [revision]
         for commit in dict.fromkeys(stored):
             yield self._with_state(latest_points(store, revision=commit, **self.axes))
 
@@ -109,7 +96,7 @@ def chosen_rows(store: Store, selection: Selection) -> ChosenPoints | ChosenValu
     The sweep is meant where there is one, unless a project without one is named, or a name that is no axis.
     Raises: UnknownParameter for a project or name that nothing stored has.
     """
-    stored = [row for row in projects(store) if row.n_runs]
+    stored = projects(store)
     if not stored:
         return None
     named = _named_projects(stored, selection)
@@ -136,12 +123,14 @@ def known_values(store: Store, chosen: ChosenPoints | ChosenValues, selection: S
 
 
 def _values_of_points(store: Store) -> dict[str, list[object]]:
-    choices = sweep_choices(store).operations
-    found = {
-        axis: list(dict.fromkeys(value for row in choices for value in getattr(row, plural)))
-        for axis, plural in CHOICES_OF_AXIS.items()
-    }
-    return {**found, "operation": [row.operation for row in choices]}
+    rows = point_choices(store)
+    axes = {name: axis for name, axis in AXES.items() if axis in PointChoice._fields}
+    return {name: _sorted({getattr(row, axis) for row in rows}) for name, axis in axes.items()}
+
+
+def _sorted(values: Collection[object]) -> list[object]:
+    """Sort numbers by size and the rest by their text."""
+    return sorted(values, key=lambda value: (value if isinstance(value, int) else 0, str(value)))
 
 
 def _values_of_suites(store: Store, chosen: ChosenValues) -> dict[str, list[object]]:
@@ -153,10 +142,11 @@ def _values_of_suites(store: Store, chosen: ChosenValues) -> dict[str, list[obje
         for parameter in row.parameters:
             of_name = found.setdefault(parameter.name, [])
             of_name.extend(value for value in parameter.values if value not in of_name)
+    stored = places(store)
     return found | {
         "benchmark": [row.benchmark for row in rows],
-        "machine": [row.machine for row in machines(store)],
-        "environment": [row.environment for row in environments(store)],
+        "machine": _sorted({row.machine for row in stored}),
+        "environment": _sorted({row.environment for row in stored}),
     }
 
 

@@ -23,7 +23,7 @@ EMPTY_STORE = "The store is empty: `make bench` measures and fills it, `fusebenc
 def how_to_measure(store: Store, *, commit: str) -> str:
     """Name the command that measures `commit`: our sweep, or asv where only other suites are stored."""
     stored = commits(store)
-    has_only_foreign = bool(stored) and not any(row.n_points for row in stored)
+    has_only_foreign = bool(stored) and not any(row.sweep_machines for row in stored)
     if has_only_foreign:
         return f"To measure it: `asv run {commit}^!` in the project's repository, then `fusebench ingest` again"
     return f"To measure it: `git checkout {commit} && make bench; git checkout -`"

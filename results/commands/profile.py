@@ -14,8 +14,9 @@ from results.commands.selection import AXES, selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.files.records import State
+from results.files.stacks import StackKind
 from results.output.profile_tables import profile_as_text, stacks_as_text
-from results.queries import StackKind, profile_of, stacks_of
+from results.queries import profile_of, stacks_of
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Questions about one commit of any suite: its values with their samples, and when its benchmarks ran."""
+"""Questions about one commit of any suite: its values with their samples."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.fetching import gc_paused
-from results.database.schema import Benchmark, Commit, Environment, Execution, Machine, Project, Run, Series, Value
+from results.database.schema import Benchmark, Commit, Environment, Machine, Project, Run, Series, Value
 from results.questions.histories import parameters_of_points
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
-from results.rows import ExecutionRow, SeriesFilter, SeriesValueRow
+from results.rows import SeriesFilter, SeriesValueRow
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -37,31 +37,6 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
     # Ordered, so that the newest run is last.
     newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
     return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
-
-
-def executions(store: Store, *, commit: str) -> list[ExecutionRow]:
-    """When and how long asv's benchmarks ran at the commit with the full hash `commit`; by project and benchmark."""
-    with store.reading() as connection:
-        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
-        rows = connection.execute(
-            sa.select(
-                Project.name.label("project"),
-                Machine.name.label("machine"),
-                Environment.name.label("environment"),
-                Benchmark.name.label("benchmark"),
-                Benchmark.version,
-                Execution.started_at,
-                Execution.duration_s,
-            )
-            .join(Run, Run.id == Execution.run_id)
-            .join(Benchmark, Benchmark.id == Execution.benchmark_id)
-            .join(Project, Project.id == Run.project_id)
-            .join(Machine, Machine.id == Run.machine_id)
-            .join(Environment, Environment.id == Run.environment_id)
-            .where(Execution.run_id.in_(list(connection.execute(runs).scalars())))
-            .order_by(Project.name, Machine.name, Environment.name, Benchmark.name, Benchmark.version)
-        )
-        return [ExecutionRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
 
 def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:

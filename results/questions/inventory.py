@@ -1,11 +1,12 @@
-"""Questions about what is stored: projects, machines, environments, benchmarks, commits → frozen rows."""
+"""What is stored, without any measured number: projects, places, commits, points, benchmarks → frozen rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.schema import (
     Benchmark,
     Commit,
@@ -20,93 +21,120 @@ from results.database.schema import (
 )
 from results.files.parameters import value_from_typed
 from results.questions.series_filters import names_in
-from results.questions.sweep_points import chosen_places
-from results.rows import BenchmarkRow, CommitRow, EnvironmentRow, MachineRow, ParameterRow, ProjectRow
+from results.questions.sweep_points import sweep_points
+from results.questions.sweeps import newest_runs
+from results.rows import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from sqlalchemy.engine import Connection
 
     from results.store import Store
 
 
-def projects(store: Store) -> list[ProjectRow]:
-    """Every project that has anything stored, by name."""
-    runs = (
-        sa.select(
-            Run.project_id,
-            sa.func.count().label("n_runs"),
-            sa.func.count(sa.distinct(Run.commit_id)).label("n_commits"),
-            sa.func.sum(Run.n_values).label("n_values"),
-            sa.func.min(Run.ordered_at).label("first_at"),
-            sa.func.max(Run.ordered_at).label("last_at"),
+def point_choices(store: Store) -> list[PointChoice]:
+    """Return every sweep point on every machine and environment it was measured on, the newest measurement first."""
+    with store.reading() as connection, gc_paused():
+        points = sweep_points(connection)
+        newest = newest_runs(points, {}).cte("newest").prefix_with("MATERIALIZED", dialect="postgresql")
+        rows = fetch_rows(
+            connection,
+            sa.select(newest.c.point_id, Machine.name, Environment.name, Measurement.measured_at)
+            .select_from(newest)
+            .join(Run, Run.id == newest.c.run_id)
+            .join(Machine, Machine.id == Run.machine_id)
+            .join(Environment, Environment.id == Run.environment_id)
+            .join(Measurement, (Measurement.run_id == newest.c.run_id) & (Measurement.point_id == newest.c.point_id))
+            .order_by(Measurement.measured_at.desc(), newest.c.point_id),
         )
-        .group_by(Run.project_id)
-        .subquery()
-    )
-    series = (
-        sa.select(Benchmark.project_id, sa.func.count().label("n_series"))
-        .join(Series, Series.benchmark_id == Benchmark.id)
-        .group_by(Benchmark.project_id)
-        .subquery()
-    )
-    n_benchmarks = sa.select(sa.func.count(sa.distinct(Benchmark.name))).where(Benchmark.project_id == Project.id)
+        moment = datetime_decoder(connection)
+        axes = PointChoice._fields[2:-1]
+        values = {i: tuple(getattr(point, axis) for axis in axes) for i, point in points.items()}
+        return [
+            PointChoice._make((machine, environment, *values[point_id], moment(at)))
+            for point_id, machine, environment, at in rows
+        ]
+
+
+def commits(store: Store, *, project: str | Collection[str] | None = None) -> list[CommitRow]:
+    """Return every commit with a run (of `project`), oldest first; commits without a date come first."""
+    has_sweep = sa.exists().where(Measurement.run_id == Run.id)
+    with store.reading() as connection:
+        rows = connection.execute(
+            sa.select(
+                Commit.id,
+                Project.name,
+                Commit.hash,
+                Commit.date,
+                Commit.subject,
+                Machine.name.label("machine"),
+                has_sweep.label("has_sweep"),
+            )
+            .select_from(Run)
+            .join(Commit, Commit.id == Run.commit_id)
+            .join(Project, Project.id == Commit.project_id)
+            .join(Machine, Machine.id == Run.machine_id)
+            .where(*names_in(Project.name, project))
+            .order_by(Commit.ordered_at.asc().nulls_first(), Commit.position.asc().nulls_first(), Commit.id)
+        ).all()
+    machines: dict[int, set[str]] = {}
+    sweep_machines: dict[int, set[str]] = {}
+    for row in rows:
+        machines.setdefault(row.id, set()).add(row.machine)
+        if row.has_sweep:
+            sweep_machines.setdefault(row.id, set()).add(row.machine)
+    return [
+        CommitRow(
+            project=row.name,
+            commit=row.hash,
+            date=row.date,
+            subject=row.subject,
+            machines=frozenset(machines[commit_id]),
+            sweep_machines=frozenset(sweep_machines.get(commit_id, ())),
+        )
+        for commit_id, row in {row.id: row for row in rows}.items()
+    ]
+
+
+def projects(store: Store) -> list[ProjectRow]:
+    """Return every project with a stored value, by name; none: the store is empty."""
+    has_values = sa.exists().where(Run.project_id == Project.id, Run.n_values > 0)
     has_sweep = sa.exists().where(Run.project_id == Project.id, Measurement.run_id == Run.id)
+    with store.reading() as connection:
+        rows = connection.execute(
+            sa.select(Project.name, has_sweep.label("has_sweep")).where(has_values).order_by(Project.name)
+        )
+        return [ProjectRow(project=row.name, has_sweep=row.has_sweep) for row in rows]
+
+
+def places(store: Store, *, project: str | Collection[str] | None = None) -> list[PlaceRow]:
+    """Return every machine and environment with a run (of `project`), the newest run's first."""
     with store.reading() as connection:
         rows = connection.execute(
             sa.select(
                 Project.name.label("project"),
-                has_sweep.label("has_sweep"),
-                n_benchmarks.scalar_subquery().label("n_benchmarks"),
-                sa.func.coalesce(series.c.n_series, 0).label("n_series"),
-                sa.func.coalesce(runs.c.n_commits, 0).label("n_commits"),
-                sa.func.coalesce(runs.c.n_runs, 0).label("n_runs"),
-                sa.func.coalesce(runs.c.n_values, 0).label("n_values"),
-                runs.c.first_at,
-                runs.c.last_at,
+                Machine.name.label("machine"),
+                Environment.name.label("environment"),
+                sa.func.max(Run.ordered_at).label("last_at"),
             )
-            .outerjoin(runs, runs.c.project_id == Project.id)
-            .outerjoin(series, series.c.project_id == Project.id)
-            .order_by(Project.name)
+            .select_from(Run)
+            .join(Project, Project.id == Run.project_id)
+            .join(Machine, Machine.id == Run.machine_id)
+            .join(Environment, Environment.id == Run.environment_id)
+            .where(*names_in(Project.name, project))
+            .group_by(Project.name, Machine.name, Environment.name)
+            .order_by(sa.func.max(Run.ordered_at).desc(), Project.name, Machine.name, Environment.name)
         )
-        return [ProjectRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
+        return [PlaceRow(**row._mapping) for row in rows]  # noqa: SLF001 - its public name
 
 
-def machines(store: Store, *, project: str | Collection[str] | None = None) -> list[MachineRow]:
-    """Every machine that has measured anything (for `project`), by name."""
+def benchmark_names(store: Store, *, project: str | Collection[str] | None = None) -> list[str]:
+    """Return the names of the operations and asv benchmarks (of `project`), sorted."""
     with store.reading() as connection:
-        found = _places(connection, project)
-        details = _by_name(connection, Machine)
-    return [
-        MachineRow(
-            machine=name,
-            details=_details(details[name]),
-            projects=_names(row.project for row in rows),
-            environments=_names(row.environment for row in rows),
-            n_runs=sum(row.n_runs for row in rows),
-            last_at=max(row.last_at for row in rows),
-        )
-        for name, rows in _by(found, "machine").items()
-    ]
-
-
-def environments(store: Store, *, project: str | Collection[str] | None = None) -> list[EnvironmentRow]:
-    """Every environment that anything was measured in (for `project`), by name."""
-    with store.reading() as connection:
-        found = _places(connection, project)
-        details = _by_name(connection, Environment)
-    return [
-        EnvironmentRow(
-            environment=name,
-            details=_details(details[name]),
-            projects=_names(row.project for row in rows),
-            machines=_names(row.machine for row in rows),
-            n_runs=sum(row.n_runs for row in rows),
-            last_at=max(row.last_at for row in rows),
-        )
-        for name, rows in _by(found, "environment").items()
-    ]
+        names = sa.select(Benchmark.name).join(Project, Project.id == Benchmark.project_id)
+        chosen = names.where(*names_in(Project.name, project)).distinct().order_by(Benchmark.name)
+        return list(connection.execute(chosen).scalars())
 
 
 def benchmarks(
@@ -200,91 +228,3 @@ def _parameter(name: str, found: dict[str, tuple[str, float | None]]) -> Paramet
         least=min(numbers, default=None),
         most=max(numbers, default=None),
     )
-
-
-def commits(store: Store, *, machine: str | None = None, project: str | None = None) -> list[CommitRow]:
-    """Every commit with anything stored, oldest first (commits without a date come first)."""
-    chosen = chosen_places({"machine": machine, "project": project})
-    runs = (
-        sa.select(Run.commit_id, sa.func.count().label("n_runs"), sa.func.sum(Run.n_values).label("n_values"))
-        .where(*chosen)
-        .group_by(Run.commit_id)
-        .subquery()
-    )
-    # Almost every commit has one run, whose points are distinct as they are and are counted in the key; telling them
-    # apart costs five times as much, and is left to the commits that were measured again.
-    of_run = sa.select(sa.func.count()).where(Measurement.run_id == Run.id).scalar_subquery()
-    once = sa.select(Run.commit_id, of_run.label("n_points")).where(
-        *chosen, Run.commit_id.in_(sa.select(runs.c.commit_id).where(runs.c.n_runs == 1))
-    )
-    again = (
-        sa.select(Run.commit_id, sa.func.count(sa.distinct(Measurement.point_id)))
-        .join(Measurement, Measurement.run_id == Run.id)
-        .where(*chosen, Run.commit_id.in_(sa.select(runs.c.commit_id).where(runs.c.n_runs > 1)))
-        .group_by(Run.commit_id)
-    )
-    points = sa.union_all(once, again).subquery()
-    with store.reading() as connection:
-        rows = connection.execute(
-            sa.select(
-                Project.name.label("project"),
-                Commit.hash.label("commit"),
-                Commit.date,
-                Commit.subject,
-                runs.c.n_runs,
-                sa.func.coalesce(points.c.n_points, 0).label("n_points"),
-                runs.c.n_values,
-                Commit.position,
-                Commit.is_orphaned,
-            )
-            .join(Project, Project.id == Commit.project_id)
-            .join(runs, runs.c.commit_id == Commit.id)
-            .outerjoin(points, points.c.commit_id == Commit.id)
-            .order_by(Commit.ordered_at.asc().nulls_first(), Commit.position.asc().nulls_first(), Commit.id)
-        )
-        return [CommitRow(**row._mapping) for row in rows]  # noqa: SLF001
-
-
-# SQLAlchemy's Row; its columns have no names that a type checker could follow.
-DatabaseRow = Any
-
-
-def _places(connection: Connection, project: str | Collection[str] | None) -> list[DatabaseRow]:
-    """How many runs each project has on each machine in each environment, and the newest of them."""
-    return list(
-        connection.execute(
-            sa.select(
-                Project.name.label("project"),
-                Machine.name.label("machine"),
-                Environment.name.label("environment"),
-                sa.func.count().label("n_runs"),
-                sa.func.max(Run.ordered_at).label("last_at"),
-            )
-            .select_from(Run)
-            .join(Project, Project.id == Run.project_id)
-            .join(Machine, Machine.id == Run.machine_id)
-            .join(Environment, Environment.id == Run.environment_id)
-            .where(*names_in(Project.name, project))
-            .group_by(Project.name, Machine.name, Environment.name)
-            .order_by(Machine.name, Environment.name, Project.name)
-        )
-    )
-
-
-def _by(rows: list[DatabaseRow], column: str) -> dict[str, list[DatabaseRow]]:
-    groups: dict[str, list[DatabaseRow]] = {}
-    for row in sorted(rows, key=lambda row: str(getattr(row, column))):
-        groups.setdefault(getattr(row, column), []).append(row)
-    return groups
-
-
-def _names(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))
-
-
-def _by_name(connection: Connection, table: type[Machine | Environment]) -> dict[str, dict[str, Any]]:
-    return {row.name: row.details for row in connection.execute(sa.select(table.name, table.details))}
-
-
-def _details(found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(value)) for name, value in sorted(found.items()))

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
-from results.database.schema import NEWEST_FIRST, Benchmark, Commit, Environment, Machine, Measurement, Run, Series
+from results.database.schema import NEWEST_FIRST, Benchmark, Commit, Measurement, Run, Series
 from results.metrics import LATENCY
 from results.questions.measured_points import TOLD, measured_of, point_rows, runs_at, runs_by_id, together
-from results.questions.point_rows import by_shape, choices_of, shape_of, winner_among
+from results.questions.point_rows import by_shape
 from results.questions.revisions import commit_of
 from results.questions.sweep_points import allowed_places, chosen_places, chosen_points, sweep_points
-from results.rows import PointFilter, PointRow, SweepChoices, WinnerRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from typing import Unpack
 
     from sqlalchemy.engine import Connection
 
     from results.files.records import PointRecord
     from results.questions.measured_points import Ids, Measured, MeasuringRun
+    from results.rows import PointFilter, PointRow
     from results.store import Store
 
 
@@ -92,80 +91,23 @@ def _newest_of_commits(
     return [(once, point_ids), *together(newest.values())]
 
 
-def throughput_by_batch(
-    store: Store, *, revision: str | Sequence[str] | None = None, **axes: Unpack[PointFilter]
-) -> list[PointRow]:
-    """The chosen points at one commit or several, ordered by commit as given, then by provider and batch.
+def throughput_by_batch(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[PointRow]:
+    """Return the chosen points at one commit, ordered by provider and batch.
 
     `revision` None is the newest commit that has measured any of the chosen points, so that a curve never mixes
-    commits. Raises: UnknownRevision if a revision matches no stored commit, or more than one.
+    commits. Raises: UnknownRevision if `revision` matches no stored commit, or more than one.
     """
-    return _along(store, revision, axes, along=lambda row: row.batch)
-
-
-def throughput_by_hidden(
-    store: Store, *, revision: str | Sequence[str] | None = None, **axes: Unpack[PointFilter]
-) -> list[PointRow]:
-    """As throughput_by_batch, ordered by commit, provider and hidden."""
-    return _along(store, revision, axes, along=lambda row: row.hidden)
-
-
-def _along(
-    store: Store, revision: str | Sequence[str] | None, axes: PointFilter, *, along: Callable[[PointRow], int]
-) -> list[PointRow]:
-    named = [] if revision is None else [revision] if isinstance(revision, str) else list(revision)
-    commits = list(dict.fromkeys(commit_of(store, name) for name in named))
+    commit = None if revision is None else commit_of(store, revision)
     with store.reading() as connection:
         points = sweep_points(connection)
-        if revision is None:
+        if commit is None:
             # Oldest first: the last run is the newest that measured any of the points.
             newest = runs_by_id(connection, (run_id for run_id, _ in _newest(connection, points, axes)))
-            commits = [run.commit for run in newest.values()][-1:]
-        pairs = [pair for commit in commits for pair in newest_at(connection, points, axes, commit=commit)]
+            commit = next((run.commit for run in reversed(newest.values())), None)
+        pairs = [] if commit is None else newest_at(connection, points, axes, commit=commit)
         runs = runs_by_id(connection, (run_id for run_id, _ in pairs))
         rows = point_rows(connection, points, together(pairs), runs=runs)
-    return sorted(rows, key=lambda row: (commits.index(row.commit), row.provider, along(row), by_shape(row)))
-
-
-def winners_by_shape(store: Store, *, revision: str | None = None, **axes: Unpack[PointFilter]) -> list[WinnerRow]:
-    """Who is fastest at each shape, by each point's newest measurement or the newest at `revision`.
-
-    Ordered as latest_points; a shape where nothing is ok is left out.
-    Raises: UnknownRevision if `revision` matches no stored commit, or more than one.
-    """
-    rows = latest_points(store, revision=revision, **axes)
-    winners = (winner_among(list(group)) for _, group in groupby(rows, key=shape_of))
-    return [winner for winner in winners if winner is not None]
-
-
-def sweep_choices(store: Store) -> SweepChoices:
-    """The axis values that have been measured, by operation."""
-    with store.reading() as connection:
-        points = sweep_points(connection)
-        # By series, of which there are few, and not by measurement.
-        places = connection.execute(
-            sa.select(Series.point_id, Machine.name, Environment.name)
-            .join(Benchmark, Benchmark.id == Series.benchmark_id)
-            .join(Machine, Machine.id == Series.machine_id)
-            .join(Environment, Environment.id == Series.environment_id)
-            .where(Benchmark.metric == LATENCY.name)
-            .distinct()
-        ).all()
-    operations = sorted({point.operation for point in points.values()})
-    return SweepChoices(
-        operations=tuple(
-            choices_of(
-                operation,
-                points=[point for point in points.values() if point.operation == operation],
-                places=[
-                    (machine, environment)
-                    for point_id, machine, environment in places
-                    if point_id in points and points[point_id].operation == operation
-                ],
-            )
-            for operation in operations
-        )
-    )
+    return sorted(rows, key=lambda row: (row.provider, row.batch, by_shape(row)))
 
 
 def newest_runs(points: Mapping[int, PointRecord], axes: PointFilter) -> sa.Select[int, int]:

@@ -6,13 +6,11 @@ stored (inventory), series of any suite and their values (series), freshness, fa
 
 from __future__ import annotations
 
-from results.rows.choices import CommitChoice, PlaceChoice, PointChoice, ProjectChoice
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
-from results.rows.inventory import BenchmarkRow, CommitRow, EnvironmentRow, MachineRow, ParameterRow, ProjectRow
-from results.rows.points import OperationChoices, PointRow, SweepChoices, WinnerRow
-from results.rows.profiles import KernelRow, NeighboursRow, OperatorRow, ProfileRow
+from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow
+from results.rows.points import PointRow, WinnerRow
+from results.rows.profiles import KernelRow, OperatorRow, ProfileRow
 from results.rows.series import (
-    ExecutionRow,
     HistoryValue,
     ParameterValue,
     SeriesHistory,
@@ -25,35 +23,27 @@ from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLe
 __all__ = [
     "BenchmarkRow",
     "Between",
-    "CommitChoice",
     "CommitRow",
-    "EnvironmentRow",
-    "ExecutionRow",
     "FailureRow",
     "FreshnessRow",
     "HistoryValue",
     "KernelRow",
     "KnownChange",
     "KnownLevel",
-    "MachineRow",
-    "NeighboursRow",
-    "OperationChoices",
     "OperatorRow",
     "ParameterRow",
     "ParameterValue",
-    "PlaceChoice",
     "PlaceFilter",
+    "PlaceRow",
     "PointChoice",
     "PointFilter",
     "PointRow",
     "ProfileRow",
-    "ProjectChoice",
     "ProjectRow",
     "SeriesFilter",
     "SeriesHistory",
     "SeriesRow",
     "SeriesValueRow",
-    "SweepChoices",
     "WinnerRow",
     "parameters_in_words",
 ]

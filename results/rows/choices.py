@@ -44,7 +44,7 @@ class PointChoice(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommitChoice:
+class CommitRow:
     """Commit with at least one run. `machines`: where any run was; `sweep_machines`: where the sweep was measured."""
 
     project: str
@@ -56,7 +56,7 @@ class CommitChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectChoice:
+class ProjectRow:
     """Project with at least one value; `has_sweep` where sweep points are among what it measured."""
 
     project: str
@@ -64,7 +64,7 @@ class ProjectChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceChoice:
+class PlaceRow:
     """Machine and environment a project was measured on, and where its newest run stands in the history."""
 
     project: str

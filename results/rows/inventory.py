@@ -1,75 +1,81 @@
-"""What is stored: projects, their commits, machines, environments, and benchmarks with their parameters."""
+"""What is stored, without any measured number: projects, places, commits, points, benchmarks with their parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+PLAIN_WEIGHTS = "plain"
 
-@dataclass(frozen=True, kw_only=True)
-class ProjectRow:
-    """Whose benchmarks are stored, and how much of them. first_at, last_at: where its history begins and ends."""
 
-    project: str
-    has_sweep: bool
-    n_benchmarks: int
-    n_series: int
-    n_commits: int
-    n_runs: int
-    n_values: int
-    first_at: datetime | None
-    last_at: datetime | None
+def contender_name(provider: str, weights: str) -> str:
+    """Return the name a provider competes under: `fused`, or `fused:packed` for a weight layout of its own."""
+    return provider if weights == PLAIN_WEIGHTS else f"{provider}:{weights}"
+
+
+class PointChoice(NamedTuple):
+    """Axes of a sweep point on one machine and environment. A tuple: they come by the thousand.
+
+    `measured_at`: when it was measured last, in any state.
+    """
+
+    machine: str
+    environment: str
+    operation: str
+    provider: str
+    pass_: str
+    dtype: str
+    activation: str | None
+    batch: int
+    hidden: int
+    dim: int
+    cache: str
+    weights: str
+    threads: int
+    measured_at: datetime
+
+    @property
+    def contender(self) -> str:
+        """Name the provider competes under."""
+        return contender_name(self.provider, self.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommitRow:
-    """A commit the store knows. `n_points`: sweep points measured there, in any state, over all runs.
-
-    `n_values`: numbers stored for it, of sweeps and of other projects' asv suites together. `position` counts the
-    commits of the history from 1, and `is_orphaned` marks one that a rebase removed; None without a repository.
-    """
+    """Commit with at least one run. `machines`: where any run was; `sweep_machines`: where the sweep was measured."""
 
     project: str
     commit: str
     date: datetime | None
     subject: str | None
-    n_runs: int
-    n_points: int
-    n_values: int
-    position: int | None = None
-    is_orphaned: bool | None = None
+    machines: frozenset[str]
+    sweep_machines: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineRow:
-    """A machine: what its machine.json says of it, where it measured, and when it was last heard of."""
+class ProjectRow:
+    """Project with at least one value; `has_sweep` where sweep points are among what it measured."""
 
+    project: str
+    has_sweep: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceRow:
+    """Machine and environment a project was measured on, and where its newest run stands in the history."""
+
+    project: str
     machine: str
-    details: tuple[tuple[str, str], ...]
-    projects: tuple[str, ...]
-    environments: tuple[str, ...]
-    n_runs: int
-    last_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnvironmentRow:
-    """What benchmarks ran in: what is known of it, on which machines, and when last."""
-
     environment: str
-    details: tuple[tuple[str, str], ...]
-    projects: tuple[str, ...]
-    machines: tuple[str, ...]
-    n_runs: int
-    last_at: datetime | None
+    last_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterRow:
-    """One parameter of a benchmark: the types and values it has had, sorted; numbers come before texts.
+    """Parameter of a benchmark: the types and values it has had, sorted; numbers come before texts.
 
     least, most: of its numbers; None if it has none.
     """
@@ -83,9 +89,9 @@ class ParameterRow:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkRow:
-    """A benchmark in one version: one metric of an operation of the sweep, or of an asv benchmark.
+    """Metric of an operation or asv benchmark in one version.
 
-    `continues`: the version that was declared equal to this one, whose series it goes on with.
+    continues: the older version whose series it continues, if one was declared.
     """
 
     project: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.rows.choices import contender_name
+from results.rows.inventory import contender_name
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -87,33 +87,3 @@ class WinnerRow:
     eager: PointRow | None
     margin: float | None
     is_clear: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class OperationChoices:
-    """The axis values one operation has been measured at, each sorted; `shapes` are (hidden, dim)."""
-
-    operation: str
-    machines: tuple[str, ...]
-    environments: tuple[str, ...]
-    providers: tuple[str, ...]
-    passes: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    activations: tuple[str | None, ...]
-    batches: tuple[int, ...]
-    hiddens: tuple[int, ...]
-    shapes: tuple[tuple[int, int], ...]
-    caches: tuple[str, ...]
-    weights: tuple[str, ...]
-    threads: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepChoices:
-    """Everything selectors need. `operations` is empty when no journal has been ingested yet."""
-
-    operations: tuple[OperationChoices, ...]
-
-    def of(self, operation: str) -> OperationChoices | None:
-        """The choices of `operation`; None if it was never measured."""
-        return next((choices for choices in self.operations if choices.operation == operation), None)

@@ -1,4 +1,4 @@
-"""What one call of a sweep point does inside, and the points it is compared with."""
+"""What one call of a sweep point does inside."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-    from results.rows.points import PointRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,22 +52,3 @@ class ProfileRow:
     trace: str | None
     operators: tuple[OperatorRow, ...]
     kernels: tuple[KernelRow, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NeighboursRow:
-    """What a profile is compared with. None or empty where nothing was measured.
-
-    previous, next: the same point in the run before and after, on the same machine and environment; the runs
-    that did not measure it are passed over. The others are of the same commit's newest run: `providers`, the same
-    shape by everybody else, in the order of latency; the same provider at the next smaller and larger batch, and
-    at the next smaller and larger hidden (with the dim nearest to the same fraction of it).
-    """
-
-    previous: PointRow | None
-    next: PointRow | None
-    providers: tuple[PointRow, ...]
-    smaller_batch: PointRow | None
-    larger_batch: PointRow | None
-    smaller_hidden: PointRow | None
-    larger_hidden: PointRow | None

@@ -98,16 +98,3 @@ class SeriesValueRow:
     run_id: str
     measured_at: datetime | None
     calls_per_sample: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutionRow:
-    """When an asv benchmark was run at a commit, and for how long."""
-
-    project: str
-    machine: str
-    environment: str
-    benchmark: str
-    version: str
-    started_at: datetime | None
-    duration_s: float | None

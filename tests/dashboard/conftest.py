@@ -77,7 +77,12 @@ def commit():
 
     def build(name, **changes):
         row = CommitRow(
-            project="fusebench", commit=name, date=START, subject="A subject", n_runs=1, n_points=1, n_values=9
+            project="fusebench",
+            commit=name,
+            date=START,
+            subject="A subject",
+            machines=frozenset({"laptop"}),
+            sweep_machines=frozenset(),
         )
         return replace(row, **changes)
 

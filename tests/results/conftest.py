@@ -173,3 +173,24 @@ def corpus(tmp_path_factory):
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     return folder / "results"
+
+
+@pytest.fixture(scope="session")
+def executions():
+    """A function: the stored benchmark, version, start and duration of what asv ran at a commit."""
+    import sqlalchemy as sa
+
+    from results.database.schema import Benchmark, Commit, Execution, Run
+
+    def ask(store, commit):
+        query = (
+            sa.select(Benchmark.name, Benchmark.version, Execution.started_at, Execution.duration_s)
+            .join(Execution, Execution.benchmark_id == Benchmark.id)
+            .join(Run, Run.id == Execution.run_id)
+            .join(Commit, Commit.id == Run.commit_id)
+            .where(Commit.hash == commit)
+        )
+        with store.reading() as connection:
+            return connection.execute(query).all()
+
+    return ask

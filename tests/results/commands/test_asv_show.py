@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from results.commands.show import show
-from results.queries import executions, values_at
+from results.queries import values_at
 from results.store import open_store
 
 # The number is apart: other code would be another version, and asv shows the newest version alone.
@@ -172,15 +172,15 @@ def test_asv_show_prints_what_the_store_answers(asv, stored, number):
 
 
 @pytest.mark.slow
-def test_asv_show_prints_when_and_how_long_as_the_store_answers(asv, stored):
+def test_asv_show_prints_when_and_how_long_as_the_store_answers(asv, stored, executions):
     from asv.util import human_time
 
     _, commits, run = asv
     blocks = printed(run("show", commits[1]))
-    found = executions(stored, commit=commits[1])
-    assert {row.benchmark for row in found} == set(blocks)
+    found = executions(stored, commits[1])
+    assert {row.name for row in found} == set(blocks)
     for row in found:
-        (line,) = [line for line in blocks[row.benchmark] if line.startswith("started: ")]
+        (line,) = [line for line in blocks[row.name] if line.startswith("started: ")]
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.started_at.timestamp()))
         assert line == f"started: {started}, duration: {human_time(row.duration_s)}"
 

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 import sqlalchemy as sa
 
 from results.database.transactions import refresh_statistics
 from results.queries import (
-    Between,
+    benchmark_names,
     benchmarks,
     commits,
-    environments,
-    executions,
     failures,
     freshness,
     history_of,
     known_changes,
     latest_points,
-    machines,
-    neighbours_of,
+    places,
+    point_choices,
     profile_of,
     projects,
     series_where,
     stacks_of,
     throughput_by_batch,
     throughput_by_commit,
-    throughput_by_hidden,
     values_at,
-    winners_by_shape,
+    winner_among,
 )
+from results.questions.point_rows import shape_of
+from results.rows import Between
 from results.store import open_store
 from results.upkeep.generated import fill_with_sweeps
 
@@ -115,27 +116,23 @@ def nodes_of(node):
 QUESTIONS = {
     "history": lambda store: history_of(store, series_ids=[1, 2]),
     "latest": latest_points,
-    "winners": winners_by_shape,
     "latest at a revision": lambda store: latest_points(
         store, revision=commits(store, project="generated")[3].commit, operation="mlp"
     ),
     "throughput by commit": lambda store: throughput_by_commit(store, operation="mlp", hidden=1024, batch=64),
     "throughput by batch": lambda store: throughput_by_batch(store, operation="mlp", hidden=1024),
-    "throughput by hidden": lambda store: throughput_by_hidden(store, operation="mlp", batch=Between(16, 64)),
     "values of a commit": lambda store: values_at(store, commit=f"{3:08x}" * 5),
     "values by parameter": lambda store: values_at(store, commit=f"{3:08x}" * 5, parameters={"param1": Between(3, 5)}),
     "series by parameter": lambda store: series_where(store, project="suite", parameters={"param1": 3}),
     "profile": lambda store: profile_of(store, point=latest_points(store, operation="mlp", batch=1)[0]),
     "stacks": lambda store: stacks_of(store, point=latest_points(store, operation="mlp", batch=1)[0]),
-    "neighbours": lambda store: neighbours_of(store, point=latest_points(store, operation="mlp", batch=64)[0]),
+    "points to choose": point_choices,
     "freshness": freshness,
     "failures": failures,
-    "executions": lambda store: executions(store, commit=f"{3:08x}" * 5),
     "known_changes": lambda store: known_changes(store, benchmark="mlp"),
 }
 # What counts everything reads everything: there the plan must at least keep to an index of the largest tables.
-COUNTS = {"projects": projects, "machines": machines, "environments": environments, "benchmarks": benchmarks,
-          "commits": commits}  # fmt: skip
+LISTS = {"projects": projects, "places": places, "commits": commits, "benchmarks": benchmarks, "names": benchmark_names}
 # A plan that lists what all series, runs or parameters have reads those; never what every value or point has.
 LISTED = {"run", "series", "parameter"}
 
@@ -145,12 +142,12 @@ def test_a_question_scans_no_large_table(scans, question):
     assert set(scans(question)) - LISTED == set()
 
 
-@pytest.mark.parametrize("question", COUNTS.values(), ids=COUNTS)
+@pytest.mark.parametrize("question", LISTS.values(), ids=LISTS)
 def test_an_inventory_never_reads_the_values(scans, question):
     assert set(scans(question)) - LISTED - {"measurement"} == set()
 
 
-@pytest.mark.parametrize("name", ["history", "throughput by commit", "profile", "stacks", "neighbours"])
+@pytest.mark.parametrize("name", ["history", "throughput by commit", "profile", "stacks"])
 def test_a_question_about_one_thing_scans_nothing_at_all(scans, name):
     assert scans(QUESTIONS[name]) == []
 
@@ -167,19 +164,21 @@ def test_a_history_on_postgresql_reads_its_values_from_an_index_alone(suite, sel
 
 
 def test_the_generated_store_is_the_size_it_claims(generated):
-    (row,) = [row for row in projects(generated) if row.project == "generated"]
-    assert (row.n_series, row.n_commits) == (1200, 20)
+    assert len(series_where(generated, project="generated")) == 1200
+    assert len(commits(generated, project="generated")) == 20
     assert len(latest_points(generated)) == 300
-    assert len(winners_by_shape(generated)) == 75
 
 
 def test_a_winner_is_the_fastest_and_clear_only_where_intervals_are_apart(journal_store, journals):
-    rows = winners_by_shape(journal_store([journals.Sweep()]))
+    def winners(sweep):
+        rows = latest_points(journal_store([sweep]))
+        return [winner_among(list(group)) for _, group in groupby(rows, key=shape_of)]
+
+    rows = winners(journals.Sweep())
     assert {row.winner.provider for row in rows} == {"fused"}
     assert {row.runner_up.provider for row in rows} == {"compiled"}
     assert all(row.is_clear and row.margin == pytest.approx(1.28) for row in rows)
-    noisy = winners_by_shape(journal_store([journals.Sweep(noise=2.0)]))
-    assert not any(row.is_clear for row in noisy)
+    assert not any(row.is_clear for row in winners(journals.Sweep(noise=2.0)))
 
 
 def test_a_history_asks_a_server_no_more_often_than_it_must(suite, selects_of):

@@ -66,7 +66,7 @@ def start_ingest(folder, database):
 
 def content_of(database):
     """Everything stored, with names in place of ids, so that two databases can be compared."""
-    from results.queries import commits, history_of, latest_points, profile_of
+    from results.queries import commits, history_of, latest_points, profile_of, values_at
 
     with open_store(database) as store:
         with store.reading() as connection:
@@ -77,7 +77,8 @@ def content_of(database):
         )
         points = latest_points(store)
         profiles = [profile_of(store, point=point) for point in points]
-        return histories, [(row.commit, row.n_values) for row in commits(store)], profiles
+        runs = [(row.commit, len(values_at(store, commit=row.commit))) for row in commits(store)]
+        return histories, runs, profiles
 
 
 def count_rows(database):

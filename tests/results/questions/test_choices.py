@@ -9,12 +9,11 @@ import sqlalchemy as sa
 
 from results.queries import (
     benchmark_names,
-    commit_choices,
     commits,
     latest_points,
-    place_choices,
+    places,
     point_choices,
-    project_choices,
+    projects,
 )
 from results.store import open_store
 
@@ -59,8 +58,8 @@ def test_choosing_a_point_reads_no_value(stored):
     sa.event.listen(stored.engine, "before_cursor_execute", keep)
     try:
         point_choices(stored)
-        commit_choices(stored)
-        place_choices(stored)
+        commits(stored)
+        places(stored)
     finally:
         sa.event.remove(stored.engine, "before_cursor_execute", keep)
     assert statements
@@ -68,27 +67,29 @@ def test_choosing_a_point_reads_no_value(stored):
 
 
 def test_commits_to_choose_come_in_their_order_with_where_the_sweep_was_measured(stored, journals):
-    offered = commit_choices(stored)
-    assert [(row.project, row.commit, row.date, row.subject) for row in offered] == [
-        (row.project, row.commit, row.date, row.subject) for row in commits(stored)
+    offered = commits(stored)
+    in_order = [*(journals.commit_hash(i) for i in range(3))]
+    assert [row.commit for row in offered] == [A, B, *in_order]
+    assert [(row.subject, row.date) for row in offered][2:] == [
+        (sweep.commit_subject, sweep.commit_date) for sweep in journals.history(3)
     ]
     by_commit = {row.commit: row for row in offered}
     assert (by_commit[A].machines, by_commit[A].sweep_machines) == ({"laptop"}, set())
     assert by_commit[journals.commit_hash(0)].sweep_machines == {"bench-01", "bench-02"}
     assert by_commit[journals.commit_hash(1)].sweep_machines == {"bench-01"}
-    assert [row.commit for row in commit_choices(stored, project="suite")] == [A, B]
+    assert [row.commit for row in commits(stored, project="suite")] == [A, B]
 
 
 def test_projects_to_choose_tell_whether_they_have_a_sweep(stored):
-    assert [(row.project, row.has_sweep) for row in project_choices(stored)] == [("fusebench", True), ("suite", False)]
+    assert [(row.project, row.has_sweep) for row in projects(stored)] == [("fusebench", True), ("suite", False)]
 
 
 def test_places_to_choose_come_newest_first(stored, journals):
-    assert [(row.machine, row.last_at) for row in place_choices(stored, project="fusebench")] == [
+    assert [(row.machine, row.last_at) for row in places(stored, project="fusebench")] == [
         ("bench-01", journals.history(3)[2].commit_date),
         ("bench-02", journals.START),
     ]
-    assert {row.machine for row in place_choices(stored)} == {"bench-01", "bench-02", "laptop"}
+    assert {row.machine for row in places(stored)} == {"bench-01", "bench-02", "laptop"}
 
 
 def test_benchmarks_to_choose_are_named_once(stored):
@@ -97,4 +98,4 @@ def test_benchmarks_to_choose_are_named_once(stored):
 
 
 def test_an_empty_store_offers_nothing(opened):
-    assert point_choices(opened) == commit_choices(opened) == project_choices(opened) == place_choices(opened) == []
+    assert point_choices(opened) == commits(opened) == projects(opened) == places(opened) == []

@@ -5,17 +5,14 @@ from __future__ import annotations
 import pytest
 
 from results.queries import (
-    Between,
     benchmarks,
     commits,
-    environments,
     history_of,
-    machines,
     parameter_names,
-    projects,
     series_where,
     values_at,
 )
+from results.rows import Between
 from results.store import open_store
 
 A, B = "a" * 40, "b" * 40
@@ -40,29 +37,6 @@ def suites(shared_database, tmp_path_factory, write_asv_run, timed, journals):
     with open_store(shared_database) as store:
         store.ingest([tmp_path])
         yield store
-
-
-def test_projects_say_how_much_of_them_there_is(suites):
-    found = {row.project: row for row in projects(suites)}
-    assert list(found) == ["fusebench", "one", "two"]
-    assert [row.has_sweep for row in found.values()] == [True, False, False]
-    one = found["one"]
-    assert (one.n_benchmarks, one.n_series, one.n_commits, one.n_runs, one.n_values) == (2, 13, 2, 2, 26)
-    assert one.first_at < one.last_at
-
-
-def test_machines_and_environments_name_each_other(suites):
-    found = {row.machine: row for row in machines(suites)}
-    assert {name: (row.projects, row.n_runs) for name, row in found.items()} == {
-        "bench-01": (("fusebench",), 2),
-        "laptop": (("one",), 2),
-        "server": (("two",), 2),
-    }
-    assert ("cpu", "x") in found["laptop"].details
-    assert [row.machine for row in machines(suites, project="two")] == ["server"]
-    by_name = {row.environment: row for row in environments(suites)}
-    assert by_name["virtualenv-py3.11"].machines == ("laptop", "server")
-    assert [row.environment for row in environments(suites, project="fusebench")] == ["py3.11-cpu-t2"]
 
 
 def test_a_benchmark_lists_its_parameters_with_types_and_ranges(suites):

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from results.commands.profile import profile
 from results.exit_codes import ExitCode
-from results.files.stacks import FoldedStack, stacks_of_kind
-from results.queries import StackKind, latest_points, stacks_of
+from results.files.stacks import FoldedStack, StackKind, stacks_of_kind
+from results.queries import latest_points, stacks_of
 from results.store import open_store
 
 ONE_POINT = ("--where", "operation=mlp", "--where", "provider=fused", "--where", "batch=64", "--where", "hidden=1024")

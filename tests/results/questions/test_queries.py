@@ -12,7 +12,6 @@ from results.queries import (
     latest_points,
     profile_of,
     series_where,
-    sweep_choices,
     throughput_by_batch,
     throughput_by_commit,
     values_at,
@@ -149,24 +148,6 @@ def test_on_cuda_a_profile_lists_kernels(journal_store, journals):
     assert [kernel.name for kernel in profile_of(store, point=row).kernels] == ["gemm_tn"]
 
 
-def test_selectors_get_every_axis_that_was_measured(filled):
-    choices = sweep_choices(filled)
-    assert [found.operation for found in choices.operations] == ["gated_mlp", "linear", "mlp"]
-    mlp = choices.of("mlp")
-    assert mlp.shapes == ((256, 64), (1024, 256))
-    assert (mlp.providers, mlp.batches) == (("compiled", "eager", "fused"), (1, 64))
-    assert (mlp.machines, mlp.environments) == (("bench-01",), ("py3.11-cpu-t2",))
-    assert choices.of("conv") is None
-
-
-def test_commits_come_oldest_first_with_their_counts(filled, journals):
-    rows = commits(filled)
-    assert [row.subject for row in rows] == ["Change number 0", "Change number 1", "Change number 2"]
-    assert {(row.n_runs, row.n_points) for row in rows} == {(1, 36)}
-    assert {row.n_values for row in rows} == {len(values_at(filled, commit=rows[0].commit))}
-    assert commits(filled, machine="elsewhere") == []
-
-
 def test_dates_come_back_aware_and_equal(filled, journals):
     assert commits(filled)[0].date == journals.START
     assert latest_points(filled)[0].measured_at == journals.START + timedelta(days=2, hours=1, minutes=5)
@@ -229,5 +210,4 @@ def test_a_name_is_resolved_where_there_is_a_repository(journal_store, journals,
 
 def test_an_empty_store_answers_every_question_with_nothing(opened):
     assert latest_points(opened) == throughput_by_commit(opened) == throughput_by_batch(opened) == []
-    assert sweep_choices(opened).operations == ()
     assert commits(opened) == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from results.errors import UnreadableFile
 from results.files.asv_results import asv_run_from_bytes
 from results.files.parameters import typed_from_repr, typed_from_value, value_from_typed
-from results.queries import executions, history_of, series_where, values_at
+from results.queries import history_of, series_where, values_at
 
 numbers = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 ends = st.one_of(numbers, st.just(math.inf), st.just(-math.inf))
@@ -109,7 +109,7 @@ def found_rows(rows):
 
 @given(suite=st.dictionaries(names, benchmarks(), min_size=1, max_size=3))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_asv_writes_comes_back_from_the_queries(opened, tmp_path, write_asv_run, suite):
+def test_whatever_asv_writes_comes_back_from_the_queries(opened, tmp_path, write_asv_run, executions, suite):
     commit = uuid.uuid4().hex  # one store for all examples: each is a project of its own in it
     folder = tmp_path / commit
     write_asv_run(folder, suite, commit=commit)
@@ -118,7 +118,7 @@ def test_whatever_asv_writes_comes_back_from_the_queries(opened, tmp_path, write
     found = sorted(found_rows(values_at(opened, commit=commit)), key=repr)
     expected = [row for name, columns in suite.items() for row in expected_rows(name, columns)]
     assert repr(found) == repr(sorted(expected, key=repr))
-    ran = {row.benchmark: (row.version, row.started_at, row.duration_s) for row in executions(opened, commit=commit)}
+    ran = {row.name: (row.version, row.started_at, row.duration_s) for row in executions(opened, commit)}
     assert ran == {
         name: (columns["version"], moment_from(columns["started_at"]), columns["duration"])
         for name, columns in suite.items()

@@ -1,4 +1,4 @@
-"""How things stand: neighbours of a profile, freshness, failures, versions declared equal."""
+"""How things stand: freshness, failures, versions declared equal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,8 @@ from results.queries import (
     freshness,
     history_of,
     latest_points,
-    neighbours_of,
     series_where,
     stacks_of,
-    throughput_by_batch,
-    throughput_by_commit,
-    throughput_by_hidden,
     values_at,
 )
 from results.store import open_store
@@ -69,33 +65,6 @@ def growing(database, tmp_path, sweeps, journals):
         yield store
 
 
-def test_the_runs_before_and_after_are_the_nearest_that_measured_the_point(filled, journals):
-    points = throughput_by_commit(filled, batch=16, hidden=512, provider="fused")
-    assert [point.commit for point in points] == [journals.commit_hash(i) for i in (0, 1, 3)]
-    found = [neighbours_of(filled, point=point) for point in points]
-    assert [row.previous for row in found] == [None, points[0], points[1]]
-    assert [row.next for row in found] == [points[1], points[2], None]
-
-
-def test_neighbours_are_the_other_providers_and_one_step_along_each_axis(filled, journals):
-    (point,) = latest_points(filled, batch=16, hidden=512, provider="eager")
-    found = neighbours_of(filled, point=point)
-    assert [(row.provider, row.batch, row.hidden) for row in found.providers] == [
-        ("fused", 16, 512), ("compiled", 16, 512),
-    ]  # fmt: skip
-    assert {row.commit for row in found.providers} == {point.commit}
-    steps = (found.smaller_batch, found.larger_batch, found.smaller_hidden, found.larger_hidden)
-    assert [(row.provider, row.batch, row.hidden) for row in steps] == [
-        ("eager", 1, 512), ("eager", 64, 512), ("eager", 16, 256), ("eager", 16, 1024),
-    ]  # fmt: skip
-
-
-def test_at_the_edge_of_the_sweep_there_is_no_neighbour(filled):
-    (point,) = latest_points(filled, batch=64, hidden=1024, provider="eager")
-    found = neighbours_of(filled, point=point)
-    assert (found.larger_batch, found.larger_hidden) == (None, None)
-
-
 def test_a_journals_stacks_come_back_with_their_times(database, tmp_path, journals):
     (path,) = journals.write_journals(tmp_path, [journals.Sweep(operations=("mlp",), batches=(1,), hiddens=(256,))])
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -106,18 +75,6 @@ def test_a_journals_stacks_come_back_with_their_times(database, tmp_path, journa
         found = stacks_of(store, point=latest_points(store)[0])
     assert [stack.frames for stack in found] == [("aten::linear", "aten::addmm"), ("aten::gelu",)]
     assert [stack.time_s for stack in found] == pytest.approx([1.5e-6, 5e-7])
-
-
-def test_throughput_at_several_commits_is_in_the_order_given(filled, journals):
-    revisions = [journals.commit_hash(3), journals.commit_hash(0)[:9]]
-    rows = throughput_by_batch(filled, revision=revisions, hidden=512, provider="fused")
-    assert [(row.commit, row.batch) for row in rows] == [
-        (journals.commit_hash(i), batch) for i in (3, 0) for batch in (1, 16, 64)
-    ]
-    rows = throughput_by_hidden(filled, revision=revisions, batch=16, provider="fused")
-    assert [(row.commit, row.hidden) for row in rows] == [
-        (journals.commit_hash(i), hidden) for i in (3, 0) for hidden in (256, 512, 1024)
-    ]
 
 
 def test_freshness_tells_what_was_left_behind(suite, timed):
