@@ -69,9 +69,3 @@ def test_every_wing_is_made_of_words_of_the_glossary():
 def test_the_names_of_modules_are_made_of_words_of_the_glossary():
     known = {stem(word) for word in words_of(PAGE)}
     assert {word for word in module_words() if stem(word) not in known} == set()
-
-
-def test_no_usual_term_is_listed_that_no_module_uses():
-    usual = words_of(REST.partition("## Usual terms")[2].partition(":")[2].partition("\n\n")[0])
-    used = {stem(word) for word in module_words()}
-    assert {word for word in usual if stem(word) not in used} == set()
