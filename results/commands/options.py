@@ -7,7 +7,7 @@ import click
 db_option = click.option(
     "--db",
     metavar="URL",
-    help="SQLite path or postgresql+psycopg://USER@HOST/NAME.  [default: FUSEBENCH_DB, else results/data/fusebench.db]",
+    help="SQLite path or postgresql://USER@HOST/NAME.  [default: FUSEBENCH_DB, else results/data/fusebench.db]",
 )
 
 where_option = click.option(

@@ -1,4 +1,4 @@
-"""The commands about the store itself: store info, check, compact, traces, decisions."""
+"""Commands about the database itself: info, check, compact, merge, traces, decisions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from results.commands.groups import SuggestingGroup
 from results.commands.options import db_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode
+from results.redaction import redact
 from results.store import OpenMode, Store, open_store
 from results.units import with_prefix
-from results.upkeep.housekeeping import compact, find_faults, size_of
+from results.upkeep.housekeeping import compact, size_of
+from results.upkeep.integrity import find_faults
 from results.upkeep.merge import merge
 from results.upkeep.traces import Retention, removable_traces, remove_traces
 
@@ -24,9 +26,9 @@ def store() -> None:
     """Look after the database.
 
     \b
-    fusebench store info                  how large it is, and what could not be read
-    fusebench store check                 is it whole?
-    fusebench store merge OTHER.db        what another machine stored
+    fusebench store info                  its size, and the files that could not be read
+    fusebench store check                 check that it is whole
+    fusebench store merge OTHER.db        add what another machine stored
     fusebench store acknowledge HEAD --note "pays for accuracy"
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
 
@@ -38,7 +40,7 @@ store.add_command(acknowledge)
 @store.command()
 @db_option
 def info(db: str | None) -> int:
-    """Size, rows by table, and the files that could not be read."""
+    """Print size, rows by table, and the files that could not be read."""
     with open_store(db, mode=OpenMode.READ) as opened:
         size = size_of(opened)
         click.echo(f"{opened.name}: {with_prefix(size.n_bytes, 'B')}")
@@ -52,19 +54,24 @@ def info(db: str | None) -> int:
 @store.command()
 @db_option
 def check(db: str | None) -> int:
-    """Is the database whole? Exit code 2 if not."""
+    """Check that the database is whole; exit code 2 if it is not.
+
+    Its schema, constraints, every reference and the number of values of each run; on SQLite also its pages.
+    """
     with open_store(db, mode=OpenMode.READ) as opened:
         faults = find_faults(opened)
-        click.echo(f"{opened.name}: {'; '.join(faults) or 'whole'}")
+        click.echo("\n".join(f"{opened.name}: {fault}" for fault in faults or ["whole"]))
+    if faults:
+        click.echo("`fusebench ingest --rebuild` makes it anew from the files under results/data.")
     return ExitCode.FAILED if faults else ExitCode.FINE
 
 
 @store.command("compact")
 @db_option
 def compact_command(db: str | None) -> int:
-    """Give back the space of what was deleted."""
+    """Reclaim the space of deleted rows."""
     with open_store(db, mode=OpenMode.READ) as opened:
-        click.echo(f"{opened.name}: {with_prefix(compact(opened), 'B')} won")
+        click.echo(f"{opened.name}: Reclaimed {with_prefix(compact(opened), 'B')}.")
     return ExitCode.FINE
 
 
@@ -72,12 +79,12 @@ def compact_command(db: str | None) -> int:
 @click.argument("other", metavar="OTHER")
 @db_option
 def merge_command(other: str, db: str | None) -> int:
-    """Bring what another database holds and this one lacks.
+    """Add what another database holds and this one lacks.
 
-    OTHER is an SQLite path or postgresql+psycopg://USER@HOST/NAME; it is only read. A run that both hold with
-    different content is named and left as it is here; the exit code is then 2.
+    OTHER is an SQLite path or postgresql://USER@HOST/NAME; it is only read. A run that both hold with different
+    content is named and left as it is here; the exit code is then 2.
     """
-    # The other first: a misspelt name must not leave an empty database of ours behind.
+    # The other first: a misspelt name must not create an empty database of ours.
     with _other_store(other) as theirs, open_store(db, mode=OpenMode.WRITE) as opened:
         report = merge(opened, theirs)
         click.echo(
@@ -91,27 +98,27 @@ def merge_command(other: str, db: str | None) -> int:
 
 @store.command("retain-traces")
 @click.argument("folder", metavar="[PATH]", type=click.Path(path_type=Path), default=Path("results/data/local"))
-@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Those of the N newest runs stay.")
-@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), help="Those of the last DAYS stay.")
-@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep those of the N newest runs.")
+@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), help="Keep those of the last DAYS.")
+@click.option("--dry-run", is_flag=True, help="List them, remove nothing.")
 @db_option
 def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: str | None, *, dry_run: bool) -> int:
-    """Remove old traces below PATH; what was measured stays.
+    """Remove old traces below PATH; measurements stay.
 
-    A trace goes only if every rule given lets it go. N counts runs with traces on each machine and environment.
+    A trace is removed only if no option given keeps it. N counts runs with traces on each machine and environment.
     """
     if keep is None and older_than is None:
-        raise click.UsageError("say which traces stay: --keep N, --older-than DAYS, or both")
+        raise click.UsageError("name the traces to keep: --keep N, --older-than DAYS, or both")
     if not folder.is_dir():
-        raise click.UsageError(f"{folder} is no folder; name the one that traces are under")
+        raise click.UsageError(f"{folder} is not a folder; name the one that holds the traces")
     retention = Retention(keep=keep, older_than=None if older_than is None else timedelta(days=older_than))
     with open_store(db, mode=OpenMode.READ) as opened:
         paths = removable_traces(opened, folder, retention=retention)
     if dry_run:
-        click.echo("\n".join(map(str, paths)) or "every trace stays")
+        click.echo("\n".join(map(str, paths)) or "No trace would be removed.")
         return ExitCode.FINE
     n_bytes = remove_traces(paths)
-    click.echo(f"{len(paths)} traces removed, {with_prefix(n_bytes, 'B')} won")
+    click.echo(f"{len(paths)} traces removed. Reclaimed {with_prefix(n_bytes, 'B')}.")
     return ExitCode.FINE
 
 
@@ -119,4 +126,4 @@ def _other_store(other: str) -> Store:
     try:
         return open_store(other, mode=OpenMode.READ)
     except NoStore as error:
-        raise click.UsageError(f"there is no database at {other} to merge") from error
+        raise click.UsageError(f"there is no database at {redact(other)} to merge") from error

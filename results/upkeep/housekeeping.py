@@ -58,18 +58,6 @@ def size_of(store: Store) -> StoreSize:
     return StoreSize(n_bytes=size, n_rows=rows, set_aside=set_aside)
 
 
-def find_faults(store: Store) -> list[str]:
-    """What is wrong with the database, in its own words; nothing if it is whole."""
-    with store.reading() as connection:
-        if connection.dialect.name == "postgresql":
-            return []  # PostgreSQL checks its constraints as it goes and its pages by checksum
-        faults = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
-        loose = [
-            f"{row[0]} refers to a missing {row[2]}" for row in connection.exec_driver_sql("PRAGMA foreign_key_check")
-        ]
-    return [fault for fault in faults if fault != "ok"] + loose
-
-
 def compact(store: Store) -> int:
     """Give back the space of what was deleted; the bytes won. Raises: StoreError if the database fails."""
     before = size_of(store).n_bytes

@@ -19,7 +19,8 @@ from results.errors import NotAStore, StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits
 from results.store import OpenMode, open_store
-from results.upkeep.housekeeping import compact, find_faults, size_of
+from results.upkeep.housekeeping import compact, size_of
+from results.upkeep.integrity import find_faults
 
 ROOT = Path(__file__).parents[3]
 NOBODY = 65534

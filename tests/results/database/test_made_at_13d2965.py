@@ -15,7 +15,8 @@ from results.commands.show import show
 from results.exit_codes import ExitCode
 from results.queries import history_of, latest_points, series_where
 from results.store import OpenMode, open_store
-from results.upkeep.housekeeping import find_faults, size_of
+from results.upkeep.housekeeping import size_of
+from results.upkeep.integrity import find_faults
 
 MADE = Path(__file__).parents[1] / "made_at_13d2965"
 SHOWN_THEN = json.loads((MADE / "show.json").read_text())

@@ -18,7 +18,8 @@ from results.database.upgrade import SCHEMA_VERSION
 from results.errors import NewerSchema
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import find_faults, size_of
+from results.upkeep.housekeeping import size_of
+from results.upkeep.integrity import find_faults
 
 ROOT = Path(__file__).parents[3]
 DUMPS = Path(__file__).parent / "schemas"

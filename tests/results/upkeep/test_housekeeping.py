@@ -20,7 +20,8 @@ from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, latest_points
 from results.store import open_store
-from results.upkeep.housekeeping import compact, find_faults, size_of
+from results.upkeep.housekeeping import compact, size_of
+from results.upkeep.integrity import find_faults
 from results.upkeep.rebuild import rebuild_store
 
 A, B = "a" * 40, "b" * 40

@@ -15,7 +15,8 @@ from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import find_faults, size_of
+from results.upkeep.housekeeping import size_of
+from results.upkeep.integrity import find_faults
 from results.upkeep.merge import merge
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40

@@ -19,7 +19,8 @@ from results.database.schema import Run, Value
 from results.errors import StoreError
 from results.queries import commits
 from results.store import open_store
-from results.upkeep.housekeeping import find_faults, size_of
+from results.upkeep.housekeeping import size_of
+from results.upkeep.integrity import find_faults
 from results.upkeep.rebuild import NAMESPACE, REBUILD_LOCK, rebuild_store
 
 ROOT = Path(__file__).parents[3]

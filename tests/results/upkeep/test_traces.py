@@ -54,7 +54,7 @@ def of_runs(journals, *numbers):
 
 def test_traces_of_the_newest_runs_stay(data, journals):
     answer, left = retain(data, "--keep", 1)
-    assert "4 traces removed, 4 kB won" in answer.stdout
+    assert "4 traces removed. Reclaimed 4 kB." in answer.stdout
     assert left == of_runs(journals, 2)
 
 
@@ -75,7 +75,7 @@ def test_a_dry_run_names_them_and_removes_none(data, journals):
 
 def test_without_a_rule_nothing_is_removed(data, journals):
     answer, left = retain(data)
-    assert "say which traces stay" in answer.exception.message
+    assert "name the traces to keep" in answer.exception.message
     assert left == of_runs(journals, 0, 1, 2)
 
 
