@@ -112,7 +112,7 @@ class Reading:
 
     @property
     def has_interval(self) -> bool:
-        """Whether both ends are known."""
+        """True if both ends are known."""
         return self.low is not None and self.high is not None
 
 

@@ -1,4 +1,4 @@
-"""How a chart's axes run: the scale of its values and the spacing of its commits."""
+"""Scale of a chart's values and spacing of its commits."""
 
 from __future__ import annotations
 

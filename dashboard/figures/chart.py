@@ -62,7 +62,7 @@ class Absence:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Everything in one figure. `positions`: all of the x axis, in order, each with its click's key.
+    """Content of one figure. `positions`: all of the x axis, in order, each with its click's key.
 
     `interval_level`: of the readings' intervals, 0.95 for 95 %.
     """

@@ -138,5 +138,5 @@ def _note(line: Line, value: HistoryValue, number: float, *, before: float | Non
 
 def _note_of_absence(line: Line, value: HistoryValue) -> str:
     head = f"<b>{value.state.replace('_', ' ')}</b>  {wrapped(line.label)}"
-    told = commit_lines(value.commit, value.commit_date, value.commit_subject)
-    return "<br>".join([head, wrapped(value.reason or "no reason given"), *told])
+    commit = commit_lines(value.commit, value.commit_date, value.commit_subject)
+    return "<br>".join([head, wrapped(value.reason or "no reason given"), *commit])

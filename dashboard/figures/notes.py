@@ -14,8 +14,8 @@ SHORTEST_HASH = 7
 
 def commit_lines(commit: str, date: datetime | None, subject: str | None) -> list[str]:
     """Write the commit's hash, date and subject, naming what is missing."""
-    told = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
-    return [f"{commit[:10]} · {told}", wrapped(subject or "no subject")]
+    day = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
+    return [f"{commit[:10]} · {day}", wrapped(subject or "no subject")]
 
 
 def wrapped(text: str, *, width: int = 64) -> str:

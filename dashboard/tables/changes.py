@@ -52,8 +52,8 @@ def summary_of(judgement: Judgement) -> str:
     )
     if not words:
         return "nothing was measured at both commits"
-    told = ", ".join(f"{n} {word}" for word, n in words.items())
-    return f"{told} (counted from {100 * judgement.least_change:g} % and beyond the noise)"
+    counts = ", ".join(f"{n} {word}" for word, n in words.items())
+    return f"{counts} (counted from {100 * judgement.least_change:g} % and beyond the noise)"
 
 
 def changes_table(judgement: Judgement, *, metric_format: MetricFormat, labels: Mapping[str, str]) -> list[Component]:

@@ -121,5 +121,5 @@ def _bound(row: PointRow) -> list[Component | str]:
 def _runner_up(winner: WinnerRow) -> list[Component | str]:
     if winner.runner_up is None or winner.margin is None:
         return [html.Span("no other", className="dimmed")]
-    told = f"takes {percent(winner.margin - 1)} longer" if winner.is_clear else "as fast, the intervals overlap"
-    return [contender_label(winner.runner_up.contender), html.Span(told, className="dimmed")]
+    cost = f"takes {percent(winner.margin - 1)} longer" if winner.is_clear else "as fast, the intervals overlap"
+    return [contender_label(winner.runner_up.contender), html.Span(cost, className="dimmed")]

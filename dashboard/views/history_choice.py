@@ -28,7 +28,7 @@ PREFERRED_METRIC = "latency_s"
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryChoice:
-    """Everything chosen on the page. `lines` by name; `commit` None: the newest measured one."""
+    """Choices of the page. `lines` by name; `commit` None: the newest measured one."""
 
     project: str
     benchmark: str
@@ -87,7 +87,7 @@ def history_view_of(store: Store, *, query: str) -> HistoryView:
     environment = settle("environment", (place.environment for place in used if place.machine == machine))
     series = [row for row in series if row.machine == machine]
     lines = tuple(lines_from(row for row in series if row.environment == environment))
-    single = {name: wishes[-1] for name, wishes in wanted.items()}
+    single = {name: values[-1] for name, values in wanted.items()}
     choice = HistoryChoice(
         **found,
         lines=_lines(wanted.get("line"), lines, problems),
@@ -106,21 +106,21 @@ def query_from_history_choice(choice: HistoryChoice) -> str:
 
 
 def _settled(name: str, wanted: Mapping[str, Sequence[str]], values: Sequence[str], problems: list[str]) -> str:
-    wish = wanted.get(name, [values[0]])[-1]
-    if wish in values:
-        return wish
-    alike = get_close_matches(wish, values, n=1, cutoff=0.3)
+    requested = wanted.get(name, [values[0]])[-1]
+    if requested in values:
+        return requested
+    alike = get_close_matches(requested, values, n=1, cutoff=0.3)
     shown = alike[0] if alike else values[0]
-    problems.append(f"No {name} {wish} is stored with the rest of this choice; showing {shown}.")
+    problems.append(f"No {name} {requested} is stored with the rest of this choice; showing {shown}.")
     return shown
 
 
-def _lines(wish: Sequence[str] | None, lines: Sequence[Line], problems: list[str]) -> tuple[str, ...]:
-    """Return the wished lines that exist; without a wish all where they are few, else the first."""
+def _lines(requested: Sequence[str] | None, lines: Sequence[Line], problems: list[str]) -> tuple[str, ...]:
+    """Return the requested lines that exist; by default all where they are few, else the first."""
     known = [line.name for line in lines]
-    if wish is None:
+    if requested is None:
         return tuple(known) if len(known) <= LINES_AT_FIRST else (known[0],)
-    names = [name for name in dict.fromkeys(wish) if name]
+    names = [name for name in dict.fromkeys(requested) if name]
     unknown = [name for name in names if name not in known]
     if unknown:
         problems.append(f"Not stored with the rest of this choice: {'; '.join(unknown)}.")
@@ -131,5 +131,5 @@ def _lines(wish: Sequence[str] | None, lines: Sequence[Line], problems: list[str
 
 
 def _commit(wanted: Mapping[str, Sequence[str]]) -> str | None:
-    wish = wanted.get("commit", [LATEST])[-1].lower()
-    return None if wish in {LATEST, ""} else wish
+    requested = wanted.get("commit", [LATEST])[-1].lower()
+    return None if requested in {LATEST, ""} else requested

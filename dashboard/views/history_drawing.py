@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryDrawing:
-    """Everything on the page at once. `judgement`: None without an earlier commit or a judged metric."""
+    """Content of the page. `judgement`: None without an earlier commit or a judged metric."""
 
     view: HistoryView
     metric_format: MetricFormat
@@ -95,13 +95,13 @@ def note_of_changes(drawing: HistoryDrawing) -> str:
 
 def _with_measured_commit(view: HistoryView, measured: list[str]) -> HistoryView:
     """Return the view with its commit's full hash, or with the newest commit if the prefix is ambiguous or unknown."""
-    wish = view.choice.commit
-    if wish is None:
+    requested = view.choice.commit
+    if requested is None:
         return view
-    found = [commit for commit in measured if commit.startswith(wish)]
+    found = [commit for commit in measured if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, commit=found[0]))
-    problem = f"{len(found) or 'No'} commits measured here begin with {wish}; showing the latest."
+    problem = f"{len(found) or 'No'} commits measured here begin with {requested}; showing the latest."
     return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
 
 

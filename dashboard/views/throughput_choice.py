@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputChoice:
-    """Everything chosen on the page. `commit` None: the newest; `providers` None: all contenders.
+    """Choices of the page. `commit` None: the newest; `providers` None: all contenders.
 
     `batch` applies to the curve over commits, `commit` to the curve over batch.
     """
@@ -118,7 +118,7 @@ _KEYS = (*(axis.name for axis in AXES), "commit", "providers", *_SWITCHES)
 
 
 def _default(axis: Axis, values: Sequence[AxisValue], settled: Mapping[str, AxisValue]) -> AxisValue:
-    """Return the value shown without a wish. `values` come newest measurement first."""
+    """Return the value shown by default. `values` come newest measurement first."""
     if axis.preferred in values:
         return axis.preferred
     numbers = sorted(value for value in values if isinstance(value, int))
@@ -128,41 +128,41 @@ def _default(axis: Axis, values: Sequence[AxisValue], settled: Mapping[str, Axis
     return numbers[len(numbers) // 2] if numbers else values[0]
 
 
-def _nearest(wish: str, values: Sequence[AxisValue], *, default: AxisValue) -> AxisValue:
-    """Return the value spelled `wish`; else the number nearest to it by ratio; else `default`."""
-    exact = next((value for value in values if text_of(value) == wish), None)
+def _nearest(requested: str, values: Sequence[AxisValue], *, default: AxisValue) -> AxisValue:
+    """Return the value spelled `requested`; else the number nearest to it by ratio; else `default`."""
+    exact = next((value for value in values if text_of(value) == requested), None)
     if exact is not None:
         return exact
     numbers = [value for value in values if isinstance(value, int)]
-    if numbers and wish.isdecimal() and int(wish) > 0:
-        return min(numbers, key=lambda value: abs(log(value / int(wish))))
+    if numbers and requested.isdecimal() and int(requested) > 0:
+        return min(numbers, key=lambda value: abs(log(value / int(requested))))
     return default
 
 
-def _not_measured(axis: Axis, wish: str, shown: AxisValue, values: Sequence[AxisValue]) -> str:
+def _not_measured(axis: Axis, requested: str, shown: AxisValue, values: Sequence[AxisValue]) -> str:
     measured = ", ".join(text_of(value) for value in sorted(values, key=_sort_key))
     return (
-        f"{axis.label} {wish} was not measured with the rest of this choice; "
+        f"{axis.label} {requested} was not measured with the rest of this choice; "
         f"showing {text_of(shown)}. Measured: {measured}."
     )
 
 
-def _commit(wish: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
-    """Return the only commit whose hash begins with `wish`; else None, the newest."""
-    if wish == LATEST:
+def _commit(requested: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
+    """Return the only commit whose hash begins with `requested`; else None, the newest."""
+    if requested == LATEST:
         return None
-    found = [row.commit for row in commits if wish and row.commit.startswith(wish.lower())]
+    found = [row.commit for row in commits if requested and row.commit.startswith(requested.lower())]
     if len(found) == 1:
         return found[0]
     number = f"{len(found)} measured commits begin" if found else "no measured commit begins"
-    problems.append(f"The URL asks for commit {wish}, but {number} with that; showing the latest.")
+    problems.append(f"The URL asks for commit {requested}, but {number} with that; showing the latest.")
     return None
 
 
-def _providers(wish: str | None, known: Sequence[str], problems: list[str]) -> tuple[str, ...] | None:
-    if wish is None:
+def _providers(requested: str | None, known: Sequence[str], problems: list[str]) -> tuple[str, ...] | None:
+    if requested is None:
         return None
-    names = [name for name in wish.split(",") if name]
+    names = [name for name in requested.split(",") if name]
     unknown = [name for name in names if name not in known]
     if unknown:
         problems.append(f"No provider {', '.join(unknown)} here; there are {', '.join(known)}.")

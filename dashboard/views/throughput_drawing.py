@@ -28,7 +28,7 @@ OPEN_MARKS = " · open marks: disturbed while measured"
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputDrawing:
-    """Everything on the page at once: the view, its commits, and the rows of its three parts."""
+    """Content of the page: the view, its commits, and the rows of its three parts."""
 
     view: ThroughputView
     commits: tuple[CommitRow, ...]

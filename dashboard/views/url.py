@@ -22,11 +22,11 @@ def unknown_parameters(names: Iterable[str], *, known: Sequence[str]) -> list[st
 
 def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: list[str]) -> Member:
     """Return the member of `default`'s enum that the URL names; else `default`, adding to `problems`."""
-    wish = wanted.get(name, default.value)
+    requested = wanted.get(name, default.value)
     kind: Callable[[str], Member] = type(default)
     try:
-        return kind(wish)
+        return kind(requested)
     except ValueError:
         choices = ", ".join(type(default))
-        problems.append(f"The URL parameter {name} is {wish}; it can be {choices}. Showing {default}.")
+        problems.append(f"The URL parameter {name} is {requested}; it can be {choices}. Showing {default}.")
         return default
