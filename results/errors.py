@@ -18,6 +18,7 @@ import click
 
 from results.exit_codes import ExitCode
 from results.redaction import redact
+from results.printable import printable
 
 
 class ResultsError(click.ClickException):
@@ -54,12 +55,12 @@ class NotAStore(StoreError):
 
 
 class UnreadableFile(ResultsError):
-    """A file of records is truncated, foreign or of a future format; `reason` is one line in words."""
+    """A file of records is truncated, foreign or of a future format; `reason` is one printable line in words."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(printable(f"{path}: {reason}"))
         self.path = path
-        self.reason = reason
+        self.reason = printable(reason)
 
 
 class NoRepository(ResultsError):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from results.errors import UnreadableFile
-from results.files.fields import Malformed, is_object, optional_text_at, shown, text_at
-from results.files.json_objects import parsed_json
+from results.files.json_fields import Malformed, is_object, optional_text_at, parsed_json, shown, text_at
 from results.files.records import AsvBenchmarkRecord, AsvMachineRecord
 
 # asv_runner's prefixes, for a benchmark that benchmarks.json no longer describes.

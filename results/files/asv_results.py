@@ -7,17 +7,18 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 
 from results.errors import UnreadableFile
-from results.files.fields import (
+from results.files.json_fields import (
+    NOT_FINITE,
     Malformed,
     is_object,
     moment_from_milliseconds,
     number_at,
     object_at,
     optional_text_at,
+    parsed_json,
     shown,
     text_at,
 )
-from results.files.json_objects import NOT_FINITE, parsed_json
 from results.files.records import AsvResultRecord, AsvRunRecord, CommitRecord
 
 if TYPE_CHECKING:
@@ -65,9 +66,7 @@ def _run(fields: Mapping[str, object], *, machine: str | None) -> AsvRunRecord:
     env_vars = _texts(fields, "env_vars")
     results = tuple(_result(name, columns, row) for name, row in object_at(fields, "results").items() if row != [])
     return AsvRunRecord(
-        uid="/".join(
-            ("asv", named_machine, text_at(fields, "commit_hash"), optional_text_at(fields, "env_name") or "")
-        ),
+        uid=asv_run_uid(named_machine, text_at(fields, "commit_hash"), optional_text_at(fields, "env_name") or ""),
         commit=CommitRecord(
             hash=text_at(fields, "commit_hash"),
             date=moment_from_milliseconds(fields.get("date"), named="date"),
@@ -85,6 +84,11 @@ def _run(fields: Mapping[str, object], *, machine: str | None) -> AsvRunRecord:
         started_at=max((r.started_at for r in results if r.started_at is not None), default=None),
         results=results,
     )
+
+
+def asv_run_uid(machine: str, commit: str, env_name: str) -> str:
+    """Return the identity of a run, wherever its file lies: no two of its parts can be mistaken for others."""
+    return "/".join(("asv", *(part.replace("%", "%25").replace("/", "%2F") for part in (machine, commit)), env_name))
 
 
 def environment_name(env_name: str, *, python: str, env_vars: Mapping[str, str]) -> str:

@@ -1,56 +1,100 @@
-"""What the files of an asv tree have in common, found out when first needed."""
+"""What the files of an asv tree have in common: project, machines, descriptions, and what journals record already.
+
+The journal is the record: where a folder `journal/` lies beside an asv tree, that tree is a view of it, and the
+suites whose operation a line of the journal names are not read from it a second time.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from results.errors import UnreadableFile
 from results.files.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
-from results.files.discovery import covered_suites, project_of
+from results.files.journal import JournalSubjects, subjects_from_bytes
+from results.files.paths import read_regular_file
+from results.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from results.files.records import AsvBenchmarkRecord
+
+# asv.conf.json allows comments, so it is searched rather than parsed.
+PROJECT_IN_CONF = re.compile(rb'^\s*"project"\s*:\s*"([^"\\]+)"', re.MULTILINE)
+UNTOLD_NAMES = frozenset({"", "results", ".asv", "asv"})
 
 
 @dataclass
 class AsvTree:
-    """What the files under `path` have in common. `named_project`: its project, where somebody said so."""
+    """What the files below `path` have in common, read when first needed.
+
+    `named_project`: the project, where the user named it. `subjects`: of journals that were read anyway, by path.
+    """
 
     path: Path
     named_project: str | None
-    machines: dict[Path, str | None] = field(default_factory=dict)
+    subjects: Mapping[Path, JournalSubjects]
+    _machines: dict[Path, str | None] = field(default_factory=dict)
 
     @cached_property
     def project(self) -> str:
-        """The project the tree's results belong to."""
-        return self.named_project or project_of(self.path)
+        """Project of the results, by the journals beside the tree, else asv.conf.json above it, else the folder."""
+        if self.named_project or self._recorded.projects:
+            return self.named_project or min(self._recorded.projects)
+        for folder in (self.path, *self.path.parents):
+            conf = _content_or_nothing(folder / "asv.conf.json")
+            if match := PROJECT_IN_CONF.search(conf):
+                return match[1].decode(errors="replace")
+        names = [self.path.name, *(parent.name for parent in self.path.parents)]
+        return printable(next((name for name in names if name not in UNTOLD_NAMES), "unnamed"))
+
+    @property
+    def covered(self) -> frozenset[str]:
+        """Suites that the journals beside the tree record already."""
+        return self._recorded.operations
 
     @cached_property
-    def covered(self) -> frozenset[str]:
-        """The suites that the journal beside the tree records already."""
-        return covered_suites(self.path)
+    def _recorded(self) -> JournalSubjects:
+        found = [
+            self.subjects[path] if path in self.subjects else subjects_from_bytes(_content_or_nothing(path))
+            for path in _journals_in(self.path.parent / "journal")
+        ]
+        return JournalSubjects.union(found)
 
     @cached_property
     def described(self) -> Mapping[str, AsvBenchmarkRecord]:
-        """What benchmarks.json says of each benchmark, by name; empty if it cannot be read."""
+        """Benchmarks as benchmarks.json describes them, by name; empty if it cannot be read."""
         path = self.path / "benchmarks.json"
         try:
-            records = asv_benchmarks_from_bytes(path.read_bytes(), path=str(path))
+            records = asv_benchmarks_from_bytes(read_regular_file(path), path=str(path))
         except (OSError, UnreadableFile):
             return {}  # benchmarks.json is a source of its own and reported as such
         return {record.name: record for record in records}
 
     def machine(self, folder: Path) -> str | None:
-        """The name that machine.json in `folder` gives; None if that says nothing."""
-        if folder not in self.machines:
+        """Return the name that machine.json in `folder` gives, None if it cannot be read."""
+        if folder not in self._machines:
             path = folder / "machine.json"
             try:
-                self.machines[folder] = asv_machine_from_bytes(path.read_bytes(), path=str(path)).name
+                self._machines[folder] = asv_machine_from_bytes(read_regular_file(path), path=str(path)).name
             except (OSError, UnreadableFile):
-                self.machines[folder] = None
-        return self.machines[folder]
+                self._machines[folder] = None
+        return self._machines[folder]
+
+
+def _journals_in(folder: Path) -> Iterator[Path]:
+    for root, _, names in os.walk(folder):
+        yield from (Path(root, name) for name in sorted(names) if name.endswith(".jsonl"))
+
+
+def _content_or_nothing(path: Path) -> bytes:
+    """Return a file's content, nothing if it cannot be read: as a source of its own it is reported as such."""
+    try:
+        return read_regular_file(path)
+    except (OSError, UnreadableFile):
+        return b""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from results.errors import UnreadableFile
-from results.files.fields import Malformed, finite_number, is_object, moment_at, object_at, shown, text_at
-from results.files.json_objects import parsed_json
-from results.files.records import CeilingRecord
+from results.files.json_fields import Malformed, finite_number, is_object, parsed_json, shown
+from results.files.records import CeilingRecord, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,31 +17,39 @@ if TYPE_CHECKING:
 CEILINGS_FORMAT = 1
 
 
+class _Ceilings(msgspec.Struct):
+    machine: Text
+    environments: dict[str, dict[str, Any]]
+
+
 def ceilings_from_bytes(content: bytes, *, path: str) -> tuple[CeilingRecord, ...]:
-    """The ceilings of every environment of the machine. Raises: UnreadableFile."""
+    """Parse the ceilings of every environment of a machine. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
     written = fields.get("format")
     if written != CEILINGS_FORMAT:
         raise UnreadableFile(path, f"ceilings format {shown(written)}; this fusebench reads {CEILINGS_FORMAT}")
     try:
-        machine = text_at(fields, "machine")
-        environments = object_at(fields, "environments")
+        found = msgspec.convert(fields, _Ceilings)
         return tuple(
             CeilingRecord(
-                machine=machine,
+                machine=found.machine,
                 environment=name,
-                measured_at=moment_at(found, "measured_at") if found.get("measured_at") is not None else None,
-                quantities=dict(_quantities(found)),
+                measured_at=_moment(quantities.get("measured_at")),
+                quantities=dict(_quantities(quantities)),
             )
-            for name in environments
-            for found in [object_at(environments, name)]
+            for name, quantities in found.environments.items()
         )
-    except Malformed as error:
-        raise UnreadableFile(path, str(error)) from error
+    except (Malformed, ValueError, OverflowError) as error:
+        raise UnreadableFile(path, str(error).replace("`$.", "`")) from error
+
+
+def _moment(found: object) -> datetime | None:
+    moment = msgspec.convert(found, datetime | None)
+    return moment if moment is None or moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _quantities(fields: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers in `fields`, one level deep, as `quantity` or `quantity.kind`."""
+    """Yield the numbers in `fields`, one level deep, as `quantity` or `quantity.kind`."""
     for key, found in fields.items():
         if is_object(found) and not prefix:
             yield from _quantities(found, prefix=f"{key}.")

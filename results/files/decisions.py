@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import tomlkit
 
 from results.errors import UnreadableFile
-from results.files.fields import Malformed, is_object, list_at, optional_text_at, shown, text_at
+from results.files.json_fields import Malformed, is_object, list_at, optional_text_at, shown, text_at
 from results.files.parameters import is_storable
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
 

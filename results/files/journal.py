@@ -2,230 +2,269 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import orjson
+import msgspec
+from msgspec import Struct
 
 from results.errors import UnreadableFile
-from results.files.fields import (
-    Malformed,
-    finite_number,
-    integer_at,
-    is_object,
-    list_at,
-    moment_at,
-    number_at,
-    object_at,
-    optional_text_at,
-    shown,
-    text_at,
-)
-from results.files.parameters import is_storable
-from results.files.records import (
-    CommitRecord,
-    JournalRecord,
-    KernelRecord,
-    OperatorRecord,
-    PointRecord,
-    ProfileRecord,
-    RunRecord,
-    Scalar,
-    State,
-    TimingRecord,
-)
+from results.files.json_fields import shown
+from results.files.records import CommitRecord, Count, PointRecord, Scalar, State, Text
 from results.files.stacks import is_folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
 JOURNAL_FORMAT = 1
+NUL_IN_JSON = rb"\u0000"
+
+
+class RunRecord(Struct, frozen=True, kw_only=True):
+    """A run: a commit measured on a machine in an environment. `run_id` is unique within the project."""
+
+    run_id: Text
+    project: Text
+    commit_hash: Text = msgspec.field(name="commit")
+    commit_date: datetime | None = None
+    commit_subject: str | None = None
+    machine: Text
+    environment: Text
+    started_at: datetime
+    ruler_version: Text
+
+    def __post_init__(self) -> None:
+        _in_utc(self, "started_at", "commit_date")
+
+    @property
+    def commit(self) -> CommitRecord:
+        """The commit as other files name theirs."""
+        return CommitRecord(hash=self.commit_hash, date=self.commit_date, subject=self.commit_subject)
+
+
+class _Line(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What timing and profile lines have in common."""
+
+    format: Literal[1]
+    run: RunRecord
+    conditions: dict[str, Scalar]
+    point: PointRecord
+    measured_at: datetime
+    state: State
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        _in_utc(self, "measured_at")
+
+
+class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
+    """A `timing` line; SI units, None where not known."""
+
+    group: str | None = None
+    disturbed: str | None = None
+    provider_detail: str | None = None
+    latency_s: float | None = None
+    latency_ci_low_s: float | None = None
+    latency_ci_high_s: float | None = None
+    samples_s: list[float] | None = None
+    calls_per_sample: Count | None = None
+    stop: str | None = None
+    speedup_vs_eager: float | None = None
+    speedup_ci_low: float | None = None
+    speedup_ci_high: float | None = None
+    device_time_s: float | None = None
+    host_time_s: float | None = None
+    compile_time_s: float | None = None
+    compile_time_cold_s: float | None = None
+    prepare_time_s: float | None = None
+    error_rel: float | None = None
+    flop: float | None = None
+    min_bytes: float | None = None
+    floor_s: float | None = None
+
+
+class OperatorRecord(Struct, frozen=True, kw_only=True):
+    """One operator of a profile, per call."""
+
+    name: Text
+    count: float | None = None
+    self_time_s: float | None = None
+    total_time_s: float | None = None
+    is_compute: bool | None = None
+
+
+class KernelRecord(Struct, frozen=True, kw_only=True):
+    """One device kernel of a profile, per call."""
+
+    name: Text
+    count: float | None = None
+    device_time_s: float | None = None
+
+
+class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
+    """A `profile` line; counts and times are per call.
+
+    stacks: folded (results.files.stacks). trace: the name of a file under traces/. unexpected: how the counts differ
+    from what the provider declares.
+    """
+
+    operator_count: float | None = None
+    operator_time_s: float | None = None
+    kernel_launches: float | None = None
+    device_time_s: float | None = None
+    peak_memory_bytes: float | None = None
+    bound: str | None = None
+    expected_operator_count: float | None = None
+    expected_kernel_launches: float | None = None
+    unexpected: str | None = None
+    operators: list[OperatorRecord] | None = None
+    kernels: list[KernelRecord] | None = None
+    stacks: list[str] | None = None
+    trace: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for stack in self.stacks or ():
+            if not is_folded(stack):
+                raise ValueError(f"a stack is {shown(stack)}, not `frame;frame;frame NANOSECONDS`")
+        if self.trace is not None:
+            trace = PurePosixPath(self.trace)
+            if trace.is_absolute() or ".." in trace.parts:
+                raise ValueError(f"`trace` is {shown(self.trace)}, not the name of a file under traces/")
+
+
+class JournalRecord(NamedTuple):
+    """Lines of a journal, in the order written. `is_torn`: its last line was cut off and is left out."""
+
+    timings: list[TimingRecord]
+    profiles: list[ProfileRecord]
+    is_torn: bool
+
+
+class JournalSubjects(NamedTuple):
+    """Projects and operations that a journal names."""
+
+    projects: frozenset[str]
+    operations: frozenset[str]
+
+    @staticmethod
+    def union(found: Iterable[JournalSubjects]) -> JournalSubjects:
+        """Unite the subjects of several journals."""
+        projects, operations = set[str](), set[str]()
+        for subjects in found:
+            projects |= subjects.projects
+            operations |= subjects.operations
+        return JournalSubjects(frozenset(projects), frozenset(operations))
+
+
+class _RunSubject(Struct):
+    project: str
+
+
+class _PointSubject(Struct):
+    operation: str
+
+
+class _Subject(Struct):
+    """The two texts of a line that say what it is about: msgspec skips the rest unread."""
+
+    run: _RunSubject
+    point: _PointSubject
+
+
+_LINE: msgspec.json.Decoder[TimingRecord | ProfileRecord] = msgspec.json.Decoder(TimingRecord | ProfileRecord)
+_SUBJECT = msgspec.json.Decoder(_Subject)
 
 
 def journal_from_bytes(content: bytes, *, path: str, first_line: int = 1) -> JournalRecord:
-    """The timings and profiles of a journal, in the order written; a torn last line is left out.
+    """Parse a journal; a torn last line is left out.
 
     `path` and `first_line` (the number of the first line of `content`) are for messages.
     Raises: UnreadableFile naming the line.
     """
     timings: list[TimingRecord] = []
     profiles: list[ProfileRecord] = []
-    torn = False
-    lines = content.split(b"\n")
-    last = first_line + len(lines) - 1
-    for number, line in enumerate(lines, start=first_line):
-        if not line.strip():
+    *whole, last = content.split(b"\n")
+    for number, line in enumerate(whole, start=first_line):
+        if line and not line.isspace():
+            try:
+                _add(line, timings, profiles)
+            except ValueError as error:
+                raise UnreadableFile(path, f"line {number}: {_reason(line, error)}") from error
+    is_torn = False
+    if last.strip():
+        try:
+            _add(last, timings, profiles)
+        except ValueError:
+            is_torn = True  # it has no newline: the machine stopped while writing it
+    return JournalRecord(timings, profiles, is_torn)
+
+
+def subjects_from_bytes(content: bytes) -> JournalSubjects:
+    """Find out what a journal is about; a line that cannot be read is skipped: the journal will be refused for it."""
+    found: set[tuple[str, str]] = set()
+    for line in content.splitlines():
+        try:
+            subject = _SUBJECT.decode(line)
+        except (ValueError, RecursionError):
+            continue
+        found.add((subject.run.project, subject.point.operation))
+    return JournalSubjects(frozenset(project for project, _ in found), frozenset(operation for _, operation in found))
+
+
+def subjects_of(journal: JournalRecord) -> JournalSubjects:
+    """Return what a parsed journal is about."""
+    lines = [*journal.timings, *journal.profiles]
+    return JournalSubjects(
+        frozenset(line.run.project for line in lines), frozenset(line.point.operation for line in lines)
+    )
+
+
+def _add(line: bytes, timings: list[TimingRecord], profiles: list[ProfileRecord]) -> None:
+    try:
+        record = _LINE.decode(line)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if NUL_IN_JSON in line and _has_nul(msgspec.json.decode(line)):
+        raise ValueError("a text holds NUL, which no database stores")
+    if isinstance(record, TimingRecord):
+        timings.append(record)
+    else:
+        profiles.append(record)
+
+
+def _reason(line: bytes, error: ValueError) -> str:
+    """Explain why a line is none of ours; a future format comes before whatever else it brings."""
+    try:
+        found: object = msgspec.json.decode(line)
+    except (ValueError, RecursionError) as not_json:
+        return f"not JSON ({not_json})"
+    if not isinstance(found, dict):
+        return f"{shown(found)} is not an object"
+    written = found.get("format")
+    if written != JOURNAL_FORMAT or isinstance(written, bool):
+        return f"journal format {shown(written)}; this fusebench reads {JOURNAL_FORMAT}"
+    choices = f"; one of {', '.join(State)}" if "`$.state`" in str(error) else ""
+    return f"{error}{choices}".removesuffix(" - at `$`").replace("`$.", "`")
+
+
+def _has_nul(found: Any) -> bool:  # noqa: ANN401 - JSON
+    if isinstance(found, str):
+        return "\0" in found
+    if isinstance(found, dict):
+        return any(map(_has_nul, (*found, *found.values())))
+    return isinstance(found, list) and any(map(_has_nul, found))
+
+
+def _in_utc(record: Struct, *names: str) -> None:
+    """Bring moments to UTC; one without a zone is taken as UTC. Raises: ValueError."""
+    for name in names:
+        moment: datetime | None = getattr(record, name)
+        if moment is None or moment.tzinfo is UTC:
             continue
         try:
-            record = _record_from_line(line)
-        except Malformed as error:
-            if number == last:  # it has no newline: the machine stopped while writing it
-                torn = True
-                break
-            raise UnreadableFile(path, f"line {number}: {error}") from error
-        if isinstance(record, TimingRecord):
-            timings.append(record)
-        else:
-            profiles.append(record)
-    return JournalRecord(timings=tuple(timings), profiles=tuple(profiles), torn=torn)
-
-
-def _record_from_line(line: bytes) -> TimingRecord | ProfileRecord:
-    try:
-        fields = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise Malformed(f"not JSON ({error})") from error
-    if not is_object(fields):
-        raise Malformed(f"{shown(fields)} is not an object")
-    if fields.get("format") != JOURNAL_FORMAT:
-        raise Malformed(f"journal format {shown(fields.get('format'))}; this fusebench reads {JOURNAL_FORMAT}")
-    kind = fields.get("kind")
-    if kind == "timing":
-        return _timing(fields)
-    if kind == "profile":
-        return _profile(fields)
-    raise Malformed(f"`kind` is {shown(kind)}, not timing or profile")
-
-
-def _run(fields: Mapping[str, object]) -> RunRecord:
-    return RunRecord(
-        run_id=text_at(fields, "run_id"),
-        project=text_at(fields, "project"),
-        commit=CommitRecord(
-            hash=text_at(fields, "commit"),
-            date=moment_at(fields, "commit_date") if fields.get("commit_date") is not None else None,
-            subject=optional_text_at(fields, "commit_subject"),
-        ),
-        machine=text_at(fields, "machine"),
-        environment=text_at(fields, "environment"),
-        started_at=moment_at(fields, "started_at"),
-        ruler_version=text_at(fields, "ruler_version"),
-    )
-
-
-def _point(fields: Mapping[str, object]) -> PointRecord:
-    return PointRecord(
-        operation=text_at(fields, "operation"),
-        provider=text_at(fields, "provider"),
-        pass_=text_at(fields, "pass"),
-        dtype=text_at(fields, "dtype"),
-        activation=optional_text_at(fields, "activation"),
-        batch=integer_at(fields, "batch"),
-        hidden=integer_at(fields, "hidden"),
-        dim=integer_at(fields, "dim"),
-        cache=text_at(fields, "cache"),
-        weights=text_at(fields, "weights"),
-        threads=integer_at(fields, "threads"),
-    )
-
-
-def _conditions(fields: Mapping[str, object]) -> dict[str, Scalar]:
-    conditions: dict[str, Scalar] = {}
-    for key, found in object_at(fields, "conditions").items():
-        if found is not None and not isinstance(found, str | int | float | bool):
-            raise Malformed(f"condition `{key}` is {shown(found)}, not a scalar")
-        conditions[key] = found
-    return conditions
-
-
-def _state(fields: Mapping[str, object]) -> State:
-    found = text_at(fields, "state")
-    try:
-        return State(found)
-    except ValueError as error:
-        raise Malformed(f"`state` is {shown(found)}, not one of {', '.join(State)}") from error
-
-
-def _optional_integer(fields: Mapping[str, object], key: str) -> int | None:
-    return None if fields.get(key) is None else integer_at(fields, key)
-
-
-def _timing(fields: Mapping[str, object]) -> TimingRecord:
-    return TimingRecord(
-        run=_run(object_at(fields, "run")),
-        conditions=_conditions(fields),
-        point=_point(object_at(fields, "point")),
-        measured_at=moment_at(fields, "measured_at"),
-        group=optional_text_at(fields, "group"),
-        state=_state(fields),
-        reason=optional_text_at(fields, "reason"),
-        disturbed=optional_text_at(fields, "disturbed"),
-        provider_detail=optional_text_at(fields, "provider_detail"),
-        latency_s=number_at(fields, "latency_s"),
-        latency_ci_low_s=number_at(fields, "latency_ci_low_s"),
-        latency_ci_high_s=number_at(fields, "latency_ci_high_s"),
-        samples_s=tuple(finite_number(s, named="samples_s") for s in list_at(fields, "samples_s")),
-        calls_per_sample=_optional_integer(fields, "calls_per_sample"),
-        stop=optional_text_at(fields, "stop"),
-        speedup_vs_eager=number_at(fields, "speedup_vs_eager"),
-        speedup_ci_low=number_at(fields, "speedup_ci_low"),
-        speedup_ci_high=number_at(fields, "speedup_ci_high"),
-        device_time_s=number_at(fields, "device_time_s"),
-        host_time_s=number_at(fields, "host_time_s"),
-        compile_time_s=number_at(fields, "compile_time_s"),
-        compile_time_cold_s=number_at(fields, "compile_time_cold_s"),
-        prepare_time_s=number_at(fields, "prepare_time_s"),
-        error_rel=number_at(fields, "error_rel"),
-        flop=number_at(fields, "flop"),
-        min_bytes=number_at(fields, "min_bytes"),
-        floor_s=number_at(fields, "floor_s"),
-    )
-
-
-def _profile(fields: Mapping[str, object]) -> ProfileRecord:
-    return ProfileRecord(
-        run=_run(object_at(fields, "run")),
-        conditions=_conditions(fields),
-        point=_point(object_at(fields, "point")),
-        measured_at=moment_at(fields, "measured_at"),
-        state=_state(fields),
-        reason=optional_text_at(fields, "reason"),
-        operator_count=number_at(fields, "operator_count"),
-        operator_time_s=number_at(fields, "operator_time_s"),
-        kernel_launches=number_at(fields, "kernel_launches"),
-        device_time_s=number_at(fields, "device_time_s"),
-        peak_memory_bytes=number_at(fields, "peak_memory_bytes"),
-        bound=optional_text_at(fields, "bound"),
-        expected_operator_count=number_at(fields, "expected_operator_count"),
-        expected_kernel_launches=number_at(fields, "expected_kernel_launches"),
-        unexpected=optional_text_at(fields, "unexpected"),
-        operators=tuple(_operator(found) for found in list_at(fields, "operators")),
-        kernels=tuple(_kernel(found) for found in list_at(fields, "kernels")),
-        stacks=tuple(_stack(found) for found in list_at(fields, "stacks")),
-        trace=_trace(fields),
-    )
-
-
-def _stack(found: object) -> str:
-    if not isinstance(found, str) or not is_storable(found) or not is_folded(found):
-        raise Malformed(f"a stack is {shown(found)}, not `frame;frame;frame NANOSECONDS`")
-    return found
-
-
-def _trace(fields: Mapping[str, object]) -> str | None:
-    found = optional_text_at(fields, "trace")
-    if found is not None and (PurePosixPath(found).is_absolute() or ".." in PurePosixPath(found).parts):
-        raise Malformed(f"`trace` is {shown(found)}, not the name of a file under traces/")
-    return found
-
-
-def _operator(found: object) -> OperatorRecord:
-    if not is_object(found):
-        raise Malformed(f"an operator is {shown(found)}, not an object")
-    return OperatorRecord(
-        name=text_at(found, "name"),
-        count=number_at(found, "count") or 0.0,
-        self_time_s=number_at(found, "self_time_s"),
-        total_time_s=number_at(found, "total_time_s"),
-        is_compute=bool(found.get("is_compute")),
-    )
-
-
-def _kernel(found: object) -> KernelRecord:
-    if not is_object(found):
-        raise Malformed(f"a kernel is {shown(found)}, not an object")
-    return KernelRecord(
-        name=text_at(found, "name"),
-        count=number_at(found, "count") or 0.0,
-        device_time_s=number_at(found, "device_time_s"),
-    )
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError(f"`{name}` is {moment}, in UTC outside the years 1 to 9999") from error
+        msgspec.structs.force_setattr(record, name, moment)

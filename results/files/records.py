@@ -1,4 +1,4 @@
-"""Frozen records of what the files hold: one class per thing a file says.
+"""Frozen records of what the files hold; a journal's lines are in results.files.journal.
 
 The versions change whenever the same file would give different records; the store then reads such files again.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,11 +19,14 @@ if TYPE_CHECKING:
 RECORDS_VERSION = 1
 JOURNAL_RECORDS_VERSION = 2  # 2: compile_time_cold_s, stacks, traces, expected counts
 
-Scalar = str | float | bool | None
+Scalar = str | int | float | bool | None
+Text = Annotated[str, Meta(min_length=1)]
+# 2**53: beyond it float64 no longer tells neighbouring integers apart, and no count we keep is larger.
+Count = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class State(StrEnum):
-    """How a measurement ended. `failed` and `skipped` are asv's words for null and n/a."""
+    """State of a measurement. `failed` and `skipped` are asv's words for null and n/a."""
 
     OK = "ok"
     UNAVAILABLE = "unavailable"
@@ -41,125 +47,20 @@ class CommitRecord:
     subject: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """One run: a commit measured on a machine in an environment. `run_id` is unique within the project."""
-
-    run_id: str
-    project: str
-    commit: CommitRecord
-    machine: str
-    environment: str
-    started_at: datetime | None
-    ruler_version: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointRecord:
+class PointRecord(Struct, frozen=True, kw_only=True):
     """One sweep point: an operation at one value of every axis."""
 
-    operation: str
-    provider: str
-    pass_: str
-    dtype: str
-    activation: str | None
-    batch: int
-    hidden: int
-    dim: int
-    cache: str
-    weights: str
-    threads: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimingRecord:
-    """A `timing` line of a journal; SI units, None where not known."""
-
-    run: RunRecord
-    conditions: Mapping[str, Scalar]
-    point: PointRecord
-    measured_at: datetime
-    group: str | None
-    state: State
-    reason: str | None
-    disturbed: str | None
-    provider_detail: str | None
-    latency_s: float | None
-    latency_ci_low_s: float | None
-    latency_ci_high_s: float | None
-    samples_s: tuple[float, ...]
-    calls_per_sample: int | None
-    stop: str | None
-    speedup_vs_eager: float | None
-    speedup_ci_low: float | None
-    speedup_ci_high: float | None
-    device_time_s: float | None
-    host_time_s: float | None
-    compile_time_s: float | None
-    compile_time_cold_s: float | None
-    prepare_time_s: float | None
-    error_rel: float | None
-    flop: float | None
-    min_bytes: float | None
-    floor_s: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OperatorRecord:
-    """One operator of a profile, per call."""
-
-    name: str
-    count: float
-    self_time_s: float | None
-    total_time_s: float | None
-    is_compute: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelRecord:
-    """One device kernel of a profile, per call."""
-
-    name: str
-    count: float
-    device_time_s: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProfileRecord:
-    """A `profile` line of a journal; counts and times are per call.
-
-    stacks: folded (results.files.stacks). trace: the name of a file under traces/. unexpected: how the counts differ
-    from what the provider declares.
-    """
-
-    run: RunRecord
-    conditions: Mapping[str, Scalar]
-    point: PointRecord
-    measured_at: datetime
-    state: State
-    reason: str | None
-    operator_count: float | None
-    operator_time_s: float | None
-    kernel_launches: float | None
-    device_time_s: float | None
-    peak_memory_bytes: float | None
-    bound: str | None
-    expected_operator_count: float | None
-    expected_kernel_launches: float | None
-    unexpected: str | None
-    operators: tuple[OperatorRecord, ...]
-    kernels: tuple[KernelRecord, ...]
-    stacks: tuple[str, ...]
-    trace: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class JournalRecord:
-    """What a journal holds. `torn` says that its last line was cut off and ignored."""
-
-    timings: tuple[TimingRecord, ...]
-    profiles: tuple[ProfileRecord, ...]
-    torn: bool
+    operation: Text
+    provider: Text
+    pass_: Text = msgspec.field(name="pass")
+    dtype: Text
+    activation: str | None = None
+    batch: Count
+    hidden: Count
+    dim: Count
+    cache: Text
+    weights: Text
+    threads: Count
 
 
 @dataclass(frozen=True, kw_only=True)

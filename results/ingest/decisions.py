@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
     from results.files.records import AcknowledgementRecord, ContinuationRecord, DecisionsRecord
-    from results.ingest.runs import Desk
+    from results.ingest.runs import LoadContext
     from results.store import Store
 
 Content = dict[str, Any]
@@ -81,13 +81,13 @@ def n_series_meant(store: Store, record: AcknowledgementRecord) -> int:
         return len(connection.execute(_series_meant(content_of(record))).all())
 
 
-def load_decisions(desk: Desk, record: DecisionsRecord) -> int:
+def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
     """Keep a file's decisions in place of those it held before; no values are stored: 0."""
-    connection = desk.connection
-    forget_decisions(connection, desk.source_id)
+    connection = context.connection
+    forget_decisions(connection, context.source_id)
     found = [(CONTINUATION, content_of(one)) for one in record.continuations]
     found += [(ACKNOWLEDGEMENT, content_of(one)) for one in record.acknowledgements]
-    add_decisions(connection, found, source_id=desk.source_id)
+    add_decisions(connection, found, source_id=context.source_id)
     settle(connection)
     return 0
 

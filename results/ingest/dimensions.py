@@ -12,7 +12,7 @@ from results.database.schema import Base, Benchmark, Commit, Environment, Machin
 from results.ingest.series_ids import SeriesIds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -40,7 +40,6 @@ class Dimensions:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[object, ...], int] = {}
-        self._runs: dict[tuple[int, str], int] = {}
         self._benchmarks: dict[tuple[int, str], dict[BenchmarkIdentity, int]] = {}
         self._seen: tuple[int | None, ...] = ()
         self.series = SeriesIds()
@@ -48,7 +47,6 @@ class Dimensions:
     def forget(self) -> None:
         """Remember nothing."""
         self._ids.clear()
-        self._runs.clear()
         self._benchmarks.clear()
         self._seen = ()
         self.series.forget()
@@ -57,7 +55,6 @@ class Dimensions:
         """Begin a transaction: what was remembered holds only if nobody has written in between."""
         if _largest_ids(connection) != self._seen:
             self.forget()
-        self._runs.clear()
 
     def leave(self, connection: Connection) -> None:
         """End a transaction: what is remembered is what the database now holds."""
@@ -117,21 +114,6 @@ class Dimensions:
                 }
                 connection.execute(sa.update(Commit).where(Commit.id == commit_id).values(known))
         return commit_id
-
-    def run_id(self, connection: Connection, project_id: int, uid: str) -> int | None:
-        """The id of the run `uid` of a project, if it is stored."""
-        where = (Run.project_id == project_id, Run.uid == uid)
-        return connection.execute(sa.select(Run.id).where(*where)).scalar()
-
-    def remembered_run(self, identity: tuple[int, str], find: Callable[[], int]) -> int:
-        """The id of the run `identity` (project, uid) within this transaction; `find` is called once for it."""
-        if identity not in self._runs:
-            self._runs[identity] = find()
-        return self._runs[identity]
-
-    def remembered_runs(self) -> list[int]:
-        """The runs asked for within this transaction."""
-        return list(self._runs.values())
 
     def benchmark(  # noqa: PLR0913 - the columns of a benchmark
         self,

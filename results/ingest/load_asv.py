@@ -14,20 +14,21 @@ from results.database.schema import Benchmark, Execution, Machine, Parameter, Po
 from results.files.asv_descriptions import undescribed_benchmark
 from results.files.records import State
 from results.ingest.dimensions import BenchmarkIdentity
-from results.ingest.runs import Desk, store_run
-from results.ingest.series_ids import Grid, Place
+from results.ingest.runs import BEGINNING, LoadContext, path_of_source, store_run, stored_run
+from results.ingest.series_ids import Grid, Testbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from results.files.records import AsvBenchmarkRecord, AsvMachineRecord, AsvResultRecord, AsvRunRecord
+    from results.ingest.runs import StoredRun
 
 ASV_INTERVAL_LEVEL = 0.99
 OK, FAILED, SKIPPED = State.OK.value, State.FAILED.value, State.SKIPPED.value
 
 
 def load_asv_run(
-    desk: Desk,
+    context: LoadContext,
     record: AsvRunRecord,
     *,
     project: str,
@@ -38,30 +39,38 @@ def load_asv_run(
 
     `described`: benchmarks.json by name. `covered`: suites left out because a journal is their record.
     """
-    dimensions, connection = desk.dimensions, desk.connection
+    dimensions, connection = context.dimensions, context.connection
     results = [result for result in record.results if result.name.split(".", 1)[0] not in covered]
     if not results and covered:
         return 0
     project_id = dimensions.project(connection, project)
     details = {"python": record.python, **record.requirements, **record.env_vars}
-    place = Place(
+    testbed = Testbed(
         dimensions.machine(connection, record.machine),
         dimensions.environment(connection, record.environment, details=details),
     )
+    stored = stored_run(context, project_id, record.uid)
+    if (
+        stored is not None
+        and stored.source_id != context.source_id
+        and not _is_newest(context, stored, record, results)
+    ):
+        return 0
     run_id = store_run(
-        desk,
+        context,
+        stored,
         project_id=project_id,
         uid=record.uid,
         commit=record.commit,
-        place=place,
+        testbed=testbed,
         started_at=record.started_at,
         conditions={},
     )
     for table in (Value, Execution):
         connection.execute(sa.delete(table).where(table.run_id == run_id))
     dimensions.recall_benchmarks(connection, project_id, [result.name for result in results])
-    grids = [_grid(desk, project_id, result, described) for result in results]
-    series = dimensions.series.of_grids(connection, project_id, place, grids)
+    grids = [_grid(context, project_id, result, described) for result in results]
+    series = dimensions.series.of_grids(connection, project_id, testbed, grids)
     columns = _value_columns(series, results)
     n_values = len(columns["series_id"])
     if n_values:
@@ -75,13 +84,29 @@ def load_asv_run(
     return n_values
 
 
-def _grid(desk: Desk, project_id: int, result: AsvResultRecord, described: Mapping[str, AsvBenchmarkRecord]) -> Grid:
+def _is_newest(
+    context: LoadContext, stored: StoredRun, record: AsvRunRecord, results: Sequence[AsvResultRecord]
+) -> bool:
+    """Decide between two files of one run, say copies of a tree: the later and then the fuller one counts."""
+    before, now = stored.started_at or BEGINNING, record.started_at or BEGINNING
+    other = path_of_source(context, stored.source_id)
+    if (now, sum(len(result.values) for result in results)) >= (before, stored.n_values):
+        if now > before:
+            context.notes.append(f"{context.path}: replaces an older file of the same run, {other}")
+        return True
+    context.notes.append(f"{context.path}: an older file of the same run as {other}; the newer one counts")
+    return False
+
+
+def _grid(
+    context: LoadContext, project_id: int, result: AsvResultRecord, described: Mapping[str, AsvBenchmarkRecord]
+) -> Grid:
     benchmark = described.get(result.name) or undescribed_benchmark(
         result.name, version=result.version, n_parameters=len(result.parameters)
     )
     version = benchmark.version if result.version is None else result.version
-    benchmark_id = desk.dimensions.benchmark(
-        desk.connection,
+    benchmark_id = context.dimensions.benchmark(
+        context.connection,
         project_id,
         BenchmarkIdentity(result.name, benchmark.type, version),
         unit=benchmark.unit,
@@ -140,18 +165,18 @@ COLUMNS: dict[str, Callable[[AsvResultRecord], Sequence[Any] | None]] = {
 }
 
 
-def load_asv_machine(desk: Desk, record: AsvMachineRecord) -> int:
+def load_asv_machine(context: LoadContext, record: AsvMachineRecord) -> int:
     """Keep what machine.json says; no values are stored: 0."""
-    machine_id = desk.dimensions.machine(desk.connection, record.name)
-    desk.connection.execute(sa.update(Machine).where(Machine.id == machine_id).values(details=dict(record.details)))
+    machine_id = context.dimensions.machine(context.connection, record.name)
+    context.connection.execute(sa.update(Machine).where(Machine.id == machine_id).values(details=dict(record.details)))
     return 0
 
 
-def load_asv_benchmarks(desk: Desk, records: Sequence[AsvBenchmarkRecord], *, project: str) -> int:
+def load_asv_benchmarks(context: LoadContext, records: Sequence[AsvBenchmarkRecord], *, project: str) -> int:
     """Give stored benchmarks the units and parameter names benchmarks.json knows; no values are stored: 0."""
-    project_id = desk.dimensions.project(desk.connection, project)
+    project_id = context.dimensions.project(context.connection, project)
     stored: dict[str, list[Any]] = {}
-    rows = desk.connection.execute(
+    rows = context.connection.execute(
         sa.select(Benchmark.id, Benchmark.name, Benchmark.unit, Benchmark.parameter_names).where(
             Benchmark.project_id == project_id, Benchmark.interval_level == ASV_INTERVAL_LEVEL
         )
@@ -162,16 +187,16 @@ def load_asv_benchmarks(desk: Desk, records: Sequence[AsvBenchmarkRecord], *, pr
         names = list(record.parameter_names)
         for row in stored.get(record.name, ()):
             if (row.unit, row.parameter_names) != (record.unit, names):
-                desk.connection.execute(
+                context.connection.execute(
                     sa.update(Benchmark).where(Benchmark.id == row.id).values(unit=record.unit, parameter_names=names)
                 )
-                _rename_parameters(desk, project_id, record)
+                _rename_parameters(context, project_id, record)
     return 0
 
 
-def _rename_parameters(desk: Desk, project_id: int, record: AsvBenchmarkRecord) -> None:
+def _rename_parameters(context: LoadContext, project_id: int, record: AsvBenchmarkRecord) -> None:
     points = sa.select(Point.id).where(Point.project_id == project_id, Point.subject == record.name)
     for position, name in enumerate(record.parameter_names):
-        desk.connection.execute(
+        context.connection.execute(
             sa.update(Parameter).where(Parameter.point_id.in_(points), Parameter.position == position).values(name=name)
         )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self
 from results.errors import UnreadableFile
 from results.files.asv_results import asv_run_from_bytes
 from results.files.discovery import content_hash_of
+from results.files.paths import read_regular_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +60,10 @@ class Parsed:
 
 def parsed_result(request: Request) -> Parsed:
     """Read and parse one file. Raises: OSError."""
-    content = request.path.read_bytes()
+    try:
+        content = read_regular_file(request.path)
+    except UnreadableFile as error:
+        return Parsed(content_hash="", n_bytes=0, record=None, reason=error.reason)
     content_hash = content_hash_of(content, context=request.context)
     record, reason = None, None
     if content_hash != request.known_hash:

@@ -1,15 +1,16 @@
-"""Records → rows, inside the writer's transaction: what journals and asv's files have in common."""
+"""Runs and ceilings → rows, inside the writer's transaction: what journals and asv's files have in common."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from results.database.bulk import next_id
-from results.database.schema import Ceiling, Commit, Run, Value
+from results.database.schema import Ceiling, Commit, Machine, Run, Source, Value
+from results.errors import UnreadableFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from results.files.records import CeilingRecord, CommitRecord
     from results.ingest.dimensions import Dimensions
-    from results.ingest.series_ids import Place
+    from results.ingest.series_ids import Testbed
 
 VALUE_COLUMNS = (
     "run_id",
@@ -41,65 +42,115 @@ ValueRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
-    """What a loader writes with: the transaction, the ids it knows, and the file the records come from."""
+class LoadContext:
+    """State shared by the loaders of one transaction: the ids it knows, and the file the records come from.
+
+    `notes`: what the user should know of the load, one line each.
+    """
 
     connection: Connection
     dimensions: Dimensions
     source_id: int
+    path: str
+    notes: list[str] = field(default_factory=list)
+
+
+class StoredRun(NamedTuple):
+    """A run as stored; `source_id`: the file it was last read from."""
+
+    id: int
+    commit_id: int
+    machine_id: int
+    source_id: int | None
+    started_at: datetime | None
+    n_values: int
+
+
+def stored_run(context: LoadContext, project_id: int, uid: str) -> StoredRun | None:
+    """Return the run `uid` of a project, if it is stored."""
+    columns = Run.__table__.c
+    query = sa.select(*(columns[name] for name in StoredRun._fields))
+    row = context.connection.execute(query.where(columns.project_id == project_id, columns.uid == uid)).one_or_none()
+    return None if row is None else StoredRun(*row)
 
 
 def store_run(  # noqa: PLR0913 - the columns of a run
-    desk: Desk,
+    context: LoadContext,
+    stored: StoredRun | None,
     *,
     project_id: int,
     uid: str,
     commit: CommitRecord,
-    place: Place,
+    testbed: Testbed,
     started_at: datetime | None,
     conditions: dict[str, Any],
 ) -> int:
-    """The id of the run `uid`, made or brought up to date."""
-    connection = desk.connection
-    commit_id = desk.dimensions.commit(connection, project_id, commit)
-    run_id = desk.dimensions.run_id(connection, project_id, uid)
-    stands = connection.execute(sa.select(Commit.ordered_at, Commit.position).where(Commit.id == commit_id)).one()
+    """Insert the run `uid`, or update the `stored` one; return its id.
+
+    Raises: UnreadableFile if the stored run is of another machine or commit: run identities are never merged.
+    """
+    connection = context.connection
+    commit_id = context.dimensions.commit(connection, project_id, commit)
+    if stored is not None and (stored.machine_id, stored.commit_id) != (testbed.machine_id, commit_id):
+        raise UnreadableFile(context.path, _conflict(context, stored, uid, testbed=testbed, commit=commit))
+    position = connection.execute(sa.select(Commit.ordered_at, Commit.position).where(Commit.id == commit_id)).one()
     columns = {
         "commit_id": commit_id,
-        "ordered_at": stands.ordered_at or started_at or BEGINNING,
-        "position": stands.position or 0,
-        "machine_id": place.machine_id,
-        "environment_id": place.environment_id,
-        "source_id": desk.source_id,
+        "ordered_at": position.ordered_at or started_at or BEGINNING,
+        "position": position.position or 0,
+        "machine_id": testbed.machine_id,
+        "environment_id": testbed.environment_id,
+        "source_id": context.source_id,
         "started_at": started_at,
         "conditions": conditions,
     }
-    if run_id is None:
-        run_id = next_id(connection, Run)
-        connection.execute(sa.insert(Run).values(id=run_id, project_id=project_id, uid=uid, n_values=0, **columns))
-    else:
-        connection.execute(sa.update(Run).where(Run.id == run_id).values(**columns))
+    if stored is not None:
+        connection.execute(sa.update(Run).where(Run.id == stored.id).values(**columns))
+        return stored.id
+    run_id = next_id(connection, Run)
+    connection.execute(sa.insert(Run).values(id=run_id, project_id=project_id, uid=uid, n_values=0, **columns))
     return run_id
 
 
+def _conflict(context: LoadContext, stored: StoredRun, uid: str, *, testbed: Testbed, commit: CommitRecord) -> str:
+    names = sa.select(Machine.name).where(Machine.id == sa.bindparam("machine"))
+    theirs, ours = (
+        context.connection.execute(names, {"machine": machine_id}).scalar_one()
+        for machine_id in (stored.machine_id, testbed.machine_id)
+    )
+    their_commit = context.connection.execute(sa.select(Commit.hash).where(Commit.id == stored.commit_id)).scalar_one()
+    return (
+        f"run {uid} is of machine {ours} at commit {commit.hash[:12]} here, but of machine {theirs} at commit "
+        f"{their_commit[:12]} in {path_of_source(context, stored.source_id)}: one identity for two runs; give one of "
+        "them another `run_id` and ingest again"
+    )
+
+
+def path_of_source(context: LoadContext, source_id: int | None) -> str:
+    """Return the path of a file that was read before, for messages."""
+    path = context.connection.execute(sa.select(Source.path).where(Source.id == source_id)).scalar()
+    return path or "another database that was merged"
+
+
 def count_values(connection: Connection, run_id: int) -> None:
-    """Bring the run's count of values up to date."""
+    """Update the run's count of values."""
     n_values = sa.select(sa.func.count()).where(Value.run_id == run_id).scalar_subquery()
     connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
 
 
 def n_values_stored(connection: Connection) -> int:
-    """Of all runs, by what each has counted."""
+    """Return how many values are stored, by what each run has counted."""
     return connection.execute(sa.select(sa.func.sum(Run.n_values))).scalar() or 0
 
 
-def load_ceilings(desk: Desk, records: Sequence[CeilingRecord]) -> int:
-    """Keep a machine's measured ceilings in place of earlier ones; no values are stored: 0."""
+def load_ceilings(context: LoadContext, records: Sequence[CeilingRecord]) -> int:
+    """Store a machine's measured ceilings in place of earlier ones; return the number of values stored: 0."""
+    connection, dimensions = context.connection, context.dimensions
     for record in records:
-        machine_id = desk.dimensions.machine(desk.connection, record.machine)
-        environment_id = desk.dimensions.environment(desk.connection, record.environment, details={})
+        machine_id = dimensions.machine(connection, record.machine)
+        environment_id = dimensions.environment(connection, record.environment, details={})
         where = (Ceiling.machine_id == machine_id, Ceiling.environment_id == environment_id)
-        desk.connection.execute(sa.delete(Ceiling).where(*where))
+        connection.execute(sa.delete(Ceiling).where(*where))
         rows = [
             {
                 "machine_id": machine_id,
@@ -111,5 +162,5 @@ def load_ceilings(desk: Desk, records: Sequence[CeilingRecord]) -> int:
             for quantity, value in record.quantities.items()
         ]
         if rows:
-            desk.connection.execute(sa.insert(Ceiling), rows)
+            connection.execute(sa.insert(Ceiling), rows)
     return 0

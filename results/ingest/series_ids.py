@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import asdict
+from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import orjson
 import sqlalchemy as sa
 
@@ -16,7 +17,7 @@ from results.database.schema import Parameter, Point, Series
 from results.files.parameters import Typed, typed_from_repr, typed_from_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 Parameters = tuple[tuple[str, ...], ...]
 
 
-class Place(NamedTuple):
-    """Where a series is measured."""
+class Testbed(NamedTuple):
+    """Machine and environment that a series is measured on."""
 
     machine_id: int
     environment_id: int
@@ -45,7 +46,7 @@ class Grid(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points of a benchmark or operation by key; `parameters_of` is asked for a new one's, by its place in `keys`."""
+    """Points of a benchmark or operation by key; `parameters_of` is asked for a new one's, by its index in `keys`."""
 
     subject: str
     keys: Sequence[str]
@@ -57,8 +58,8 @@ class SeriesIds:
 
     def __init__(self) -> None:
         self._points: dict[tuple[int, str], dict[str, int]] = {}
-        self._series: dict[tuple[int, Place], dict[int, int]] = {}
-        self._of_grids: dict[Place, dict[tuple[int, Parameters], tuple[int, ...]]] = {}
+        self._series: dict[tuple[int, Testbed], dict[int, int]] = {}
+        self._of_grids: dict[Testbed, dict[tuple[int, Parameters], tuple[int, ...]]] = {}
 
     def forget(self) -> None:
         """Remember nothing."""
@@ -67,31 +68,40 @@ class SeriesIds:
         self._of_grids.clear()
 
     def of_grids(
-        self, connection: Connection, project_id: int, place: Place, grids: Sequence[Grid]
+        self, connection: Connection, project_id: int, testbed: Testbed, grids: Sequence[Grid]
     ) -> list[tuple[int, ...]]:
         """The series of every combination of each grid."""
-        known = self._of_grids.setdefault(place, {})
+        known = self._of_grids.setdefault(testbed, {})
         new = [grid for grid in grids if (grid.benchmark_id, grid.parameters) not in known]
         if new:
             points = self.points(connection, project_id, [_points_of(grid) for grid in new])
             wanted = [(grid.benchmark_id, ids) for grid, ids in zip(new, points, strict=True)]
-            for grid, ids in zip(new, self.of_points(connection, place, wanted), strict=True):
+            for grid, ids in zip(new, self.of_points(connection, testbed, wanted), strict=True):
                 known[grid.benchmark_id, grid.parameters] = tuple(ids)
         return [known[grid.benchmark_id, grid.parameters] for grid in grids]
 
-    def sweep_point(self, connection: Connection, project_id: int, point: PointRecord) -> int:
-        """The id of a point of our own sweep."""
-        axes = {"pass" if axis == "pass_" else axis: value for axis, value in asdict(point).items()}
-        subject = axes.pop("operation")
-        typed = {name: typed_from_value(value) for name, value in axes.items()}
-        key = _digest(orjson.dumps(axes, option=orjson.OPT_SORT_KEYS))
-        (((point_id),),) = self.points(connection, project_id, [Points(subject, [key], lambda _: typed.items())])
-        return point_id
-
-    def of_point(self, connection: Connection, benchmark_id: int, place: Place, point_id: int) -> int:
-        """The id of one series."""
-        ((series_id,),) = self.of_points(connection, place, [(benchmark_id, [point_id])])
-        return series_id
+    def sweep_points(
+        self, connection: Connection, project_id: int, points: Sequence[PointRecord]
+    ) -> dict[PointRecord, int]:
+        """Return the ids of points of our own sweep."""
+        of_operation: dict[str, list[PointRecord]] = {}
+        for point in points:
+            of_operation.setdefault(point.operation, []).append(point)
+        axes = {operation: [_axes(point) for point in found] for operation, found in of_operation.items()}
+        wanted = [
+            Points(
+                operation,
+                [_digest(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)) for values in found],
+                partial(_typed_axes, found),
+            )
+            for operation, found in axes.items()
+        ]
+        ids = self.points(connection, project_id, wanted)
+        return {
+            point: point_id
+            for found, point_ids in zip(of_operation.values(), ids, strict=True)
+            for point, point_id in zip(found, point_ids, strict=True)
+        }
 
     def points(self, connection: Connection, project_id: int, wanted: Sequence[Points]) -> list[list[int]]:
         """The ids of the points of each."""
@@ -126,31 +136,31 @@ class SeriesIds:
             self._points[project_id, subject][key] = point_id
 
     def of_points(
-        self, connection: Connection, place: Place, wanted: Sequence[tuple[int, Sequence[int]]]
+        self, connection: Connection, testbed: Testbed, wanted: Sequence[tuple[int, Sequence[int]]]
     ) -> list[list[int]]:
-        """The ids of the series of benchmarks in one place, each at its points: (benchmark id, point ids)."""
-        self._recall_series(connection, place, [benchmark_id for benchmark_id, _ in wanted])
+        """The ids of the series of benchmarks on one testbed, each at its points: (benchmark id, point ids)."""
+        self._recall_series(connection, testbed, [benchmark_id for benchmark_id, _ in wanted])
         new: list[tuple[int, ...]] = []
         series_id = 0
         for benchmark_id, point_ids in wanted:
-            known = self._series[benchmark_id, place]
+            known = self._series[benchmark_id, testbed]
             for point_id in point_ids:
                 if point_id not in known:
                     series_id = series_id + 1 if new else next_id(connection, Series)
                     known[point_id] = series_id
-                    new.append((series_id, benchmark_id, point_id, *place))
+                    new.append((series_id, benchmark_id, point_id, *testbed))
         if new:
             insert_rows(connection, Series, ("id", "benchmark_id", "point_id", "machine_id", "environment_id"), new)
-        return [[self._series[benchmark_id, place][i] for i in point_ids] for benchmark_id, point_ids in wanted]
+        return [[self._series[benchmark_id, testbed][i] for i in point_ids] for benchmark_id, point_ids in wanted]
 
-    def _recall_series(self, connection: Connection, place: Place, benchmark_ids: Iterable[int]) -> None:
-        unknown = [i for i in dict.fromkeys(benchmark_ids) if (i, place) not in self._series]
-        self._series.update(((benchmark_id, place), {}) for benchmark_id in unknown)
+    def _recall_series(self, connection: Connection, testbed: Testbed, benchmark_ids: Iterable[int]) -> None:
+        unknown = [i for i in dict.fromkeys(benchmark_ids) if (i, testbed) not in self._series]
+        self._series.update(((benchmark_id, testbed), {}) for benchmark_id in unknown)
         columns = (Series.benchmark_id, Series.point_id, Series.id)
-        at_place = (Series.machine_id == place.machine_id, Series.environment_id == place.environment_id)
-        rows = connection.execute(sa.select(*columns).where(any_of(Series.benchmark_id, keys=unknown), *at_place))
+        on_testbed = (Series.machine_id == testbed.machine_id, Series.environment_id == testbed.environment_id)
+        rows = connection.execute(sa.select(*columns).where(any_of(Series.benchmark_id, keys=unknown), *on_testbed))
         for benchmark_id, point_id, series_id in rows:
-            self._series[benchmark_id, place][point_id] = series_id
+            self._series[benchmark_id, testbed][point_id] = series_id
 
 
 def _points_of(grid: Grid) -> Points:
@@ -161,6 +171,16 @@ def _points_of(grid: Grid) -> Points:
         return zip(names, map(typed_from_repr, combinations[position]), strict=False)
 
     return Points(grid.subject, [_digest(orjson.dumps(combination)) for combination in combinations], parameters_of)
+
+
+def _axes(point: PointRecord) -> dict[str, Any]:
+    axes: dict[str, Any] = msgspec.to_builtins(point)
+    del axes["operation"]
+    return axes
+
+
+def _typed_axes(found: Sequence[Mapping[str, Any]], position: int) -> Iterable[tuple[str, Typed]]:
+    return ((name, typed_from_value(value)) for name, value in found[position].items())
 
 
 def _digest(identity: bytes) -> str:

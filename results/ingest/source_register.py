@@ -1,4 +1,4 @@
-"""What the database says of each file: read as far as here, or set aside for this reason."""
+"""Register of files: read as far as here, or set aside for this reason."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from results.database.bulk import next_id
 from results.database.schema import Quarantine
 from results.database.schema import Source as SourceTable
+from results.files.paths import text_from_path
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredSource:
-    """What the database says of a file that was read before."""
+    """A file that was read before."""
 
     source_id: int
     signature: str
@@ -29,7 +30,7 @@ class StoredSource:
 
 
 def stored_sources(connection: Connection) -> dict[str, StoredSource]:
-    """Every file that was read, by its path."""
+    """Return every file that was read, by the text of its path."""
     columns = (
         SourceTable.path,
         SourceTable.id,
@@ -41,15 +42,15 @@ def stored_sources(connection: Connection) -> dict[str, StoredSource]:
 
 
 def sources_set_aside(connection: Connection) -> dict[str, sa.Row[Any]]:
-    """Every file that could not be read, by its path: its `signature` and the `reason`."""
+    """Return every file that could not be read, by the text of its path: its `signature` and the `reason`."""
     return {row.path: row for row in connection.execute(sa.select(Quarantine.__table__))}
 
 
 def register_read(
     connection: Connection, source: Source, *, signature: str, content_hash: str, n_bytes_read: int
 ) -> int:
-    """Note that `source` was read as far as `n_bytes_read`; its id."""
-    path = str(source.path)
+    """Register `source` as read up to `n_bytes_read`; return its id."""
+    path = text_from_path(source.path)
     source_id = connection.execute(sa.select(SourceTable.id).where(SourceTable.path == path)).scalar()
     columns = {
         "kind": source.kind.name.lower(),
@@ -67,9 +68,9 @@ def register_read(
 
 
 def set_aside(connection: Connection, source: Source, *, signature: str, reason: str) -> None:
-    """Note why `source` cannot be read, instead of what was noted before."""
+    """Register why `source` cannot be read, in place of an earlier reason."""
     columns = {
-        "path": str(source.path),
+        "path": text_from_path(source.path),
         "kind": source.kind.name.lower(),
         "reason": reason,
         "signature": signature,
@@ -80,5 +81,5 @@ def set_aside(connection: Connection, source: Source, *, signature: str, reason:
 
 
 def take_back(connection: Connection, source: Source) -> None:
-    """Have `source` no longer set aside."""
-    connection.execute(sa.delete(Quarantine).where(Quarantine.path == str(source.path)))
+    """Register `source` as readable again."""
+    connection.execute(sa.delete(Quarantine).where(Quarantine.path == text_from_path(source.path)))

@@ -16,7 +16,7 @@ from results.files.records import CommitRecord, PointRecord
 from results.ingest.dimensions import BenchmarkIdentity, Dimensions
 from results.ingest.load_journal import SWEEP_INTERVAL_LEVEL
 from results.ingest.runs import VALUE_COLUMNS
-from results.ingest.series_ids import Place
+from results.ingest.series_ids import Testbed
 from results.metrics import SWEEP_METRICS
 
 if TYPE_CHECKING:
@@ -37,20 +37,20 @@ def fill_with_sweeps(store: Store, *, n_commits: int) -> None:
     with writing(store.engine) as connection:
         dimensions = Dimensions()
         project_id = dimensions.project(connection, "generated")
-        place = Place(
+        testbed = Testbed(
             dimensions.machine(connection, "generated"),
             dimensions.environment(connection, "py3.11-cpu-t2", details={}),
         )
-        points = {dimensions.series.sweep_point(connection, project_id, point): point for point in _points()}
-        series = {
-            (point_id, metric): dimensions.series.of_point(
-                connection, _benchmark(connection, dimensions, project_id, point.operation, metric), place, point_id
-            )
-            for point_id, point in points.items()
-            for metric in METRICS
-        }
+        ids = dimensions.series.sweep_points(connection, project_id, _points())
+        points = {point_id: point for point, point_id in ids.items()}
+        series: dict[tuple[int, str], int] = {}
+        for operation, metric in itertools.product(OPERATIONS, METRICS):
+            benchmark_id = _benchmark(connection, dimensions, project_id, operation, metric)
+            point_ids = [point_id for point_id, point in points.items() if point.operation == operation]
+            (found,) = dimensions.series.of_points(connection, testbed, [(benchmark_id, point_ids)])
+            series.update(zip(((point_id, metric) for point_id in point_ids), found, strict=True))
         for number in range(n_commits):
-            run_id = _run(connection, dimensions, project_id, place, number)
+            run_id = _run(connection, dimensions, project_id, testbed, number)
             _fill_run(connection, run_id, points, series, number)
     refresh_statistics(store.engine)
 
@@ -85,7 +85,7 @@ def _benchmark(connection: Connection, dimensions: Dimensions, project_id: int, 
     )
 
 
-def _run(connection: Connection, dimensions: Dimensions, project_id: int, place: Place, number: int) -> int:
+def _run(connection: Connection, dimensions: Dimensions, project_id: int, testbed: Testbed, number: int) -> int:
     date = START + timedelta(days=number)
     commit = CommitRecord(hash=blake2b(b"%d" % number, digest_size=20).hexdigest(), date=date, subject=f"{number}")
     run_id = next_id(connection, Run)
@@ -95,8 +95,8 @@ def _run(connection: Connection, dimensions: Dimensions, project_id: int, place:
             project_id=project_id,
             uid=f"generated {number}",
             commit_id=dimensions.commit(connection, project_id, commit),
-            machine_id=place.machine_id,
-            environment_id=place.environment_id,
+            machine_id=testbed.machine_id,
+            environment_id=testbed.environment_id,
             ordered_at=date,
             started_at=date,
             n_values=len(_points()) * len(METRICS),

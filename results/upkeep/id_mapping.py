@@ -12,7 +12,7 @@ from results.database.bulk import next_id
 from results.database.schema import Benchmark, Commit, Environment, Machine, Parameter, Point, Project, Run, Series
 from results.files.parameters import ParameterType, Typed
 from results.ingest.dimensions import BenchmarkIdentity, Dimensions
-from results.ingest.series_ids import Place, Points
+from results.ingest.series_ids import Points, Testbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -142,8 +142,8 @@ def _series(ours: Connection, theirs: Connection, dimensions: Dimensions, known:
         rows, key=lambda row: (row.benchmark_id, row.machine_id, row.environment_id)
     ):
         series = list(group)
-        place = Place(machines[machine_id], environments[environment_id])
+        testbed = Testbed(machines[machine_id], environments[environment_id])
         wanted = (benchmarks[benchmark_id], [points[row.point_id] for row in series])
-        (found,) = dimensions.series.of_points(ours, place, [wanted])
+        (found,) = dimensions.series.of_points(ours, testbed, [wanted])
         ids.update(zip((row.id for row in series), found, strict=True))
     return ids

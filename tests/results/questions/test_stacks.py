@@ -69,7 +69,7 @@ def test_profiles_without_stacks_have_none(opened, journal):
     ("profile", "reason"),
     [
         ({"stacks": ["forward;mlp"]}, "a stack is 'forward;mlp'"),
-        ({"stacks": [7]}, "a stack is 7"),
+        ({"stacks": [7]}, "Expected `str`, got `int` - at `stacks[0]`"),
         ({"trace": "../../secret"}, "not the name of a file under traces/"),
         ({"trace": "/etc/passwd"}, "not the name of a file under traces/"),
     ],
