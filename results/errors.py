@@ -17,8 +17,8 @@ from __future__ import annotations
 import click
 
 from results.exit_codes import ExitCode
-from results.redaction import redact
 from results.printable import printable
+from results.redaction import redact
 
 
 class ResultsError(click.ClickException):

@@ -22,6 +22,7 @@ from results.database.schema import (
     Value,
 )
 from results.database.transactions import writing
+from results.files.paths import path_from_text
 from results.ingest.decisions import forget_decisions, settle
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
     n_runs = 0
     with translate_db_errors(store.engine.url), writing(store.engine) as connection:
         for source_id, text in connection.execute(sa.select(Source.id, Source.path)).all():
-            path = Path(text)
+            path = path_from_text(text)
             is_below = any(root == path or root in path.parents for root in roots)
             if not is_below or path.exists():
                 continue

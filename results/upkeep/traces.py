@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from results.database.schema import Profile, Run, Source
+from results.files.paths import path_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,7 +84,7 @@ def stored_traces(store: Store, folder: Path) -> list[Trace]:
     for row in rows:
         runs = newest_first.setdefault((row.project_id, row.machine_id, row.environment_id), {})
         age = runs.setdefault(row.id, len(runs))
-        path = trace_path(Path(row.path), row.trace)
+        path = trace_path(path_from_text(row.path), row.trace)
         if path is not None and root in path.parents:
             traces.append(Trace(path=path, measured_at=row.measured_at, age=age))
     return traces
