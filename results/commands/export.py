@@ -1,23 +1,28 @@
-"""The command that writes what is stored for other programs."""
+"""`fusebench export`: write measurements as CSV, JSON or Parquet for other programs."""
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows, known_values
-from results.commands.no_data import EMPTY_STORE, not_measured
+from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows
+from results.commands.echo import echo
+from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import db_option, where_option
 from results.commands.selection import selection_from_texts
 from results.errors import ResultsError, UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.export import ExportFormat, Table, table_of_points, table_of_values, write_table
+from results.output.printable import json_for_terminal
 from results.queries import benchmarks
 from results.store import OpenMode, Store, open_store
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     "--format",
     "export_format",
     type=click.Choice([f.value for f in ExportFormat]),
-    help="How to write it.  [default: as FILE ends, else csv]",
+    help="How to write it.  [default: by the suffix of FILE; csv where it is printed]",
 )
 @click.option(
     "--output",
@@ -46,7 +51,8 @@ def export(
 ) -> int:
     """Write every stored measurement, or those of commit REV, as a table with units in the column names.
 
-    The sweep is written where there is one, as in `fusebench show`; --where project=NAME chooses another suite.
+    The sweep is written where there is one, as in `fusebench show`; --where project=NAME chooses another suite. In
+    CSV, a text that a spreadsheet would run as a formula (=, +, -, @) has an apostrophe before it.
 
     \b
     fusebench export --output points.parquet
@@ -62,26 +68,41 @@ def export(
         except UnknownRevision as error:
             return not_measured(store, error)
         if chosen is None:
-            click.echo(EMPTY_STORE, err=True)
-            return ExitCode.NOTHING_COMPARABLE
+            return nothing_to_show(EMPTY_STORE)
         if first is None:
-            click.echo(f"Nothing stored is chosen by that. {known_values(store, chosen, selection)}".strip(), err=True)
-            return ExitCode.NOTHING_COMPARABLE
+            return nothing_selected(store, chosen, selection)
         n_rows = _write(output, _table_of(store, chosen), chain([first], batches), chosen_format)
     if output is not None:
-        click.echo(f"{n_rows} rows in {output}")
+        echo(f"Wrote {counted(n_rows, 'row')} to {output}.")
     if chosen.others:
-        click.echo(f"Not written: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
+        echo(f"Not written: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
     return ExitCode.FINE
 
 
 def _format_of(named: str | None, output: Path | None) -> ExportFormat:
-    """The format named, else the one that the file's name ends with; bytes are no sight for a terminal."""
-    ending = "" if output is None else output.suffix.removeprefix(".").lower()
-    chosen = ExportFormat(named or (ending if ending in set(ExportFormat) else ExportFormat.CSV))
-    if chosen is ExportFormat.PARQUET and output is None and sys.stdout.isatty():
-        raise click.UsageError("parquet is not for reading: give a file with --output")
+    """Return the format named, else the one of the file's suffix, else CSV for what is printed.
+
+    Raises: click.UsageError for a suffix that is no format, and for Parquet to a terminal.
+    """
+    suffix = "" if output is None else output.suffix.lower().removeprefix(".")
+    if output is not None and named is None and suffix not in set(ExportFormat):
+        endings = ", ".join(f".{one}" for one in ExportFormat)
+        raise click.UsageError(
+            f"{output} ends in none of {endings}; name the file so, or give --format {'|'.join(ExportFormat)}"
+        )
+    chosen = ExportFormat(named or suffix or ExportFormat.CSV)
+    if chosen is ExportFormat.PARQUET and _is_terminal(output):
+        raise click.UsageError("Parquet is binary and not for a terminal; name a file with --output")
     return chosen
+
+
+def _is_terminal(output: Path | None) -> bool:
+    if output is None:
+        return sys.stdout.isatty()
+    if not output.is_char_device():
+        return False
+    with output.open("wb", buffering=0) as device:
+        return device.isatty()
 
 
 def _table_of(store: Store, chosen: ChosenPoints | ChosenValues) -> Table:
@@ -93,24 +114,44 @@ def _table_of(store: Store, chosen: ChosenPoints | ChosenValues) -> Table:
 
 
 def _write(output: Path | None, table: Table, batches: Iterable[Iterable[object]], export_format: ExportFormat) -> int:
-    """Into the file, whole or not at all; or to where we print."""
+    """Write the rows to the file, whole or not at all, or to standard output; return how many there are."""
     if output is None:
-        n_rows = write_table(sys.stdout.buffer, table, batches, export_format=export_format)
-        sys.stdout.buffer.flush()
-        return n_rows
+        return _print(table, batches, export_format)
     if not output.parent.is_dir():
         raise click.UsageError(f"{output} cannot be written: there is no folder {output.parent}")
-    beside = output.with_name(f".{output.name}.part")
     try:
-        with beside.open("wb") as sink:
-            n_rows = write_table(sink, table, batches, export_format=export_format)
-        beside.replace(output)
+        if output.exists() and not output.is_file():
+            # A device or a named pipe is written to, not replaced.
+            with output.open("wb") as sink:
+                return write_table(sink, table, batches, export_format=export_format)
+        with _replacing(output.resolve()) as sink:
+            return write_table(sink, table, batches, export_format=export_format)
     except OSError as error:
         raise ResultsError(
             f"{output} cannot be written: {error.strerror or error}; name another file with --output"
         ) from error
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a temporary file that becomes `path` at the end; whatever ends this earlier leaves `path` as it was."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with unfinished.open("wb") as sink:
+            yield sink
+        unfinished.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
+
+
+def _print(table: Table, batches: Iterable[Iterable[object]], export_format: ExportFormat) -> int:
+    if not sys.stdout.isatty():
+        n_rows = write_table(sys.stdout.buffer, table, batches, export_format=export_format)
+        sys.stdout.buffer.flush()
+        return n_rows
+    text = io.BytesIO()
+    n_rows = write_table(text, table, batches, export_format=export_format)
+    echo(json_for_terminal(text.getvalue().decode()).rstrip("\n"))
     return n_rows
 
 

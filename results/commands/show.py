@@ -17,7 +17,6 @@ from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.known_changes import known_changes_as_text
 from results.output.point_tables import most_important_points, points_as_csv, points_as_json, points_as_text
-from results.output.printable import json_for_terminal
 from results.output.value_tables import most_important_values, values_as_csv, values_as_json, values_as_text
 from results.store import OpenMode, open_store
 
@@ -97,7 +96,7 @@ def _print(
 def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowFormat, *, shows_all: bool) -> None:
     match show_format:
         case ShowFormat.JSON:
-            echo(json_for_terminal(points_as_json(rows)))
+            echo(points_as_json(rows))
         case ShowFormat.CSV:
             echo_csv(points_as_csv(rows))
         case ShowFormat.TEXT:
@@ -110,7 +109,7 @@ def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowForma
 def _print_values(store: Store, rows: Sequence[SeriesValueRow], show_format: ShowFormat, *, shows_all: bool) -> None:
     match show_format:
         case ShowFormat.JSON:
-            echo(json_for_terminal(values_as_json(rows)))
+            echo(values_as_json(rows))
         case ShowFormat.CSV:
             echo_csv(values_as_csv(rows))
         case ShowFormat.TEXT:

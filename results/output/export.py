@@ -5,7 +5,6 @@ Rows are written as they come, so that an export of everything needs no more mem
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -14,7 +13,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
-from results.output.plain_values import EXTERNAL_NAMES, csv_cell, plain_value
+from results.output.plain_values import EXTERNAL_NAMES, CsvWriter, plain_value
 from results.rows import PointRow, SeriesValueRow
 
 if TYPE_CHECKING:
@@ -134,11 +133,11 @@ def write_table(
 def _write_csv(sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]]) -> int:
     n_rows = 0
     text = io.TextIOWrapper(sink, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(csv_cell, table.columns))
+    writer = CsvWriter(text)
+    writer.write_row(table.columns)
     for batch in batches:
         for row in batch:
-            writer.writerow([csv_cell(cell) for cell in _plain(table.cells_of(row))])
+            writer.write_row(_plain(table.cells_of(row)))
             n_rows += 1
     text.detach()
     return n_rows

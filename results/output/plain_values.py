@@ -7,10 +7,12 @@ import io
 import json
 import math
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from results.output.printable import json_for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 # `pass` is a word of Python and so has an underscore in the rows.
 EXTERNAL_NAMES = {"pass_": "pass"}
@@ -39,18 +41,37 @@ def csv_cell(value: object) -> object:
     return value
 
 
+class CsvWriter:
+    """Writer of CSV lines that end in a line feed, in which no text is a formula.
+
+    The module csv quotes a carriage return only where it ends lines with one.
+    """
+
+    def __init__(self, sink: TextIO) -> None:
+        self._sink = sink
+        self._writer = csv.writer(self, lineterminator="\r\n")
+
+    def write_row(self, cells: Iterable[object]) -> None:
+        """Write one line."""
+        self._writer.writerow(map(csv_cell, cells))
+
+    def write(self, line: str) -> int:
+        """Take a whole line from the module csv."""
+        return self._sink.write(line.removesuffix("\r\n") + "\n")
+
+
 def rows_as_json(rows: Sequence[Mapping[str, object]]) -> str:
-    """Render plain rows as a JSON list of objects."""
-    return json.dumps(rows, indent=1, ensure_ascii=False)
+    """Render plain rows as a JSON list of objects, without control characters."""
+    return json_for_terminal(json.dumps(rows, indent=1, ensure_ascii=False))
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """Render plain rows as CSV, one line each below the names of their columns."""
     text = io.StringIO()
     if rows:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(map(csv_cell, rows[0]))
-        writer.writerows(map(csv_cell, row.values()) for row in rows)
+        writer = CsvWriter(text)
+        for cells in (rows[0], *(row.values() for row in rows)):
+            writer.write_row(cells)
     return text.getvalue().rstrip("\n")
 
 

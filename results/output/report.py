@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from tabulate import tabulate
 
 from results.judgement.verdicts import Outcome, exit_code
-from results.output.printable import printable, printable_line
+from results.output.printable import json_for_terminal, printable, printable_line
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.rows import parameters_in_words
@@ -100,7 +100,7 @@ def as_markdown(judgement: Judgement, *, limit: int | None = None) -> str:
 def as_json(judgement: Judgement) -> str:
     """Render everything but the unchanged series, which are counted."""
     counts = judgement.count()
-    return json.dumps(
+    document = json.dumps(
         {
             "base": judgement.base_commit,
             "head": judgement.head_commit,
@@ -117,6 +117,7 @@ def as_json(judgement: Judgement) -> str:
         indent=1,
         ensure_ascii=False,
     )
+    return json_for_terminal(document)
 
 
 def as_junit(judgement: Judgement) -> str:

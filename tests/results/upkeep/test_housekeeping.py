@@ -9,9 +9,11 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
+import fusebench
 from results.commands.export import export
 from results.commands.ingest import ingest
 from results.commands.show import show
@@ -199,8 +201,9 @@ def test_export_of_a_sweep_has_every_commit_and_may_be_filtered(journal_store, t
 def test_parquet_without_pyarrow_says_what_to_install(foreign, monkeypatch):
     _, db = foreign
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    answer = run(export, "--db", db, "--format", "parquet")
-    assert "pip install pyarrow" in str(answer.exception)
+    answer = run(fusebench.cli, "export", "--db", db, "--format", "parquet")
+    assert isinstance(answer.exception, click.UsageError)
+    assert "pip install 'fusebench[parquet]'" in answer.exception.message
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
