@@ -2,6 +2,7 @@
 
 RulerError
 ├── InvalidAxes             axes or filters that name something unknown
+├── InvalidSettings         a variable of the environment that cannot be parsed
 ├── InvalidProviderModule   a provider module that cannot be read, or holds no providers
 ├── UncommittedChanges      the code under test differs from every commit
 ├── UnknownCommit           nothing says which commit is installed
@@ -16,6 +17,10 @@ class RulerError(Exception):
 
 class InvalidAxes(RulerError):
     """Axes or filters that name something unknown."""
+
+
+class InvalidSettings(RulerError):
+    """A variable of the environment that cannot be parsed."""
 
 
 class UncommittedChanges(RulerError):

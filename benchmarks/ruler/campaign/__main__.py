@@ -12,12 +12,13 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.ruler.campaign.settings import Budget, Report, Settings, Status, keep_report, kept_report
+from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Report, Status, keep_report, kept_report
 from benchmarks.ruler.errors import RulerError
-from benchmarks.ruler.plan.axes import DeviceKind
-from benchmarks.ruler.record.provenance import ROOT, UNCOMMITTED, data_dir
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import ROOT, Settings, settings_from_environment
 
 FINE, FAILED, WRONG_USAGE = 0, 2, 64
 # Piece → where it is: imported only to be run, so that what is missing can be said first.
@@ -50,14 +51,16 @@ def main() -> None:
     if missing := missing_packages(options.device):
         print(missing, file=sys.stderr)  # noqa: T201 - a command
         sys.exit(WRONG_USAGE)
-    out = (options.out or data_dir() / "campaign" / options.device).resolve()
+    ruler = replace(settings_from_environment(), device=options.device)
+    out = (options.out or ruler.data_dir / "campaign" / options.device).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    os.environ["FUSEBENCH_DEVICE"] = options.device
     if options.uncommitted:
-        os.environ[UNCOMMITTED] = "1"
-        os.environ.setdefault("FUSEBENCH_DATA", str(out / "data"))
+        is_given = ruler.data_dir != Settings().data_dir
+        ruler = replace(ruler, is_uncommitted=True, data_dir=ruler.data_dir if is_given else out / "data")
     seconds = options.seconds or SECONDS[options.budget]
-    settings = Settings(device=options.device, budget=options.budget, out=out, until=time.time() + seconds)
+    settings = CampaignSettings(
+        ruler=ruler, device=options.device, budget=options.budget, out=out, until=time.time() + seconds
+    )
     sys.exit(run_all(settings, seconds=seconds) if options.piece == "all" else run_piece(settings, options.piece))
 
 
@@ -75,7 +78,7 @@ def missing_packages(device: DeviceKind) -> str | None:
     )
 
 
-def run_piece(settings: Settings, piece: str) -> int:
+def run_piece(settings: CampaignSettings, piece: str) -> int:
     """Run one piece, print its report and return the exit code."""
     module, function = PIECES[piece].split(":")
     try:
@@ -87,10 +90,10 @@ def run_piece(settings: Settings, piece: str) -> int:
     return FAILED if report.status is Status.FAILED else FINE
 
 
-def run_all(settings: Settings, *, seconds: float) -> int:
+def run_all(settings: CampaignSettings, *, seconds: float) -> int:
     """Run each piece in a process of its own, even if others failed; then the table and a summary."""
     common = ["--device", settings.device, "--budget", settings.budget, "--out", str(settings.out)]
-    common += ["--seconds", str(seconds), *(["--uncommitted"] if os.environ.get(UNCOMMITTED) == "1" else [])]
+    common += ["--seconds", str(seconds), *(["--uncommitted"] if settings.ruler.is_uncommitted else [])]
     codes = {}
     for piece in PIECES:
         print(f"== {piece}", flush=True)  # noqa: T201 - a command
@@ -109,7 +112,7 @@ def run_all(settings: Settings, *, seconds: float) -> int:
     return _summed_up(settings, codes)
 
 
-def _summed_up(settings: Settings, codes: dict[str, int]) -> int:
+def _summed_up(settings: CampaignSettings, codes: dict[str, int]) -> int:
     reports = {piece: kept_report(settings, piece) for piece in PIECES}
     for piece, report in reports.items():
         said = f"{report.status}: {report.words}" if report else f"failed: ended with {codes[piece]}"

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.campaign.settings import Budget, Report, Settings, Status, code_measured
-from benchmarks.ruler.plan.axes import (
+from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Report, Status, code_measured
+from benchmarks.ruler.plan.points import (
     BASELINE,
     CachePolicy,
     Contender,
@@ -22,7 +22,6 @@ from benchmarks.ruler.plan.axes import (
     contender_from_name,
 )
 from benchmarks.ruler.record.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
-from benchmarks.ruler.record.provenance import threads
 from benchmarks.ruler.sweep.expectations import compared, expectation
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.measure import outcomes_of_group
@@ -76,15 +75,15 @@ class Verdict:
         return self.state in FAILURES or (ours and self.unexpected is not None)
 
 
-def check_kernels(settings: Settings) -> Report:
+def check_kernels(settings: CampaignSettings) -> Report:
     """Check what is not yet checked of the current code, until the time is up."""
     path = settings.out / "correctness.jsonl"
-    code = code_measured()
+    code = code_measured(settings.ruler)
     known = {(one.task, one.shape, one.contender): one for one in _read(path, code=code, device=settings.device)}
     todo = [(task, group) for task, group in _all(settings) if not _is_known(known, task, group)]
     before = len(known)
     if todo:
-        with machine_lock(say=print) as lock, _worker(settings, lock) as worker:
+        with machine_lock(say=print, waits=settings.ruler.waits_for_lock) as lock, _worker(settings, lock) as worker:
             if (report := _why_not_here(worker, settings)) is not None:
                 return report
             for task, group in todo:
@@ -99,7 +98,7 @@ def check_kernels(settings: Settings) -> Report:
     return _report(settings, known.values(), measured=len(known) - before)
 
 
-def _all(settings: Settings) -> Iterator[tuple[Task, Group]]:
+def _all(settings: CampaignSettings) -> Iterator[tuple[Task, Group]]:
     """Yield the groups to check, then the groups to count kernels of."""
     contenders = tuple(map(contender_from_name, CONTENDERS))
     dtypes = _DTYPES[settings.device, settings.budget]
@@ -134,11 +133,17 @@ def _is_known(known: Mapping[tuple[Task, Shape, Contender], Verdict], task: Task
     return all((task, group.shape, contender) in known for contender in group.contenders)
 
 
-def _worker(settings: Settings, lock: int) -> WorkerProcess:
-    return WorkerProcess(device=settings.device, threads=threads(), point_limit_s=_POINT_LIMIT_S, inherited=(lock,))
+def _worker(settings: CampaignSettings, lock: int) -> WorkerProcess:
+    return WorkerProcess(
+        device=settings.device,
+        threads=settings.ruler.threads,
+        point_limit_s=_POINT_LIMIT_S,
+        provider_module=settings.ruler.provider_module,
+        inherited=(lock,),
+    )
 
 
-def _why_not_here(worker: WorkerProcess, settings: Settings) -> Report | None:
+def _why_not_here(worker: WorkerProcess, settings: CampaignSettings) -> Report | None:
     if (death := worker.start()) is not None:
         return Report(status=Status.FAILED, words=f"no worker starts here: {death.reason}")
     if worker.hello and worker.hello["device"] != settings.device:
@@ -230,7 +235,7 @@ def _told(one: Verdict) -> str:
     return f"  {one.contender}, {one.shape.label()}: {what}"
 
 
-def _report(settings: Settings, known: Iterable[Verdict], *, measured: int) -> Report:
+def _report(settings: CampaignSettings, known: Iterable[Verdict], *, measured: int) -> Report:
     asked = {(task, group.shape) for task, group in _all(settings)}
     found = [one for one in known if (one.task, one.shape) in asked]
     wanted = len(asked) * len(CONTENDERS)

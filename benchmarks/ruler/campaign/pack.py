@@ -8,8 +8,8 @@ import json
 import tarfile
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.campaign.settings import Report, Settings, Status
-from benchmarks.ruler.record.provenance import ROOT, data_dir, environment_name, machine_name, measured_commit, threads
+from benchmarks.ruler.campaign.settings import CampaignSettings, Report, Status
+from benchmarks.ruler.record.provenance import environment_name, machine_name, measured_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 _MOST_TRACE_BYTES = 4_000_000
 
 
-def pack(settings: Settings) -> Report:
+def pack(settings: CampaignSettings) -> Report:
     """Write the archive, unless one with the same content exists."""
-    commit, machine = measured_commit().hash[:8], machine_name()
-    environment = environment_name(settings.device, n_threads=threads())
+    full_hash, machine = measured_commit(settings.ruler).hash, machine_name(settings.ruler)
+    commit = full_hash[:8]
+    environment = environment_name(settings.device, n_threads=settings.ruler.threads)
     files = dict(_files(settings, commit=commit, machine=machine, environment=environment))
     if not any(name.startswith("journal/") for name in files):
         return Report(status=Status.UNFINISHED, words="there is no journal of this commit to pack yet")
     manifest = {
-        "commit": measured_commit().hash,
+        "commit": full_hash,
         "machine": machine,
         "environment": environment,
         "budget": settings.budget,
@@ -49,13 +50,13 @@ def pack(settings: Settings) -> Report:
     return Report(status=Status.DONE, words=f"{archive}: {len(files)} files, {size:.1f} MB", measured=len(files))
 
 
-def _files(settings: Settings, *, commit: str, machine: str, environment: str) -> Iterator[tuple[str, Path]]:
-    data = data_dir()
+def _files(settings: CampaignSettings, *, commit: str, machine: str, environment: str) -> Iterator[tuple[str, Path]]:
+    data = settings.ruler.data_dir
     for path in (data / "journal" / machine).glob(f"{commit}-{environment}.jsonl"):
         yield f"journal/{machine}/{path.name}", path
     if (ceilings := data / "machines" / f"{machine}.json").is_file():
         yield f"machines/{ceilings.name}", ceilings
-    asv = ROOT / "results" / "data" / "local" / "asv"
+    asv = data / "asv"
     for path in (asv / machine).glob("*.json"):
         if path.name == "machine.json" or path.name.startswith(commit):
             yield f"asv/{machine}/{path.name}", path

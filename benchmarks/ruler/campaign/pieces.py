@@ -14,36 +14,30 @@ from rich.console import Console
 
 from benchmarks.ruler.campaign.settings import (
     Budget,
+    CampaignSettings,
     Report,
-    Settings,
     Status,
     code_measured,
     read_json,
     write_json,
 )
 from benchmarks.ruler.checks.comparison import Comparison, Quantity, all_markdown
-from benchmarks.ruler.plan.axes import CAMPAIGN, CAMPAIGN_QUICK, DeviceKind
-from benchmarks.ruler.record.provenance import (
-    ROOT,
-    UNCOMMITTED,
-    environment_name,
-    machine_name,
-    refuse_uncommitted_changes,
-    threads,
-)
-from benchmarks.ruler.sweep import run
+from benchmarks.ruler.plan.axes import CAMPAIGN, CAMPAIGN_QUICK
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
+from benchmarks.ruler.record.provenance import environment_name, machine_name, refuse_uncommitted_changes
+from benchmarks.ruler.sweep import run, summary
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.machine_file import kept_ceilings, machine_ceilings
-from benchmarks.ruler.sweep.measure import TRACES, UNTIL
 from benchmarks.ruler.worker.process import WorkerProcess, python_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.ruler.sweep.sweep_plan import Plan
+    from benchmarks.ruler.plan.settings import Settings
 
 AXES = {Budget.QUICK: CAMPAIGN_QUICK, Budget.FULL: CAMPAIGN}
-_TRACED_BATCHES = {Budget.QUICK: "16", Budget.FULL: "16,4096"}
+_TRACED_BATCHES = {Budget.QUICK: ("16",), Budget.FULL: ("16", "4096")}
 # Of the time of a sweep, what asv takes to replay it, and the last group may take beyond it.
 _SWEPT = 0.8
 # A command that was asked to end by then and has not is ended.
@@ -75,29 +69,30 @@ COMPARISONS = {
 }
 
 
-def measure_ceilings(settings: Settings) -> Report:
+def measure_ceilings(settings: CampaignSettings) -> Report:
     """Measure the machine's ceilings, unless its file has them."""
-    machine, environment = machine_name(), environment_name(settings.device, n_threads=threads())
-    if kept_ceilings(machine=machine, environment=environment) is not None:
+    ruler = settings.ruler
+    machine, environment = machine_name(ruler), environment_name(settings.device, n_threads=ruler.threads)
+    if kept_ceilings(ruler.data_dir, machine=machine, environment=environment) is not None:
         return Report(status=Status.DONE, words=f"the ceilings of {machine}, {environment} are measured already")
     with (
-        machine_lock(say=print) as lock,
-        WorkerProcess(device=settings.device, threads=threads(), point_limit_s=120.0, inherited=(lock,)) as worker,
+        machine_lock(say=print, waits=ruler.waits_for_lock) as lock,
+        WorkerProcess(device=settings.device, threads=ruler.threads, point_limit_s=120.0, inherited=(lock,)) as worker,
     ):
         worker.start()
         if worker.hello is None or worker.hello["device"] != settings.device:
             return Report(status=Status.ABSENT, words=f"torch sees no {settings.device} device here")
-        found = machine_ceilings(worker, machine=machine, environment=environment)
+        found = machine_ceilings(worker, ruler.data_dir, machine=machine, environment=environment)
     if found is None:
         return Report(status=Status.FAILED, words="the worker died while it measured the ceilings")
     products = ", ".join(f"{name} {value / 1e12:.3g} TFLOP/s" for name, value in found.matmul_flop_per_s.items())
     return Report(status=Status.DONE, words=f"{products}, copy {found.copy_bytes_per_s / 1e9:.3g} GB/s", measured=1)
 
 
-def measure_host_cost(settings: Settings) -> Report:
+def measure_host_cost(settings: CampaignSettings) -> Report:
     """Measure the host cost of a call by the ruler's command, unless it succeeded before on this code."""
     marker = settings.out / f"host-cost-{settings.device}.json"
-    code = f"{code_measured()} {settings.budget}"
+    code = f"{code_measured(settings.ruler)} {settings.budget}"
     if (read_json(marker) or {}).get("code") == code:
         return Report(status=Status.DONE, words=f"measured already, see host-cost-{settings.device}.txt")
     report = _command(settings, "host-cost", *_HOST_COST[settings.device, settings.budget])
@@ -106,7 +101,7 @@ def measure_host_cost(settings: Settings) -> Report:
     return report
 
 
-def tune(settings: Settings) -> Report:
+def tune(settings: CampaignSettings) -> Report:
     """Tune this machine by `benchmarks.tune`, until the time is up.
 
     The table it makes is a copy: the committed one is only changed by a person who commits it.
@@ -130,7 +125,7 @@ def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def _command(settings: Settings, piece: str, module: str, arguments: list[str]) -> Report:
+def _command(settings: CampaignSettings, piece: str, module: str, arguments: list[str]) -> Report:
     """Run a module of this checkout in Python; log its output and report its last line."""
     if importlib.util.find_spec(module) is None:
         return Report(status=Status.ABSENT, words=f"this commit has no {module}")
@@ -140,7 +135,11 @@ def _command(settings: Settings, piece: str, module: str, arguments: list[str]) 
             ended = subprocess.run(
                 [sys.executable, *arguments],
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": python_path(), "OMP_NUM_THREADS": str(threads())},
+                env={
+                    **environment_from_settings(settings.ruler),
+                    "PYTHONPATH": python_path(),
+                    "OMP_NUM_THREADS": str(settings.ruler.threads),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -159,67 +158,56 @@ def _command(settings: Settings, piece: str, module: str, arguments: list[str]) 
     return Report(status=Status.DONE, words=last, measured=1)
 
 
-def sweep(settings: Settings) -> Report:
+def sweep(settings: CampaignSettings) -> Report:
     """Run the sweep of the campaign's axes through asv, with profiles, until the time is up."""
     console = Console(highlight=False)
-    os.environ |= {
-        "FUSEBENCH_AXES": AXES[settings.budget].name,
-        UNTIL: str(settings.until - (1 - _SWEPT) * settings.seconds_left()),
-        TRACES: _TRACED_BATCHES[settings.budget],
-    }
-    refuse_uncommitted_changes()
-    before = run.plans()
-    marker = settings.out / f"sweep-{AXES[settings.budget].name}-{settings.device}.json"
-    is_recorded = (read_json(marker) or {}).get("run_id") == before[0].run.run_id
-    if _points_left(before) == 0 and is_recorded:
-        return Report(status=Status.DONE, words=f"all {_points(before)} points are measured already")
-    run.announce(console, before)
-    answer = run.run_asv(console, os.environ, before)
-    after = run.plans()
-    code = run.sum_up(console, after, answer)
-    measured, left = _points_left(before) - _points_left(after), _points_left(after)
-    words = f"{_points(after) - left} of {_points(after)} points timed and profiled, {measured} of them now"
-    if answer.status == 0 and left == 0:
-        write_json(marker, {"run_id": after[0].run.run_id})
-    if code != run.FINE:
+    ruler = replace(
+        _with_axes(settings),
+        until=settings.until - (1 - _SWEPT) * settings.seconds_left(),
+        traced_batches=_TRACED_BATCHES[settings.budget],
+    )
+    refuse_uncommitted_changes(ruler)
+    marker = settings.out / f"sweep-{ruler.axes}-{settings.device}.json"
+    with machine_lock(say=console.print, waits=ruler.waits_for_lock):
+        before, reader = run.plan_run(ruler)
+        is_replayed = (read_json(marker) or {}).get("run_id") == before.plan.run.run_id
+        if not before.missing() and is_replayed:
+            return Report(status=Status.DONE, words=f"all {len(before.points())} points are measured already")
+        summary.announce(console, before)
+        after, end = run.run_asv(console, ruler, before, reader)
+    code = summary.sum_up(console, after, end, ruler)
+    n_points, n_left = len(after.points()), len(after.missing())
+    measured = len(before.missing()) - n_left
+    words = f"{n_points - n_left} of {n_points} points timed and profiled, {measured} of them now"
+    if end.status == 0 and n_left == 0:
+        write_json(marker, {"run_id": after.plan.run.run_id})
+    if code != summary.FINE:
         return Report(status=Status.FAILED, words=f"{words}; some failed, see above", measured=measured)
-    return Report(status=Status.UNFINISHED if left else Status.DONE, words=words, measured=measured)
+    return Report(status=Status.UNFINISHED if n_left else Status.DONE, words=words, measured=measured)
 
 
-def _points(plans: tuple[Plan, ...]) -> int:
-    return sum(len(group.contenders) for plan in plans for group in plan.groups)
+def _with_axes(settings: CampaignSettings) -> Settings:
+    return replace(settings.ruler, axes=AXES[settings.budget].name)
 
 
-def _points_left(plans: tuple[Plan, ...]) -> int:
-    """Count the points that lack a timing or, if ok, a profile."""
-    left = set()
-    for plan in plans:
-        for group in plan.untimed():
-            left |= {(group.shape, contender) for contender in group.contenders}
-        for group in plan.unprofiled():
-            left |= {(group.shape, contender) for contender in group.contenders}
-    return len(left)
-
-
-def table_path(settings: Settings) -> Path:
+def table_path(settings: CampaignSettings) -> Path:
     """Return the path of a campaign's table."""
     return settings.out / f"table-{settings.device}.md"
 
 
-def compare(settings: Settings) -> Report:
+def compare(settings: CampaignSettings) -> Report:
     """Write the table of `fused` against its rivals from the sweep's record so far."""
-    os.environ["FUSEBENCH_AXES"] = AXES[settings.budget].name
-    plans = run.plans()
-    wanted = {(group.shape, contender) for plan in plans for group in plan.groups for contender in group.contenders}
-    timings = {key: line for plan in plans for key, line in plan.recorded.timings.items() if key in wanted}
+    sweep_so_far, _ = run.plan_run(_with_axes(settings))
+    wanted = set(sweep_so_far.points())
+    timings = {key: line for key, line in sweep_so_far.recorded.timings.items() if key in wanted}
     text = all_markdown(timings, COMPARISONS[settings.device])
     if not text:
         return Report(status=Status.UNFINISHED, words="the sweep has measured nothing yet")
-    first = plans[0].run
+    first = sweep_so_far.plan.run
     conditions = next(iter(timings.values())).head.conditions
     versions = ", ".join(f"{name} {conditions.get(name)}" for name in ("device", "torch", "triton", "driver"))
     head = f"Commit {first.commit[:8]}, {first.machine}, {first.environment}; {versions}; forward."
-    if os.environ.get(UNCOMMITTED) == "1":
+    if settings.ruler.is_uncommitted:
         head += " With changes that no commit holds."
     path = table_path(settings)
     path.parent.mkdir(parents=True, exist_ok=True)

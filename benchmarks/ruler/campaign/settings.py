@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import time
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.record.provenance import ROOT, measured_commit
+from benchmarks.ruler.plan.settings import ROOT, Settings
+from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.record.provenance import measured_commit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.ruler.plan.axes import DeviceKind
+    from benchmarks.ruler.plan.points import DeviceKind
 
 
 class Budget(StrEnum):
@@ -36,9 +37,10 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class CampaignSettings:
     """Settings common to all pieces. until: Unix time in seconds after which a piece starts nothing new."""
 
+    ruler: Settings
     device: DeviceKind
     budget: Budget
     out: Path
@@ -58,21 +60,21 @@ class Report:
     measured: int = 0
 
 
-def code_measured() -> str:
+def code_measured(settings: Settings) -> str:
     """Return the measured commit with a digest of uncommitted changes, so that nothing of other code is reused."""
     difference = subprocess.run(
         ["git", "-C", str(ROOT), "diff", "HEAD", "--", "kernels", "benchmarks"], capture_output=True, check=False
     ).stdout
-    commit = measured_commit().hash
+    commit = measured_commit(settings).hash
     return f"{commit}+{hashlib.sha256(difference).hexdigest()[:12]}" if difference else commit
 
 
-def keep_report(settings: Settings, piece: str, report: Report) -> None:
+def keep_report(settings: CampaignSettings, piece: str, report: Report) -> None:
     """Store the report of a piece for the summary."""
     write_json(settings.out / "reports" / f"{piece}.json", {**asdict(report), "device": settings.device})
 
 
-def kept_report(settings: Settings, piece: str) -> Report | None:
+def kept_report(settings: CampaignSettings, piece: str) -> Report | None:
     """Read the latest report of a piece, or None."""
     values = read_json(settings.out / "reports" / f"{piece}.json")
     if values is None:
@@ -82,10 +84,7 @@ def kept_report(settings: Settings, piece: str) -> Report | None:
 
 def write_json(path: Path, values: object) -> None:
     """Write a small JSON file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, json.dumps(values, indent=1) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
-from benchmarks.ruler.plan.axes import BASELINE, Contender, Shape, contender_from_name
+from benchmarks.ruler.plan.points import BASELINE, Contender, Shape, contender_from_name
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from benchmarks.ruler.record.journal import TimingLine
+    from benchmarks.ruler.record.lines import TimingLine
 
     Timings = Mapping[tuple[Shape, Contender], TimingLine]
 

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks.ruler.checks.comparison import Quantity, Standing, ratio_to_best, standing, written
-from benchmarks.ruler.checks.scratch import scratch_data_dir
-from benchmarks.ruler.plan.axes import QUICK, Operation
+from benchmarks.ruler.checks.scratch import scratch_settings
+from benchmarks.ruler.plan.axes import QUICK
+from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.record.outcome import TimingOutcome
 
 RIVALS = ("compiled", "fused-onednn:packed", "fused", "fused:packed")
@@ -33,15 +35,17 @@ DIMS_AND_HIDDENS = ((64, 256), (256, 256), (256, 1024), (1024, 1024), (1024, 409
 @click.option("--budget-s", default=0.5, show_default=True, help="Seconds of samples per point.")
 def main(*, dtype: str, budget_s: float) -> None:
     """Measure mlp and gated_mlp at 20 shapes each and print how much faster than eager each rival is."""
-    with scratch_data_dir({}):
-        tables = [list(table(operation, dtype=dtype, budget_s=budget_s)) for operation in ("mlp", "gated_mlp")]
+    with scratch_settings() as settings:
+        tables = [
+            list(table(settings, operation, dtype=dtype, budget_s=budget_s)) for operation in ("mlp", "gated_mlp")
+        ]
     for lines in tables:
         click.echo("\n".join(["", *lines]))
-    threads = os.environ.get("FUSEBENCH_THREADS") or len(os.sched_getaffinity(0))
-    click.echo(f"\n{dtype}, forward, {threads} thread(s); load average {os.getloadavg()[0]:.2f}, our own included")
+        load = f"load average {os.getloadavg()[0]:.2f}, our own included"
+    click.echo(f"\n{dtype}, forward, {settings.threads} thread(s); {load}")
 
 
-def table(operation: str, *, dtype: str, budget_s: float) -> Iterator[str]:
+def table(settings: Settings, operation: str, *, dtype: str, budget_s: float) -> Iterator[str]:
     """Return the lines of one operation's table, the geometric mean last."""
     yield f"| {operation}: batch, dim, hidden | {' | '.join(RIVALS)} | fused:packed ÷ best rival |"
     yield "|---" * (len(RIVALS) + 2) + "|"
@@ -58,7 +62,7 @@ def table(operation: str, *, dtype: str, budget_s: float) -> Iterator[str]:
             dims=(dim,),
             budget_s=budget_s,
         )
-        timings = measure(axes, operation=operation, tasks=(Task.TIME,)).timings
+        timings = measure(settings, axes=axes, operation=operation, tasks=(Task.TIME,)).timings
         for batch in BATCHES:
             found = {
                 str(contender): line.outcome

@@ -5,28 +5,35 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.record.provenance import UNCOMMITTED
+from benchmarks.ruler.plan.settings import Settings, settings_from_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 
 @contextmanager
-def scratch_data_dir(caches: Mapping[str, str]) -> Iterator[Path]:
-    """Create a temporary data directory; nothing measured in it enters the history.
-
-    `caches`: environment variables that name folders, and what these are called within it.
-    """
-    before = dict(os.environ)
+def scratch_settings() -> Iterator[Settings]:
+    """Yield settings whose folder of record is temporary: what is measured with them never meets the history."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        os.environ |= {"FUSEBENCH_DATA": str(folder / "data"), "FUSEBENCH_MACHINE": "this-machine", UNCOMMITTED: "1"}
-        os.environ |= {variable: str(folder / cache) for variable, cache in caches.items()}
+        yield replace(
+            settings_from_environment(), data_dir=Path(name) / "data", machine="this-machine", is_uncommitted=True
+        )
+
+
+@contextmanager
+def cold_inductor() -> Iterator[None]:
+    """Give inductor an empty cache on disk, in the processes started meanwhile."""
+    variable = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(variable)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ[variable] = cache
         try:
-            yield folder
+            yield
         finally:
-            os.environ.clear()
-            os.environ.update(before)
+            os.environ.pop(variable)
+            if before is not None:
+                os.environ[variable] = before

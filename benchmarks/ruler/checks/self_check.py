@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.ruler.checks.scratch import scratch_data_dir
+from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK, Axes
-from benchmarks.ruler.plan.plugins import MODULE_VARIABLE
-from benchmarks.ruler.record.provenance import ROOT, measured_commit
+from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
+from benchmarks.ruler.record.provenance import measured_commit
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from benchmarks.ruler.plan.settings import Settings
 
 _SAME_AGAIN = """
 def build(load):
@@ -42,7 +44,7 @@ _PLAIN_SUITE = """
 import torch
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers import workload
-from benchmarks.ruler.plan.axes import CachePolicy, Contender, Operation, Pass, Shape
+from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass, Shape
 
 
 class Plain:
@@ -104,11 +106,10 @@ def aa(*, points: int) -> None:
     batches = tuple(2**power for power in range(9))
     hiddens = tuple(32 * (step + 1) for step in range(math.ceil(points / (2 * len(batches)))))
     axes = replace(QUICK, name="A/A", providers=("eager", "eager-again"), batches=batches, hiddens=hiddens)
-    with scratch_data_dir({}) as folder:
-        module = folder / "same_again.py"
+    with scratch_settings() as settings:
+        module = _folder(settings) / "same_again.py"
         module.write_text(_SAME_AGAIN, encoding="utf-8")
-        os.environ[MODULE_VARIABLE] = str(module)
-        found = list(speedups(axes, ("linear", "mlp")))
+        found = list(speedups(replace(settings, provider_module=module), axes, ("linear", "mlp")))
     contain = sum(each.contains_one() for each in found)
     disturbed = sum(each.disturbed is not None for each in found)
     widest = max(each.high - each.low for each in found)
@@ -120,10 +121,11 @@ def aa(*, points: int) -> None:
     click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
 
 
-def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
+def speedups(settings: Settings, axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
     """Measure the speedup of `eager-again` over `eager` at each shape."""
     for operation in operations:
-        for (shape, contender), line in measure(axes, operation=operation, tasks=(Task.TIME,)).timings.items():
+        timings = measure(settings, axes=axes, operation=operation, tasks=(Task.TIME,)).timings
+        for (shape, contender), line in timings.items():
             outcome = line.outcome
             is_asked = shape.operation == operation and contender.provider == "eager-again"
             if is_asked and outcome.speedup_vs_eager is not None:
@@ -139,31 +141,30 @@ def speedups(axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
 @main.command()
 def speed() -> None:
     """Print the ruler's overhead: replaying, the worker, a cold sweep against plain asv."""
-    threads = len(os.sched_getaffinity(0))
-    with scratch_data_dir({"TORCHINDUCTOR_CACHE_DIR": "inductor-ours"}):
+    with scratch_settings() as settings, cold_inductor():
         start = time.perf_counter()
-        measure(_COLD, operation="mlp")
+        measure(settings, axes=_COLD, operation="mlp")
         ours_s = time.perf_counter() - start
-    with scratch_data_dir({"TORCHINDUCTOR_CACHE_DIR": "inductor-plain"}) as folder:
-        suite = folder / "plain_suite"
+    with scratch_settings() as settings, cold_inductor():
+        suite = _folder(settings) / "plain_suite"
         suite.mkdir()
         (suite / "__init__.py").touch()
-        (suite / "plain.py").write_text(_PLAIN_SUITE.replace("THREADS", str(threads)), encoding="utf-8")
-        plain_s = _asv_seconds(folder, suite, bench="plain")
-    with scratch_data_dir({}) as folder:
-        axes_file = folder / "axes.toml"
+        (suite / "plain.py").write_text(_PLAIN_SUITE.replace("THREADS", str(settings.threads)), encoding="utf-8")
+        plain_s = _asv_seconds(settings, suite, bench="plain")
+    with scratch_settings() as settings:
+        axes_file = _folder(settings) / "axes.toml"
         names = "providers", "batches", "hiddens"
         axes_file.write_text(
             "".join(f"{name} = {json.dumps(list(getattr(_REPLAYED, name)))}\n" for name in names)
             + f"budget_s = {_REPLAYED.budget_s}\n",
             encoding="utf-8",
         )
-        os.environ["FUSEBENCH_AXES"] = str(axes_file)
-        recorded = measure(replace(_REPLAYED, name=str(axes_file)), operation="linear")
+        settings = replace(settings, axes=str(axes_file))  # noqa: PLW2901 - the same folder
+        recorded = measure(settings, operation="linear")
         overheads = {
             line.group: float(str(line.head.conditions["ruler_overhead_s"])) for line in recorded.timings.values()
         }
-        replay_s = _asv_seconds(folder, ROOT / "benchmarks", bench="linear.Linear.time_forward")
+        replay_s = _asv_seconds(settings, ROOT / "benchmarks", bench="linear.Linear.time_forward")
     n_points = len(recorded.timings)
     click.echo(f"replaying {n_points} measured points through asv run: {replay_s:.1f} s")
     click.echo(
@@ -176,8 +177,15 @@ def speed() -> None:
     click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
 
 
-def _asv_seconds(folder: Path, suite: Path, *, bench: str) -> float:
-    """Return the seconds `asv run` takes for `bench` of `suite` on this interpreter, recorded in `folder`."""
+def _folder(settings: Settings) -> Path:
+    """Return the temporary folder of `settings`, made if need be."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return settings.data_dir.parent
+
+
+def _asv_seconds(settings: Settings, suite: Path, *, bench: str) -> float:
+    """Return the seconds that `asv run` takes for `bench` of `suite`, on this interpreter, recorded in a folder."""
+    folder = _folder(settings)
     config = folder / "asv.conf.json"
     values = {
         "version": 1,
@@ -191,13 +199,17 @@ def _asv_seconds(folder: Path, suite: Path, *, bench: str) -> float:
         "default_benchmark_timeout": 900,
     }
     config.write_text(json.dumps(values), encoding="utf-8")
-    environ = {**os.environ, "HOME": str(folder), "PYTHONPATH": str(ROOT), "ASV_PYTHONPATH": str(ROOT)}
+    environ = environment_from_settings(settings) | {
+        "HOME": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "ASV_PYTHONPATH": str(ROOT),
+    }
     asv = [sys.executable, "-m", "asv", "--config", str(config)]
     subprocess.run([*asv, "machine", "--yes", "--machine", "m"], env=environ, check=True, stdout=subprocess.DEVNULL)
     start = time.perf_counter()
     done = subprocess.run(
         [
-            *(*asv, "run", "-E", f"existing:{sys.executable}", "--set-commit-hash", measured_commit().hash),
+            *(*asv, "run", "-E", f"existing:{sys.executable}", "--set-commit-hash", measured_commit(settings).hash),
             *("--machine", "m", "--bench", bench),
         ],
         env=environ,

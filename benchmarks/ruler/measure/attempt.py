@@ -18,18 +18,22 @@ from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from benchmarks.ruler.plan.axes import Contender
+    from benchmarks.ruler.plan.points import Contender
 
 
 def attempt(
-    contender: Contender, load: Workload, reference: Sequence[torch.Tensor]
+    contender: Contender, load: Workload, reference: Sequence[torch.Tensor], *, module: Path | None = None
 ) -> tuple[TimingOutcome, Callable[[], object] | None]:
-    """Build, call once and check a contender. Return its outcome so far and the call to time (None if not ok)."""
+    """Build, run once and check a contender; return its outcome so far and the call to time, or None.
+
+    module: file with more providers.
+    """
     compiles = contender.provider in providers.COMPILED
     try:
         compiled_providers.clear_counters()
-        built = providers.build(contender, load)
+        built = providers.build(contender, load, module=module)
         if isinstance(built, Unavailable):
             return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
         call = one_call(load, built.function)

@@ -17,7 +17,7 @@ from benchmarks.ruler.measure.gpu import driver_version, gpu_state
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Scalar = str | int | float | bool | None
+    from benchmarks.ruler.record.lines import Scalar
 
 FOREIGN_LOAD_LIMIT = 0.3
 _PROC_STAT = Path("/proc/stat")

@@ -18,7 +18,7 @@ from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutco
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from benchmarks.ruler.plan.axes import Contender
+    from benchmarks.ruler.plan.points import Contender
 
 ACTIVE_CALLS = 3
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.

@@ -1,116 +1,33 @@
-"""Which points a sweep visits: axes → sweep points → groups. Pure; imports nothing heavy."""
+"""The values a sweep visits on each axis, and the groups of points they make. Pure; imports nothing heavy."""
 
 from __future__ import annotations
 
 import itertools
-import os
-import tomllib
-from dataclasses import dataclass, fields, replace
-from enum import StrEnum
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.errors import InvalidAxes
-from benchmarks.ruler.plan.plugins import foreign_names
+from benchmarks.ruler.plan.points import (
+    BASELINE,
+    CachePolicy,
+    Contender,
+    DeviceKind,
+    Group,
+    Operation,
+    Pass,
+    Shape,
+    contender_from_name,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-BASELINE = "eager"
 DIM_BY_DEFAULT = "hidden/4"
 NO_ACTIVATION = "none"
 
 
-class Operation(StrEnum):
-    """What is computed. linear: dim → hidden; mlp and gated_mlp: dim → hidden → dim."""
-
-    LINEAR = "linear"
-    MLP = "mlp"
-    GATED_MLP = "gated_mlp"
-
-
-class Pass(StrEnum):
-    """What of it is timed."""
-
-    FORWARD = "forward"
-    FORWARD_BACKWARD = "forward_backward"
-
-
-class CachePolicy(StrEnum):
-    """Whether weights and inputs may be in the cache when a call starts."""
-
-    WARM = "warm"
-    COLD = "cold"
-
-
-class Weights(StrEnum):
-    """Whether the provider sees the weights as nn.Linear keeps them, or in a layout of its own."""
-
-    PLAIN = "plain"
-    PACKED = "packed"
-
-
-class DeviceKind(StrEnum):
-    """Where the operation runs."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Shape:
-    """What all providers of a group have in common. batch counts rows; activation is None for a bare linear."""
-
-    operation: Operation
-    pass_: Pass
-    dtype: str
-    activation: str | None
-    batch: int
-    hidden: int
-    dim: int
-    cache: CachePolicy
-
-    def label(self) -> str:
-        """Short and unique within a sweep, for people."""
-        activation = f" {self.activation}" if self.activation else ""
-        pass_ = " forward+backward" if self.pass_ is Pass.FORWARD_BACKWARD else ""
-        cold = " cold" if self.cache is CachePolicy.COLD else ""
-        sizes = f"batch {self.batch}, dim {self.dim}, hidden {self.hidden}"
-        return f"{self.operation}{activation} {self.dtype}{pass_}{cold}, {sizes}"
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Contender:
-    """A provider and the layout of weights it is given; written `fused` or `fused:packed`."""
-
-    provider: str
-    weights: Weights = Weights.PLAIN
-
-    def __str__(self) -> str:
-        return self.provider if self.weights is Weights.PLAIN else f"{self.provider}:{self.weights}"
-
-
-def contender_from_name(name: str) -> Contender:
-    """`fused` → plain weights, `fused:packed` → packed. Raises: InvalidAxes for another layout."""
-    provider, _, layout = name.partition(":")
-    choices = ", ".join(Weights)
-    try:
-        return Contender(provider=provider, weights=Weights(layout or Weights.PLAIN))
-    except ValueError:
-        raise InvalidAxes(f"provider {name!r}: {layout!r} is no layout of weights; choose from {choices}") from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """All contenders at one shape: they are measured together, in alternating rounds, and kept or lost together."""
-
-    shape: Shape
-    contenders: tuple[Contender, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """The values a sweep visits on each axis; the product of them all, per operation, and the products of `also`."""
+    """Values of each axis: their product, per operation, and the products of `also`. budget_s: samples per point."""
 
     name: str
     operations: tuple[str, ...] = tuple(Operation)
@@ -126,11 +43,11 @@ class Axes:
     also: tuple[Axes, ...] = ()
 
     def parts(self) -> tuple[Axes, ...]:
-        """These axes alone, and those to be visited also, for what is no product of all values."""
+        """Return these axes alone, then those of `also`: together they visit what is no single product."""
         return replace(self, also=()), *itertools.chain.from_iterable(part.parts() for part in self.also)
 
     def all_dtypes(self) -> tuple[str, ...]:
-        """Every dtype any device measures, so that asv's parameters are the same on every machine."""
+        """Return the dtypes of all devices, so that asv's parameters are the same on every machine."""
         return tuple(dict.fromkeys(itertools.chain.from_iterable(self.dtypes.values())))
 
 
@@ -200,96 +117,15 @@ CAMPAIGN = replace(
 NAMED_AXES = {axes.name: axes for axes in (QUICK, FULL, CAMPAIGN_QUICK, CAMPAIGN)}
 
 
-def axes_from_environment(environ: Mapping[str, str] = os.environ) -> Axes:
-    """The axes that FUSEBENCH_AXES names: `quick` (the default), `full` or a TOML file; with providers from outside.
-
-    Raises: InvalidAxes, naming the file and the key; InvalidProviderModule.
-    """
-    name = environ.get("FUSEBENCH_AXES", QUICK.name)
-    if name in NAMED_AXES:
-        return _with_foreign_providers(NAMED_AXES[name], environ)
-    if name.endswith(".toml"):
-        return _with_foreign_providers(axes_from_toml(Path(name)), environ)
-    raise InvalidAxes(f"no axes are called {name!r}; choose from {', '.join(NAMED_AXES)}, or name a .toml file")
-
-
-def _with_foreign_providers(axes: Axes, environ: Mapping[str, str]) -> Axes:
-    foreign = foreign_names(environ)
-    also = tuple(_with_foreign_providers(part, environ) for part in axes.also)
-    return replace(axes, providers=tuple(dict.fromkeys((*axes.providers, *foreign))), also=also)
-
-
-def axes_from_toml(path: Path) -> Axes:
-    """Axes from a TOML file with the keys of Axes; what it leaves out is as in `quick`.
-
-    Raises: InvalidAxes, naming the file and the key.
-    """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidAxes(f"{path}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidAxes(f"{path}: {error}") from error
-    known = {field.name for field in fields(Axes)} - {"name", "also"}
-    unknown = sorted(set(content) - known)
-    if unknown:
-        raise InvalidAxes(f"{path}: unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}")
-    values: dict[str, object] = {key: _axis_values(path, key, value) for key, value in content.items()}
-    axes = replace(QUICK, name=str(path), **values)  # type: ignore[arg-type] # checked just above
-    _require_choices(path, "operations", axes.operations, tuple(Operation))
-    _require_choices(path, "passes", axes.passes, tuple(Pass))
-    _require_choices(path, "caches", axes.caches, tuple(CachePolicy))
-    for dim in axes.dims:
-        if not isinstance(dim, int) and dim != DIM_BY_DEFAULT:
-            raise InvalidAxes(f"{path}: dims holds {dim!r}; a dim is a whole number or {DIM_BY_DEFAULT!r}")
-    return axes
-
-
-def _axis_values(path: Path, key: str, value: object) -> object:
-    if key == "budget_s":
-        if isinstance(value, int | float) and value > 0:
-            return float(value)
-        raise InvalidAxes(f"{path}: budget_s is {value!r}; it is a number of seconds above 0")
-    if key in {"dtypes", "activations"}:
-        if not isinstance(value, dict):
-            raise InvalidAxes(f"{path}: {key} is a table of lists, such as {key}.cpu = [...]")
-        default: Mapping[str, tuple[str, ...]] = getattr(QUICK, key)
-        return {
-            **default,
-            **{inner: _listed(path, f"{key}.{inner}", item, str) for inner, item in value.items()},
-        }
-    if key in {"batches", "hiddens"}:
-        return _listed(path, key, value, int)
-    if key == "dims":
-        return _listed(path, key, value, (int, str))
-    return _listed(path, key, value, str)
-
-
-def _listed(path: Path, key: str, value: object, kind: type | tuple[type, ...]) -> tuple[object, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(item, kind) for item in value):
-        name = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)
-        raise InvalidAxes(f"{path}: {key} is {value!r}; it is a list of at least one {name}")
-    for item in value:
-        if isinstance(item, int) and item < 1:
-            raise InvalidAxes(f"{path}: {key} holds {item}; sizes start at 1")
-    return tuple(value)
-
-
-def _require_choices(path: Path, key: str, values: Sequence[str], choices: Sequence[str]) -> None:
-    for value in values:
-        if value not in choices:
-            raise InvalidAxes(f"{path}: {key} holds {value!r}; choose from {', '.join(choices)}")
-
-
 def resolve_dim(dim: int | str, *, hidden: int) -> int:
-    """The width that an axis value means: itself, or a quarter of `hidden` (at least 1)."""
+    """Return the width an axis value stands for: itself, or a quarter of `hidden` (at least 1)."""
     return max(1, hidden // 4) if dim == DIM_BY_DEFAULT else int(dim)
 
 
 def groups(axes: Axes, *, operation: str, device: DeviceKind) -> tuple[Group, ...]:
-    """Every group of `operation` that `axes` hold for a device, smallest shapes first.
+    """Return every group of `operation` on `device`, smallest shapes first.
 
-    A shape that several parts of the axes hold has the contenders of the first.
+    A shape of several parts of the axes has the contenders of the first.
     """
     contenders: dict[Shape, tuple[Contender, ...]] = {}
     for part in axes.parts():

@@ -6,50 +6,43 @@ Only names are read here, so that asv's discovery imports no torch; `providers` 
 from __future__ import annotations
 
 import ast
-import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidProviderModule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from pathlib import Path
 
 ENTRY_POINT_GROUP = "fusebench.providers"
-MODULE_VARIABLE = "FUSEBENCH_PROVIDER_MODULE"
 
 
-def foreign_names(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Names of all providers from outside: of installed entry points, then of the provider module.
+def foreign_names(module: Path | None) -> tuple[str, ...]:
+    """Return the names of all providers from outside: of installed entry points, then of the provider module.
 
     Raises: InvalidProviderModule.
     """
     installed = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
-    module = environ.get(MODULE_VARIABLE)
-    return (*installed, *(names_in_module(Path(module)) if module else ()))
+    return (*installed, *(names_in_module(module) if module else ()))
 
 
-def refuse_broken_module(environ: Mapping[str, str] = os.environ) -> None:
-    """Run the provider module once, in a process of its own: what fails at once is no measurement to record.
+def refuse_broken_module(module: Path) -> None:
+    """Run the provider module once, in a process of its own, so that a broken one is not measured as failing points.
 
     Raises: InvalidProviderModule, with what the module raised.
     """
-    path = environ.get(MODULE_VARIABLE)
-    if path is None:
-        return
-    names_in_module(Path(path))
-    command = [sys.executable, "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", path]
-    tried = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environ})
+    names_in_module(module)
+    command = [sys.executable, "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", str(module)]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         raised = tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"]
-        raise InvalidProviderModule(f"{path}: fails when it is run ({raised[-1]})")
+        raise InvalidProviderModule(f"{module}: fails when it is run ({raised[-1]})")
 
 
 def names_in_module(path: Path) -> tuple[str, ...]:
-    """The keys of the dict that `path` assigns to PROVIDERS at its top level; the file is read, not run.
+    """Return the keys of the dict that `path` assigns to PROVIDERS at its top level, without running the file.
 
     Raises: InvalidProviderModule.
     """

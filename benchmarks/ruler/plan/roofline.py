@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.plan import work
-from benchmarks.ruler.plan.axes import DeviceKind, Shape
+from benchmarks.ruler.plan.points import DeviceKind, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.ruler.plan.axes import Operation, Pass, Shape
+from benchmarks.ruler.plan.points import Operation, Pass, Shape
 
 _PRODUCTS = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}
 _ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}

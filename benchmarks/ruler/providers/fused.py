@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from benchmarks.ruler.plan.axes import Operation, Weights
+from benchmarks.ruler.plan.points import Operation, Weights
 from benchmarks.ruler.providers.built import Built, Unavailable
 from benchmarks.ruler.providers.captured import captured, why_no_cuda_graphs
 

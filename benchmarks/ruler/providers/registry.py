@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler.plan.axes import Contender, Weights
-from benchmarks.ruler.plan.plugins import ENTRY_POINT_GROUP, MODULE_VARIABLE, names_in_module
+from benchmarks.ruler.plan.plugins import ENTRY_POINT_GROUP, names_in_module
+from benchmarks.ruler.plan.points import Contender, Weights
 from benchmarks.ruler.providers.built import Built, Unavailable
 from benchmarks.ruler.providers.compiled import (
     build_compiled,
@@ -31,6 +29,8 @@ from benchmarks.ruler.providers.peers import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from benchmarks.ruler.providers.workload import Workload
 
 
@@ -73,14 +73,15 @@ COMPILED = frozenset(
 )
 
 
-def build(contender: Contender, load: Workload) -> Built | Unavailable:
+def build(contender: Contender, load: Workload, *, module: Path | None = None) -> Built | Unavailable:
     """Build the contender's implementation of the workload, or return the reason why there is none.
 
-    A provider from outside answers with a callable, x → y, or with a string that says why it is unavailable.
+    module: file with more providers. A provider from outside answers with a callable, x → y, or with a string that says
+    why it is unavailable.
     """
     packed = contender.weights is Weights.PACKED
     ours = PACKED_PROVIDERS if packed else PROVIDERS
-    builder = ours.get(contender.provider) or _foreign_builder(contender.provider)
+    builder = ours.get(contender.provider) or _foreign_builder(contender.provider, module)
     if builder is None:
         return Unavailable(_why_unknown(contender))
     answer = builder(load)
@@ -98,12 +99,11 @@ def _why_unknown(contender: Contender) -> str:
     return f"no provider is called {name!r}; there are {', '.join(dict.fromkeys((*PROVIDERS, *PACKED_PROVIDERS)))}"
 
 
-def _foreign_builder(name: str) -> Builder | None:
+def _foreign_builder(name: str, module: Path | None) -> Builder | None:
     for point in entry_points(group=ENTRY_POINT_GROUP, name=name):
         builder: Builder = point.load()
         return builder
-    path = os.environ.get(MODULE_VARIABLE)
-    if path and name in names_in_module(Path(path)):
-        builders: dict[str, Builder] = runpy.run_path(path)["PROVIDERS"]
+    if module and name in names_in_module(module):
+        builders: dict[str, Builder] = runpy.run_path(str(module))["PROVIDERS"]
         return builders[name]
     return None

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.ruler.plan.axes import Operation, Pass, Shape
+from benchmarks.ruler.plan.points import Operation, Pass, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

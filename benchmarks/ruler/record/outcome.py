@@ -1,4 +1,4 @@
-"""What came of a point: its state and, where that is ok, its numbers. Crosses from the worker to the sweep as JSON."""
+"""Outcome of measuring a point: its state and, where that is ok, its numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What came of a point; everything but OK has a reason."""
+    """State of a measured point; every state but OK has a reason."""
 
     OK = "ok"
     UNAVAILABLE = "unavailable"
@@ -22,7 +22,7 @@ FAILURES = frozenset(State) - {State.OK, State.UNAVAILABLE}
 
 @dataclass(frozen=True, kw_only=True)
 class TimingOutcome:
-    """What timing a point gave; names, units and nulls are those of the journal's timing line."""
+    """Outcome of timing a point; names, units and nulls are those of the journal's timing line."""
 
     state: State
     reason: str | None = None
@@ -49,7 +49,7 @@ class TimingOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorRow:
-    """One operator's calls, averaged per call of the workload. Times on the host, in seconds."""
+    """Calls of one operator, averaged per call of the workload. Times on the host, in seconds."""
 
     name: str
     count: float
@@ -60,7 +60,7 @@ class OperatorRow:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRow:
-    """One kernel's launches, averaged per call of the workload. device_time_s: their sum, in seconds."""
+    """Launches of one kernel, averaged per call of the workload. device_time_s: their sum, in seconds."""
 
     name: str
     count: float
@@ -69,7 +69,7 @@ class KernelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOutcome:
-    """What profiling a point gave, per call; names, units and nulls are those of the journal's profile line.
+    """Outcome of profiling a point, per call; names, units and nulls are those of the journal's profile line.
 
     operator_count: compute operators, each with what it calls inside; views, allocations and wrappers are not
     counted. operator_time_s: their self time on the host (CPU only). kernel_launches, device_time_s: CUDA only.

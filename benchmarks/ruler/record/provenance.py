@@ -1,10 +1,9 @@
-"""What is being measured, and where: commit, machine, environment, and the folders of record."""
+"""Commit, machine and environment of a measurement."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import platform
 import re
 import subprocess
@@ -13,15 +12,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
-from benchmarks.ruler.plan.axes import DeviceKind
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
+if TYPE_CHECKING:
+    from benchmarks.ruler.plan.settings import Settings
+
 RULER_VERSION = "2"  # docs/adr/0004 says what raises it
 PROJECT = "fusebench"
-UNCOMMITTED = "FUSEBENCH_UNCOMMITTED"
-BEGUN_AT = "FUSEBENCH_COMMIT"
 
 if importlib.util.find_spec("fused_mlp") is None:
     # A machine on which nothing was installed, for want of a network: what is measured is this checkout.
@@ -30,22 +31,17 @@ if importlib.util.find_spec("fused_mlp") is None:
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """A commit as the journal names it. date: ISO 8601; date and subject are None where git does not know it."""
+    """Commit as the journal names it. date: ISO 8601; date and subject are None where git does not know it."""
 
     hash: str
     date: str | None
     subject: str | None
 
 
-def data_dir() -> Path:
-    """Where this machine's files of record go: FUSEBENCH_DATA, or results/data/local of the checkout."""
-    return Path(os.environ.get("FUSEBENCH_DATA") or ROOT / "results" / "data" / "local")
-
-
-def machine_name() -> str:
-    """FUSEBENCH_MACHINE, or the name asv has for this machine, or its host name."""
-    if name := os.environ.get("FUSEBENCH_MACHINE"):
-        return name
+def machine_name(settings: Settings) -> str:
+    """Return the machine's name: as the settings say, else as asv knows it, else the host's."""
+    if settings.machine:
+        return settings.machine
     host = platform.node()
     try:
         known = json.loads((Path.home() / ".asv-machine.json").read_text(encoding="utf-8"))
@@ -56,62 +52,60 @@ def machine_name() -> str:
     return names[0] if len(names) == 1 else host
 
 
-def expected_device() -> DeviceKind:
-    """FUSEBENCH_DEVICE, or cuda where the NVIDIA driver is loaded; asks no torch, which takes seconds to import."""
-    if name := os.environ.get("FUSEBENCH_DEVICE"):
-        return DeviceKind(name)
+def expected_device(settings: Settings) -> DeviceKind:
+    """Return the device to measure on: as the settings say, else cuda where the NVIDIA driver is loaded.
+
+    Does not ask torch, which takes seconds to import.
+    """
+    if settings.device:
+        return settings.device
     return DeviceKind.CUDA if Path("/proc/driver/nvidia/version").exists() else DeviceKind.CPU
 
 
-def threads() -> int:
-    """FUSEBENCH_THREADS, or as many as the CPUs this process may use."""
-    return int(os.environ.get("FUSEBENCH_THREADS") or len(os.sched_getaffinity(0)))
-
-
 def environment_name(device: DeviceKind, *, n_threads: int) -> str:
-    """Python minor version, device kind and threads; never a path."""
+    """Return the environment's name: Python minor version, device kind and threads; never a path."""
     return f"py{sys.version_info.major}.{sys.version_info.minor}-{device}-t{n_threads}"
 
 
 def is_editable() -> bool:
-    """Whether fused_mlp is imported from this checkout, so that it is whatever the files say now."""
+    """Return whether fused_mlp is imported from this checkout, so that its files are what is measured."""
     spec = importlib.util.find_spec("fused_mlp")
     return spec is not None and spec.origin is not None and Path(spec.origin).resolve().is_relative_to(ROOT / "kernels")
 
 
-def refuse_uncommitted_changes() -> None:
-    """Raise UncommittedChanges if the code under test is this checkout's and differs from its HEAD.
+def refuse_uncommitted_changes(settings: Settings) -> None:
+    """Refuse to measure a checkout whose code differs from HEAD, unless the settings allow it.
 
-    FUSEBENCH_UNCOMMITTED=1 lets it pass; what is measured then is shown and never recorded in the history.
+    Raises: UncommittedChanges, naming the files.
     """
-    if os.environ.get(UNCOMMITTED) == "1" or not is_editable():
+    if settings.is_uncommitted or not is_editable():
         return
     if changed := uncommitted_files():
         names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
         raise UncommittedChanges(
             f"{names} differ from HEAD, so the measurement would be filed under a commit that does not hold them. "
-            f"Commit them, or measure without recording: `fusebench run --uncommitted` ({UNCOMMITTED}=1 for asv)."
+            "Commit them, or measure without recording: `fusebench run --uncommitted` (asv: FUSEBENCH_UNCOMMITTED=1)."
         )
 
 
 def uncommitted_files() -> list[str]:
-    """Tracked files under kernels/ and benchmarks/ that differ from HEAD."""
+    """Return the tracked files under kernels/ and benchmarks/ that differ from HEAD."""
     status = _git("status", "--porcelain", "--untracked-files=no", "--", "kernels", "benchmarks")
     return [line[3:] for line in (status or "").splitlines()]
 
 
 @cache
-def measured_commit() -> Commit:
-    """The commit of the installed fused_mlp.
+def measured_commit(settings: Settings) -> Commit:
+    """Return the commit of the installed fused_mlp.
 
     An editable install is HEAD. A wheel carries its commit in its version; ASV_COMMIT, when asv built that wheel,
     is the same commit in full. Raises: UnknownCommit; UncommittedChanges if HEAD is no longer what it was when
-    `fusebench run` began.
+    `fusebench run` began (settings.commit).
     """
     if is_editable():
-        return _head()
+        return _head(settings)
     installed = _installed_hash()
-    asked = os.environ.get("ASV_COMMIT")
+    asked = settings.asv_commit
     if asked and (installed is None or asked.startswith(installed)):
         return commit_from_git(asked)
     if installed is None:
@@ -122,11 +116,11 @@ def measured_commit() -> Commit:
     return commit_from_git(installed)
 
 
-def _head() -> Commit:
-    head, begun = commit_from_git("HEAD"), os.environ.get(BEGUN_AT)
+def _head(settings: Settings) -> Commit:
+    head, begun = commit_from_git("HEAD"), settings.commit
     if begun is None or head.hash == begun:
         return head
-    if os.environ.get(UNCOMMITTED) == "1":
+    if settings.is_uncommitted:
         return commit_from_git(begun)
     raise UncommittedChanges(
         f"HEAD moved from {begun[:8]} to {head.hash[:8]} while {begun[:8]} was being measured; "
@@ -135,7 +129,7 @@ def _head() -> Commit:
 
 
 def commit_from_git(revision: str) -> Commit:
-    """What git knows of `revision`; a full hash that git does not know is kept without date and subject.
+    """Return the commit that git calls `revision`; a full hash unknown to git is kept without date and subject.
 
     Raises: UnknownCommit.
     """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.plan.axes import Contender, DeviceKind, Operation, Pass, Shape, Weights
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass, Shape, Weights
 
 if TYPE_CHECKING:
     from benchmarks.ruler.record.outcome import ProfileOutcome

@@ -1,4 +1,4 @@
-"""One sweep at a time on a machine: a lock that ends with the last process that holds it."""
+"""Lock that lets one sweep at a time measure on a machine; it ends with the last process that holds it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _SECONDS_BETWEEN_REMINDERS = 30.0
 
 
 def lock_path() -> Path:
-    """The machine's lock file; the same for every user and checkout."""
+    """Return the machine's lock file; the same for every user and checkout."""
     return Path(tempfile.gettempdir()) / "fusebench-measuring.lock"
 
 
 @contextmanager
-def machine_lock(*, say: Callable[[str], None], path: Path | None = None) -> Iterator[int]:
-    """Hold the machine's lock; yields the descriptor, which a worker inherits so that the lock covers it too.
+def machine_lock(*, say: Callable[[str], None], waits: bool = True, path: Path | None = None) -> Iterator[int]:
+    """Hold the machine's lock; yield its descriptor, which a worker inherits so that the lock covers it, too.
 
-    If another sweep holds it, say so and wait; with FUSEBENCH_LOCK=fail raise MachineBusy instead.
+    If another sweep holds it, say so and wait. Raises: MachineBusy instead if not `waits`.
     """
     path = path or lock_path()
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        _acquire(fd, path, say)
+        _acquire(fd, path, say, waits=waits)
         os.ftruncate(fd, 0)
         os.pwrite(fd, str(os.getpid()).encode(), 0)
         yield fd
@@ -40,7 +40,7 @@ def machine_lock(*, say: Callable[[str], None], path: Path | None = None) -> Ite
         os.close(fd)
 
 
-def _acquire(fd: int, path: Path, say: Callable[[str], None]) -> None:
+def _acquire(fd: int, path: Path, say: Callable[[str], None], *, waits: bool) -> None:
     said_at = -_SECONDS_BETWEEN_REMINDERS
     while True:
         try:
@@ -48,8 +48,8 @@ def _acquire(fd: int, path: Path, say: Callable[[str], None]) -> None:
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode(errors="replace") or "unknown"
             message = f"another sweep measures on this machine (process {holder}, {path})"
-            if os.environ.get("FUSEBENCH_LOCK") == "fail":
-                raise MachineBusy(f"{message}; wait for it, or leave FUSEBENCH_LOCK unset to wait here") from None
+            if not waits:
+                raise MachineBusy(f"{message}; leave out --no-wait (FUSEBENCH_LOCK=fail) to wait for it") from None
             if time.monotonic() - said_at >= _SECONDS_BETWEEN_REMINDERS:
                 say(message)
                 said_at = time.monotonic()

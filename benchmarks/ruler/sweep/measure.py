@@ -1,117 +1,166 @@
-"""The sweep of one operation: measure what its plan finds missing, record it. Survives what it measures.
-
-What is missing, and of which run, is in sweep_plan.
-"""
+"""Measuring the sweep of one operation: what its plan lacks is measured and recorded, whatever the points do."""
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.plan import roofline, work
-from benchmarks.ruler.plan.axes import Axes, Contender, DeviceKind, Group, Shape
+from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Group, Operation, Shape
 from benchmarks.ruler.record import journal
-from benchmarks.ruler.record.journal import Head, ProfileLine, TimingLine
-from benchmarks.ruler.record.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
-from benchmarks.ruler.record.provenance import data_dir, expected_device
-from benchmarks.ruler.sweep.expectations import compared, expectation
+from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.record.journal import JournalReader
+from benchmarks.ruler.record.lines import Head, Line
+from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.record.provenance import expected_device, measured_commit
+from benchmarks.ruler.sweep.journal_lines import profile_line, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.machine_file import machine_ceilings
-from benchmarks.ruler.sweep.progress import Progress, Step
-from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded, plan_sweep, recorded_from_lines
+from benchmarks.ruler.sweep.progress import Estimate, Phase, Progress, Step, step_from_sweep
+from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from benchmarks.ruler.plan.axes import Axes
     from benchmarks.ruler.plan.roofline import Ceilings
+    from benchmarks.ruler.plan.settings import Settings
 
+_PHASES = {Task.TIME: Phase.TIMING, Task.PROFILE: Phase.PROFILING}
+_ALL_MEASURED = "everything is measured already; fusebench run --again measures anew"
 _TIME_IS_UP = "the time is up; the next run goes on from here"
-DEFAULT_POINT_LIMIT_S = 180.0
-UNTIL = "FUSEBENCH_UNTIL"
-TRACES = "FUSEBENCH_TRACES"
 
 
-def measure(axes: Axes, *, operation: str, tasks: Sequence[Task] = tuple(Task)) -> Recorded:
+def measure(
+    settings: Settings, *, operation: str, axes: Axes | None = None, tasks: Sequence[Task] = (Task.TIME, Task.PROFILE)
+) -> Recorded:
     """Measure what is missing of `operation` and return all that the run has of it; `tasks` may leave out a pass.
 
-    Timing comes first, of all groups, then profiling in another process, so that the profiler taxes no timing.
+    The plan is the one that the settings hand on, or it is made here, of `axes` or those the settings name. Timing
+    comes first, of all groups, then profiling in another process, so that the profiler taxes no timing.
     Raises: UnknownCommit, JournalError, MachineBusy; never for anything a point does.
     """
-    plan = plan_sweep(axes, operation=operation, device=expected_device())
-    with Progress() as progress:
-        if not plan.untimed() and not plan.unprofiled():
-            said = "everything is measured already; fusebench run --again measures anew"
-            progress.tell(_step(plan, operation, "measured", last=said))
-            return plan.recorded
-        if is_time_up():
-            progress.tell(_step(plan, operation, "stopped", last=_TIME_IS_UP))
-            return plan.recorded
-
-        def say_waiting(why: str) -> None:
-            progress.tell(_step(plan, operation, "waiting", last=why))
-
-        with machine_lock(say=say_waiting) as lock:
-            return _measure_missing(plan, axes, tasks=tasks, progress=progress, lock=lock).recorded
+    with Progress(settings.progress) as progress, _planned(settings, operation, axes, progress) as (sweep, lock):
+        return _Measuring(settings, sweep, operation, progress, lock).run(tasks)
 
 
-def is_time_up() -> bool:
-    """Whether the moment that FUSEBENCH_UNTIL names (seconds since 1970) has passed; no group is begun after it."""
-    until = os.environ.get(UNTIL)
-    return until is not None and time.time() >= float(until)
+def is_time_up(settings: Settings) -> bool:
+    """Return whether the time of the settings' `until` has come; no group is begun after it."""
+    return settings.until is not None and time.time() >= settings.until
 
 
-def _measure_missing(plan: Plan, axes: Axes, *, tasks: Sequence[Task], progress: Progress, lock: int) -> Plan:
-    limit = float(os.environ.get("FUSEBENCH_POINT_LIMIT_S") or DEFAULT_POINT_LIMIT_S)
+@contextmanager
+def _planned(
+    settings: Settings, operation: str, axes: Axes | None, progress: Progress
+) -> Iterator[tuple[Sweep, int | None]]:
+    """Yield the sweep to measure under the machine's lock, and the lock's descriptor if it was taken here."""
+    if settings.plan is not None:
+        # Whoever made the plan holds the lock; raises if the checkout has moved on meanwhile.
+        measured_commit(settings)
+        plan = read_plan(settings.plan)
+        yield empty_sweep(plan).with_lines(JournalReader(plan.path).read()), None
+        return
 
-    def new_worker() -> WorkerProcess:
-        return WorkerProcess(device=plan.device, threads=plan.threads, point_limit_s=limit, inherited=(lock,))
+    def report_waiting(reason: str) -> None:
+        progress.report(Step(phase=Phase.WAITING, operation=operation, n_done=0, n_groups=0, share=0.0, detail=reason))
 
-    progress.tell(_step(plan, plan.operation, "starting", last="a worker that imports torch", notable=False))
-    with new_worker() as worker:
-        if worker.start() is None and worker.hello and worker.hello["device"] != plan.device:
-            plan = plan_sweep(axes, operation=plan.operation, device=DeviceKind(worker.hello["device"]))
-        progress.tell(_step(plan, plan.operation, "starting", last="the machine's ceilings", notable=False))
-        ceilings = machine_ceilings(worker, machine=plan.run.machine, environment=plan.run.environment)
-        todo = plan.untimed() if Task.TIME in tasks else ()
-        plan = _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.TIME, progress=progress)
-    todo = plan.unprofiled()
-    if not todo or Task.PROFILE not in tasks or is_time_up():
-        return plan
-    with new_worker() as worker:
-        return _pass(plan, todo, worker, ceilings=ceilings, axes=axes, task=Task.PROFILE, progress=progress)
+    with machine_lock(say=report_waiting, waits=settings.waits_for_lock) as lock:
+        axes = axes or axes_from_settings(settings)
+        sweep, _ = plan_sweep(settings, axes, device=expected_device(settings), operations=(operation,))
+        yield sweep, lock
 
 
-def _pass(  # noqa: PLR0913 - each is a separate instrument
-    plan: Plan,
-    todo: Sequence[Group],
-    worker: WorkerProcess,
-    *,
-    ceilings: Ceilings | None,
-    axes: Axes,
-    task: Task,
-    progress: Progress,
-) -> Plan:
-    for group in todo:
-        if is_time_up():
-            progress.tell(_step(plan, group.shape.operation, "stopped", last=_TIME_IS_UP))
-            return plan
-        label = group.shape.label()
-        progress.tell(_step(plan, group.shape.operation, task, last=label, notable=False))
-        group_id = uuid.uuid4().hex[:8]
+class _Measuring:
+    """State of one operation's measuring."""
+
+    def __init__(self, settings: Settings, sweep: Sweep, operation: str, progress: Progress, lock: int | None) -> None:
+        self._settings = settings
+        self._sweep = sweep
+        self._operation = operation
+        self._progress = progress
+        self._inherited = () if lock is None else (lock,)
+        self._estimate = Estimate(budget_s=sweep.plan.axes.budget_s)
+
+    def run(self, tasks: Sequence[Task]) -> Recorded:
+        """Perform the tasks whose lines are missing; return what is recorded then."""
+        if not self._left(Task.TIME) and not self._left(Task.PROFILE):
+            self._report(Phase.ENDED, detail=_ALL_MEASURED)
+        elif is_time_up(self._settings):
+            self._report(Phase.ENDED, detail=_TIME_IS_UP)
+        else:
+            self._measure_missing(tasks)
+        return self._sweep.recorded
+
+    def _left(self, task: Task) -> tuple[Group, ...]:
+        sweep = self._sweep.of_operation(self._operation)
+        return sweep.untimed() if task is Task.TIME else sweep.unprofiled()
+
+    def _measure_missing(self, tasks: Sequence[Task]) -> None:
+        self._report(Phase.STARTING, detail="a worker that imports torch")
+        with self._new_worker() as worker:
+            if worker.start() is None and worker.hello and worker.hello["device"] != self._sweep.plan.device:
+                self._plan_again(DeviceKind(worker.hello["device"]))
+            self._report(Phase.STARTING, detail="the machine's ceilings")
+            run = self._sweep.plan.run
+            ceilings = machine_ceilings(
+                worker, self._settings.data_dir, machine=run.machine, environment=run.environment
+            )
+            if Task.TIME in tasks:
+                self._perform(Task.TIME, worker, ceilings)
+        if Task.PROFILE in tasks and self._left(Task.PROFILE) and not is_time_up(self._settings):
+            with self._new_worker() as worker:
+                self._perform(Task.PROFILE, worker, ceilings)
+        if not self._left(Task.TIME) and not self._left(Task.PROFILE):
+            self._report(Phase.ENDED)
+
+    def _new_worker(self) -> WorkerProcess:
+        plan, settings = self._sweep.plan, self._settings
+        return WorkerProcess(
+            device=plan.device,
+            threads=plan.threads,
+            point_limit_s=settings.point_limit_s,
+            provider_module=settings.provider_module,
+            inherited=self._inherited,
+        )
+
+    def _plan_again(self, device: DeviceKind) -> None:
+        """Plan for the device that torch has found, which is not the one the driver promised."""
+        handed_on = self._settings.plan
+        operations = tuple(Operation) if handed_on else (self._operation,)
+        self._sweep, _ = plan_sweep(self._settings, self._sweep.plan.axes, device=device, operations=operations)
+        if handed_on:
+            write_plan(handed_on, self._sweep.plan)
+
+    def _perform(self, task: Task, worker: WorkerProcess, ceilings: Ceilings | None) -> None:
+        for group in self._left(task):
+            if is_time_up(self._settings):
+                self._report(Phase.ENDED, detail=_TIME_IS_UP)
+                return
+            label = group.shape.label()
+            self._report(_PHASES[task], detail=label)
+            start = time.monotonic()
+            lines = self._lines(task, group, worker, ceilings)
+            journal.append(self._sweep.plan.path, lines)
+            self._sweep = self._sweep.with_lines(lines)
+            self._estimate.add(_PHASES[task], n_points=len(lines), seconds=time.monotonic() - start)
+            self._report(_PHASES[task], detail=label, findings=tuple(filter(None, map(_finding, lines))))
+
+    def _lines(self, task: Task, group: Group, worker: WorkerProcess, ceilings: Ceilings | None) -> list[Line]:
+        plan, group_id = self._sweep.plan, uuid.uuid4().hex[:8]
         request = Request(
             task=task,
             shape=group.shape,
             contenders=group.contenders,
-            budget_s=axes.budget_s,
-            traces=_traces(plan, group.shape, group_id) if task is Task.PROFILE else None,
+            budget_s=plan.axes.budget_s,
+            traces=self._traces(group.shape, group_id) if task is Task.PROFILE else None,
         )
         outcomes, conditions = outcomes_of_group(worker, request)
-        lines: list[journal.Line] = []
+        lines: list[Line] = []
         for contender in group.contenders:
             head = Head(
                 run=plan.run,
@@ -123,40 +172,37 @@ def _pass(  # noqa: PLR0913 - each is a separate instrument
             )
             outcome = outcomes[contender]
             if isinstance(outcome, TimingOutcome):
-                lines.append(_timing_line(head, outcome, group_id, ceilings, plan.device))
+                lines.append(timing_line(head, outcome, group_id, ceilings, plan.device))
             else:
-                timing = plan.recorded.timings[group.shape, contender]
-                lines.append(_profile_line(head, outcome, timing, ceilings, plan.device))
-        journal.append(plan.path, lines)
-        plan = replace(plan, recorded=recorded_from_lines(lines, before=plan.recorded))
-        for line in lines:
-            failed = line.outcome.state in FAILURES
-            notable = failed or task is Task.TIME or _is_unexpected(line)
-            last = f"{label}: {_said(line)}"
-            progress.tell(_step(plan, group.shape.operation, task, last=last, failed=failed, notable=notable))
-    return plan
+                timing = self._sweep.recorded.timings[group.shape, contender]
+                lines.append(profile_line(head, outcome, timing, ceilings, plan.device))
+        return lines
 
+    def _traces(self, shape: Shape, group_id: str) -> str | None:
+        """Return the prefix of the paths of the group's traces, if the settings ask for those of its batch."""
+        if str(shape.batch) not in self._settings.traced_batches:
+            return None
+        commit = self._sweep.plan.run.commit[:8]
+        name = f"{commit}-{shape.operation}-{shape.pass_}-{shape.dtype}-b{shape.batch}-h{shape.hidden}"
+        return str(self._settings.data_dir / "traces" / f"{name}-{group_id}-")
 
-def _traces(plan: Plan, shape: Shape, group_id: str) -> str | None:
-    """The beginning of the paths of the group's traces, if FUSEBENCH_TRACES (batches, by commas) asks for them."""
-    if str(shape.batch) not in os.environ.get(TRACES, "").split(","):
-        return None
-    name = f"{plan.run.commit[:8]}-{shape.operation}-{shape.pass_}-{shape.dtype}-b{shape.batch}-h{shape.hidden}"
-    return str(data_dir() / "traces" / f"{name}-{group_id}-")
+    def _report(self, phase: Phase, *, detail: str = "", findings: tuple[str, ...] | None = None) -> None:
+        step = step_from_sweep(
+            self._sweep, phase, self._operation, estimate=self._estimate, detail=detail, findings=findings
+        )
+        self._progress.report(step)
 
 
 def outcomes_of_group(
     worker: WorkerProcess, request: Request
 ) -> tuple[dict[Contender, TimingOutcome | ProfileOutcome], dict[str, Any]]:
-    """The outcome of every contender of `request`, and the conditions they were measured under.
+    """Return the outcome of every contender of `request`, and the conditions they were measured under.
 
     A contender that takes the worker down gets its state, and the group is asked for again without it: rivals
-    measured beside it were measured together or not at all. The first time that something outside kills the worker,
-    nobody is blamed.
+    measured beside it were measured together or not at all. The first time that a signal from outside ends the worker,
+    no contender is blamed.
     """
-    profiles = request.task is Task.PROFILE
-    decode = journal.profile_outcome_from_json if profiles else journal.timing_outcome_from_json
-    kind = ProfileOutcome if profiles else TimingOutcome
+    kind: type[TimingOutcome | ProfileOutcome] = ProfileOutcome if request.task is Task.PROFILE else TimingOutcome
     lost: dict[Contender, TimingOutcome | ProfileOutcome] = {}
     left = list(request.contenders)
     conditions: dict[str, Any] = {}
@@ -166,90 +212,29 @@ def outcomes_of_group(
         standing = (worker.hello or {}).get("conditions", {})
         conditions = {**standing, **answer.conditions}
         if answer.death is None:
-            said = {m["contender"]: decode(m["outcome"]) for m in answer.messages if m["event"] == "outcome"}
-            return {**lost, **{contender: said[str(contender)] for contender in left}}, conditions
+            by_name = {
+                message["contender"]: value_from_json(kind, message["outcome"])
+                for message in answer.messages
+                if message["event"] == "outcome"
+            }
+            return {**lost, **{contender: by_name[str(contender)] for contender in left}}, conditions
         if answer.death.from_outside and not was_killed:
             was_killed = True
             continue
-        # A worker that dies before anybody's turn would die for everybody.
-        culprits = list(left) if answer.death.place is None else [left[answer.death.place]]
+        index = answer.death.contender_index
+        # A worker that dies before any contender runs would die for every one.
+        culprits = list(left) if index is None else [left[index]]
         for culprit in culprits:
             lost[culprit] = kind(state=answer.death.state, reason=answer.death.reason)
             left.remove(culprit)
     return lost, conditions
 
 
-def _timing_line(
-    head: Head, outcome: TimingOutcome, group_id: str, ceilings: Ceilings | None, device: DeviceKind
-) -> TimingLine:
-    least = roofline.floor(head.shape, ceilings, device=device) if ceilings else None
-    return TimingLine(
-        head=head,
-        group=group_id,
-        outcome=outcome,
-        flop=work.flop(head.shape),
-        min_bytes=work.min_bytes(head.shape),
-        floor_s=least.total_s if least else None,
-    )
-
-
-def _profile_line(
-    head: Head, outcome: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
-) -> ProfileLine:
-    expected = expectation(head.contender, head.shape, device=device, provider_detail=timing.outcome.provider_detail)
-    outcome = compared(outcome, expected)
-    return ProfileLine(head=head, outcome=outcome, bound=_bound(head.shape, outcome, timing, ceilings, device))
-
-
-def _bound(
-    shape: Shape, profile: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
-) -> roofline.Bound | None:
-    least = roofline.floor(shape, ceilings, device=device) if ceilings else None
-    timed = timing.outcome
-    if least is None or ceilings is None or timed.latency_s is None:
-        return None
-    if device is DeviceKind.CUDA:
-        if timed.host_time_s is None or timed.device_time_s is None:
-            return None
-        return roofline.bound_on_cuda(least, host_time_s=timed.host_time_s, device_time_s=timed.device_time_s)
-    if profile.operator_count is None:
-        return None
-    return roofline.bound_on_cpu(
-        least,
-        latency_s=timed.latency_s,
-        operator_count=profile.operator_count,
-        dispatch_s=ceilings.dispatch_s,
-    )
-
-
-def _step(  # noqa: PLR0913 - a step says six things
-    plan: Plan, operation: str, phase: str, *, last: str, failed: bool = False, notable: bool = True
-) -> Step:
-    keys = [(group.shape, contender) for group in plan.groups for contender in group.contenders]
-    timed = [key for key in keys if key in plan.recorded.timings]
-    unfit = [key for key in timed if plan.recorded.timings[key].outcome.state is not State.OK]
-    profiled = [key for key in keys if key in plan.recorded.profiles]
-    return Step(
-        operation=operation,
-        phase=phase,
-        done=len(timed) + len(profiled) + len(unfit),
-        total=2 * len(keys),
-        last=last,
-        failed=failed,
-        notable=notable,
-    )
-
-
-def _is_unexpected(line: journal.Line) -> bool:
-    return isinstance(line, ProfileLine) and line.outcome.unexpected is not None
-
-
-def _said(line: journal.Line) -> str:
+def _finding(line: Line) -> str | None:
+    """Return a line's finding in words; None for a profile without one."""
     outcome, contender = line.outcome, line.head.contender
     if outcome.state is not State.OK:
         return f"{contender} {outcome.state}: {outcome.reason}"
-    if isinstance(outcome, TimingOutcome) and outcome.latency_s is not None:
-        return f"{contender} {outcome.latency_s * 1e6:.1f} µs"
-    if isinstance(outcome, ProfileOutcome) and outcome.unexpected is not None:
-        return f"{contender} unexpected: {outcome.unexpected}"
-    return f"{contender} profiled"
+    if isinstance(outcome, TimingOutcome):
+        return f"{contender} {(outcome.latency_s or 0.0) * 1e6:.1f} µs"
+    return f"{contender} unexpected: {outcome.unexpected}" if outcome.unexpected else None

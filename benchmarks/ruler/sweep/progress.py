@@ -1,47 +1,113 @@
-"""Where a sweep says how far it is: to `fusebench run` through a file, else to the terminal, else nowhere."""
+"""Progress of a sweep: to `fusebench run` through a file, else to the terminal, else nowhere but asv."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
+
+from benchmarks.ruler.record.codec import json_from_value
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.sweep.sweep_plan import Sweep
+
+# Seconds of a point beyond its samples, for the estimate before anything is measured.
+TIMING_S, PROFILE_S = 1.0, 0.5
+
+
+class Phase(StrEnum):
+    """Phase of a sweep."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    TIMING = "timing"
+    PROFILING = "profiling"
+    ENDED = "ended"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing that happened. done and total count points, timed and profiled; last is words for the terminal.
+    """Event of a sweep. n_done and n_groups count groups, in the phase it is in; share is done of all work, 0 to 1.
 
-    A step that is not notable is worth a moving line, not one that stays.
+    detail: what begins, is waited for or is over. is_group_done: whether that is a group; findings: its contenders'.
     """
 
+    phase: Phase
     operation: str
-    phase: str
-    done: int
-    total: int
-    last: str
-    failed: bool = False
-    notable: bool = True
+    n_done: int
+    n_groups: int
+    share: float
+    seconds_left: float | None = None
+    detail: str = ""
+    is_group_done: bool = False
+    findings: tuple[str, ...] = ()
+
+
+class Estimate:
+    """Estimate of the seconds that are left, by what the points done so far have taken."""
+
+    def __init__(self, *, budget_s: float) -> None:
+        # What one point takes is known a little beforehand: it counts as one point that was measured.
+        self._seconds = {Phase.TIMING: TIMING_S + budget_s, Phase.PROFILING: PROFILE_S}
+        self._n_points = {Phase.TIMING: 1, Phase.PROFILING: 1}
+
+    def add(self, phase: Phase, *, n_points: int, seconds: float) -> None:
+        """Count `n_points` that took `seconds` together."""
+        self._n_points[phase] += n_points
+        self._seconds[phase] += seconds
+
+    def seconds_left(self, sweep: Sweep) -> float:
+        """Return the seconds that the points of `sweep` without a line will take."""
+        n_untimed = sum(len(group.contenders) for group in sweep.untimed())
+        n_unprofiled = n_untimed + sum(len(group.contenders) for group in sweep.unprofiled())
+        left = ((Phase.TIMING, n_untimed), (Phase.PROFILING, n_unprofiled))
+        return sum(n * self._seconds[phase] / self._n_points[phase] for phase, n in left)
+
+
+def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text
+    sweep: Sweep,
+    phase: Phase,
+    operation: str,
+    *,
+    estimate: Estimate | None = None,
+    detail: str = "",
+    findings: tuple[str, ...] | None = None,
+) -> Step:
+    """Return the step at which `sweep` is; findings: of the group that is done, None if one begins."""
+    n_groups, n_untimed = len(sweep.plan.groups), len(sweep.untimed())
+    n_unprofiled = n_untimed + len(sweep.unprofiled())
+    n_left = n_unprofiled if phase in {Phase.PROFILING, Phase.ENDED} else n_untimed
+    return Step(
+        phase=phase,
+        operation=operation,
+        n_done=n_groups - n_left,
+        n_groups=n_groups,
+        share=1 - (n_untimed + n_unprofiled) / max(2 * n_groups, 1),
+        seconds_left=estimate.seconds_left(sweep) if estimate else None,
+        detail=detail,
+        is_group_done=findings is not None,
+        findings=findings or (),
+    )
 
 
 class Progress:
-    """Tells each step to whoever listens, and to stdout one line, because asv takes long silence for a hang.
+    """Reporter of steps: to stdout a line each, because asv takes long silence for a hang, and to whoever listens.
 
-    FUSEBENCH_PROGRESS names a file that `fusebench run` reads along; without it the terminal itself is written
-    to, if there is one, since asv keeps for itself what a benchmark prints.
+    path: a file that `fusebench run` reads along; without one the terminal itself is written to, if there is one, since
+    asv keeps for itself what a benchmark prints.
     """
 
-    def __init__(self) -> None:
-        self._started = time.monotonic()
+    def __init__(self, path: Path | None) -> None:
         self._file: IO[str] | None = None
         self._terminal: IO[str] | None = None
-        if name := os.environ.get("FUSEBENCH_PROGRESS"):
-            self._file = Path(name).open("a", encoding="utf-8")  # noqa: SIM115 - closed by __exit__
+        if path is not None:
+            self._file = path.open("a", encoding="utf-8")
         else:
             try:
-                self._terminal = Path("/dev/tty").open("w", encoding="utf-8")  # noqa: SIM115 - the same
+                self._terminal = Path("/dev/tty").open("w", encoding="utf-8")  # noqa: SIM115 - closed by __exit__
             except OSError:
                 self._terminal = None
 
@@ -53,21 +119,40 @@ class Progress:
             if out is not None:
                 out.close()
 
-    def tell(self, step: Step) -> None:
-        """Say that `step` happened."""
-        line = text_from_step(step, elapsed_s=time.monotonic() - self._started)
-        print(line, flush=True)  # noqa: T201 - asv reads it
+    def report(self, step: Step) -> None:
+        """Report `step`."""
+        text = " · ".join(filter(None, [text_from_step(step), step.detail, *step.findings]))
+        print(text, flush=True)  # noqa: T201 - asv reads it
         if self._file is not None:
-            self._file.write(json.dumps(asdict(step)) + "\n")
+            self._file.write(json.dumps(json_from_value(step)) + "\n")
             self._file.flush()
         if self._terminal is not None:
-            self._terminal.write(f"\r\x1b[K{line}" + ("\n" if step.failed or step.done == step.total else ""))
+            self._terminal.write(
+                f"\r\x1b[K{text[: _width(self._terminal) - 1]}" + ("\n" if step.phase is Phase.ENDED else "")
+            )
             self._terminal.flush()
 
 
-def text_from_step(step: Step, *, elapsed_s: float) -> str:
-    """One line: done/total, time left by what the done ones took, what was last."""
-    left = ""
-    if 0 < step.done < step.total:
-        left = f", {elapsed_s / step.done * (step.total - step.done):.0f} s left"
-    return f"{step.phase} {step.operation} {step.done}/{step.total}{left} · {step.last}"
+def text_from_step(step: Step) -> str:
+    """Return a step as `timing mlp: 9 of 24 groups, about 2 min left`."""
+    return f"{step.phase} {step.operation}: {text_from_left(step)}"
+
+
+def text_from_left(step: Step) -> str:
+    """Return what is left as `9 of 24 groups, about 2 min left`."""
+    counted = f"{step.n_done} of {step.n_groups} groups"
+    return f"{counted}, about {text_from_seconds(step.seconds_left)} left" if step.seconds_left else counted
+
+
+def text_from_seconds(seconds: float) -> str:
+    """Return a length of time in seconds below 100 s, else in minutes below 100 min, else in hours."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _width(terminal: IO[str]) -> int:
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or 80
+    except OSError:
+        return 80

@@ -1,7 +1,8 @@
-"""Hands recorded samples to asv, whose commands then work on measurements it did not have to repeat.
+"""Replay recorded samples to asv, whose commands then work on measurements it did not have to repeat.
 
-The only module shaped by asv. asv starts a process for each benchmark and parameter; here `setup_cache` measures
-the whole sweep once, and each of those processes reads its samples from the recording through asv's `timer`.
+The only module shaped by asv, and the entry point of its processes, where settings are read. asv starts a process for
+each benchmark and parameter; here `setup_cache` measures the whole sweep once, and each of those processes reads its
+samples from the recording through asv's `timer`.
 """
 
 from __future__ import annotations
@@ -9,28 +10,25 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
-from benchmarks.ruler.plan.axes import (
-    NO_ACTIVATION,
-    CachePolicy,
-    Operation,
-    Pass,
-    Shape,
-    axes_from_environment,
-    contender_from_name,
-    resolve_dim,
-)
+from benchmarks.ruler.plan.axes import NO_ACTIVATION, resolve_dim
+from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.plan.points import CachePolicy, Operation, Pass, Shape, contender_from_name
+from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.provenance import RULER_VERSION, refuse_uncommitted_changes
 from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.worker.lifeline import die_with_asv
+from benchmarks.ruler.sweep.sweep_plan import read_plan
+from benchmarks.ruler.worker.parent_death import die_with_asv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.ruler.plan.axes import Axes
+    from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.sweep_plan import PointKey
 
 PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
@@ -38,7 +36,7 @@ PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cac
 
 @dataclass(frozen=True, kw_only=True)
 class Track:
-    """What asv is told of one point. samples_s: seconds per call; the rest per call, NaN where not known."""
+    """Record of one point for asv. samples_s: seconds per call; the rest per call, NaN where not known."""
 
     reason: str | None
     samples_s: tuple[float, ...]
@@ -52,9 +50,22 @@ Recording = dict["PointKey", Track]
 _NOT_MEASURED = Track(reason="this point is not among those measured on this machine", samples_s=())
 
 
+@cache
+def suite_settings() -> Settings:
+    """Return the settings of this process of asv's."""
+    return settings_from_environment()
+
+
+@cache
+def suite_axes() -> Axes:
+    """Return the axes of this process of asv's: the plan's if one is handed on, else those the settings name."""
+    settings = suite_settings()
+    return read_plan(settings.plan).axes if settings.plan else axes_from_settings(settings)
+
+
 def parameters(operation: str) -> list[tuple[object, ...]]:
-    """The `params` of a suite, in the order of PARAM_NAMES, from the axes that FUSEBENCH_AXES names."""
-    parts = axes_from_environment().parts()
+    """Return the `params` of a suite, in the order of PARAM_NAMES."""
+    parts = suite_axes().parts()
     values = [_values(part, operation) for part in parts if operation in part.operations]
     if not values:
         # An operation that the axes leave out: one point, which asv finds not available.
@@ -69,10 +80,12 @@ def _values(axes: Axes, operation: str) -> tuple[tuple[object, ...], ...]:
 
 
 def record(operation: str) -> Recording:
-    """Measure what this run has not measured yet of `operation`; what asv's processes will replay."""
-    recorded = measure(axes_from_environment(), operation=operation)
+    """Measure what this run has not measured yet of `operation`; return what asv's processes will replay."""
+    recorded = measure(suite_settings(), operation=operation)
     recording: Recording = {}
     for key, timing in recorded.timings.items():
+        if key[0].operation != operation:
+            continue
         profile = recorded.profiles.get(key)
         seen = profile.outcome if profile else None
         recording[key] = Track(
@@ -87,22 +100,22 @@ def record(operation: str) -> Recording:
 
 
 class Replay:
-    """A timer that has asv read `samples_s`, one after the other, instead of a clock."""
+    """Timer from which asv reads `samples_s`, one after the other, instead of a clock."""
 
     def __init__(self, samples_s: Sequence[float]) -> None:
         self._samples_s = iter(samples_s)
         self._is_running = False
 
     def __call__(self) -> float:
-        """0 at the start of a sample, its length at the end."""
+        """Return 0 at the start of a sample, its length at the end."""
         self._is_running = not self._is_running
         return 0.0 if self._is_running else next(self._samples_s)
 
 
 class Recorded:
-    """A suite that replays. An heir gives `operation`, `params` and its own two-line `setup_cache`.
+    """Suite that replays. Subclasses set `operation`, `params` and a `setup_cache` of two lines.
 
-    Its import refuses to go on if the code under test differs from every commit.
+    Importing one fails if the code under test differs from every commit.
     """
 
     operation: ClassVar[str]
@@ -117,11 +130,11 @@ class Recorded:
 
         A pass that the axes do not visit is no benchmark.
         """
-        refuse_uncommitted_changes()
+        _refuse_uncommitted_changes_once()
         if {"setup_cache", "run_server"} & set(sys.argv):
             # asv killed outright ends neither of these, and its fork server would wait for it for ever.
             die_with_asv()
-        if all(Pass.FORWARD_BACKWARD not in part.passes for part in axes_from_environment().parts()):
+        if all(Pass.FORWARD_BACKWARD not in part.passes for part in suite_axes().parts()):
             cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
 
     def setup(self, recording: Recording, *params: object) -> None:
@@ -179,6 +192,11 @@ class Recorded:
             cache=CachePolicy(str(cache)),
         )
         return shape, contender_from_name(str(provider))
+
+
+@cache
+def _refuse_uncommitted_changes_once() -> None:
+    refuse_uncommitted_changes(suite_settings())
 
 
 def _or_nan(value: float | None) -> float:

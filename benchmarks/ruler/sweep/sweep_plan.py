@@ -1,117 +1,153 @@
-"""What a sweep will do: the groups to visit, the run they belong to, and what that run has recorded already."""
+"""Plan of a sweep: the groups to visit and the run they belong to, made once and handed on in a file."""
 
 from __future__ import annotations
 
-import os
+import json
 import uuid
+from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass, replace
+from pathlib import Path  # noqa: TC003 - the same
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.plan.axes import Axes, Contender, DeviceKind, Group, Shape, groups
+from benchmarks.ruler.plan.axes import Axes, groups
 from benchmarks.ruler.plan.filters import selected
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Group, Operation, Shape
 from benchmarks.ruler.record import journal
-from benchmarks.ruler.record.journal import ProfileLine, Run, TimingLine
+from benchmarks.ruler.record.codec import json_from_value, value_from_json
+from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.record.journal import JournalReader
+from benchmarks.ruler.record.lines import ProfileLine, Run, TimingLine
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.record.provenance import (
-    PROJECT,
-    RULER_VERSION,
-    data_dir,
-    environment_name,
-    machine_name,
-    measured_commit,
-    threads,
-)
+from benchmarks.ruler.record.provenance import PROJECT, RULER_VERSION, environment_name, machine_name, measured_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
+
+    from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.record.lines import Line
 
 PointKey = tuple[Shape, Contender]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Groups to visit and the run they belong to. path: the journal. axes: those the groups were selected from."""
+
+    run: Run
+    path: Path
+    device: DeviceKind
+    threads: int
+    axes: Axes
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """What the journal holds of one run, by point; of each kind the last line counts."""
+    """Lines that the journal holds of one run, by point; of each kind the last one counts."""
 
     timings: Mapping[PointKey, TimingLine]
     profiles: Mapping[PointKey, ProfileLine]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a sweep will do: the groups to visit, the run they belong to, and where its lines go."""
+class Sweep:
+    """Plan and what its run has recorded so far."""
 
-    operation: str
-    run: Run
-    path: Path
-    device: DeviceKind
-    threads: int
-    groups: tuple[Group, ...]
+    plan: Plan
     recorded: Recorded
 
     def untimed(self) -> tuple[Group, ...]:
-        """Groups with a point that has no timing line; a group is measured whole or not at all."""
-        return tuple(g for g in self.groups if any((g.shape, c) not in self.recorded.timings for c in g.contenders))
+        """Return the groups with a point that has no timing line; a group is measured whole or not at all."""
+        timings = self.recorded.timings
+        return tuple(g for g in self.plan.groups if any((g.shape, c) not in timings for c in g.contenders))
 
     def unprofiled(self) -> tuple[Group, ...]:
-        """Groups' contenders that were timed well and have no profile line."""
+        """Return the groups' contenders that were timed well and have no profile line."""
         left = []
-        for group in self.groups:
+        for group in self.plan.groups:
             missing = tuple(c for c in group.contenders if self._needs_profile((group.shape, c)))
             if missing:
                 left.append(replace(group, contenders=missing))
         return tuple(left)
+
+    def missing(self) -> frozenset[PointKey]:
+        """Return the points that lack a timing or, timed well, a profile."""
+        groups_left = (*self.untimed(), *self.unprofiled())
+        return frozenset((group.shape, contender) for group in groups_left for contender in group.contenders)
+
+    def points(self) -> tuple[PointKey, ...]:
+        """Return every point of the plan."""
+        return tuple((group.shape, contender) for group in self.plan.groups for contender in group.contenders)
+
+    def of_operation(self, operation: str) -> Sweep:
+        """Return the sweep of one operation alone."""
+        chosen = tuple(group for group in self.plan.groups if group.shape.operation == operation)
+        return replace(self, plan=replace(self.plan, groups=chosen))
+
+    def with_lines(self, lines: Sequence[Line]) -> Sweep:
+        """Return the sweep with `lines` recorded, too; those of other runs and rulers are left out."""
+        run, timings, profiles = self.plan.run, dict(self.recorded.timings), dict(self.recorded.profiles)
+        for line in lines:
+            key = (line.head.shape, line.head.contender)
+            if (line.head.run.run_id, line.head.run.ruler_version) != (run.run_id, run.ruler_version):
+                continue
+            if isinstance(line, TimingLine):
+                timings[key] = line
+            else:
+                profiles[key] = line
+        return replace(self, recorded=Recorded(timings=timings, profiles=profiles))
 
     def _needs_profile(self, key: PointKey) -> bool:
         timing = self.recorded.timings.get(key)
         return timing is not None and timing.outcome.state is State.OK and key not in self.recorded.profiles
 
 
-def plan_sweep(axes: Axes, *, operation: str, device: DeviceKind) -> Plan:
-    """What is to be measured of `operation` on `device`, and what of it this run has already.
+def plan_sweep(
+    settings: Settings, axes: Axes, *, device: DeviceKind, operations: Sequence[str] = tuple(Operation)
+) -> tuple[Sweep, JournalReader]:
+    """Plan what is to be measured of `operations` on `device`, with what its run has recorded already.
 
-    The run is FUSEBENCH_RUN_ID, or the latest of this commit, machine and environment, or a new one.
-    Raises: UnknownCommit, JournalError.
+    The run is the one that the settings name, or the latest of this commit, machine and environment, or a new one. The
+    reader has read the journal up to now. Raises: UnknownCommit, JournalError.
     """
-    commit, n_threads = measured_commit(), threads()
+    commit = measured_commit(settings)
     run = Run(
-        run_id=os.environ.get("FUSEBENCH_RUN_ID") or uuid.uuid4().hex[:12],
+        run_id=settings.run_id or uuid.uuid4().hex[:12],
         started_at=journal.now(),
         project=PROJECT,
         commit=commit.hash,
         commit_date=commit.date,
         commit_subject=commit.subject,
-        machine=machine_name(),
-        environment=environment_name(device, n_threads=n_threads),
+        machine=machine_name(settings),
+        environment=environment_name(device, n_threads=settings.threads),
         ruler_version=RULER_VERSION,
     )
-    path = journal.journal_path(data_dir(), run)
-    lines = [line for line in journal.read(path) if line.head.run.ruler_version == RULER_VERSION]
-    known_runs = {line.head.run.run_id: line.head.run for line in lines}
-    if run.run_id in known_runs:
-        run = known_runs[run.run_id]
-    elif lines and "FUSEBENCH_RUN_ID" not in os.environ:
-        run = lines[-1].head.run
-    of_run = [line for line in lines if line.head.run.run_id == run.run_id]
-    return Plan(
-        operation=operation,
-        run=run,
-        path=path,
+    reader = JournalReader(journal.journal_path(settings.data_dir, run))
+    lines = reader.read()
+    known_runs = [line.head.run for line in lines if line.head.run.ruler_version == RULER_VERSION]
+    continued = [known for known in known_runs if settings.run_id in {None, known.run_id}]
+    chosen = tuple(group for name in operations for group in groups(axes, operation=name, device=device))
+    plan = Plan(
+        run=continued[-1] if continued else run,
+        path=reader.path,
         device=device,
-        threads=n_threads,
-        groups=selected(groups(axes, operation=operation, device=device)),
-        recorded=recorded_from_lines(of_run),
+        threads=settings.threads,
+        axes=axes,
+        groups=selected(chosen, settings.filters),
     )
+    return empty_sweep(plan).with_lines(lines), reader
 
 
-def recorded_from_lines(lines: Sequence[journal.Line], before: Recorded | None = None) -> Recorded:
-    """`lines`, after what was recorded `before`; of each point and kind the last counts."""
-    timings = dict(before.timings) if before else {}
-    profiles = dict(before.profiles) if before else {}
-    for line in lines:
-        key = (line.head.shape, line.head.contender)
-        if isinstance(line, TimingLine):
-            timings[key] = line
-        else:
-            profiles[key] = line
-    return Recorded(timings=timings, profiles=profiles)
+def empty_sweep(plan: Plan) -> Sweep:
+    """Return the sweep of `plan` with nothing recorded."""
+    return Sweep(plan=plan, recorded=Recorded(timings={}, profiles={}))
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """Write `plan` for the processes that measure and replay it."""
+    write_whole(path, json.dumps(json_from_value(plan)))
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan that write_plan wrote."""
+    return value_from_json(Plan, json.loads(path.read_text(encoding="utf-8")))

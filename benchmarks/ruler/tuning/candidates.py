@@ -17,7 +17,7 @@ from benchmarks.ruler.measure.conditions import LoadWatch, fixed_conditions
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
-from benchmarks.ruler.plan.axes import DeviceKind, Weights
+from benchmarks.ruler.plan.points import DeviceKind, Weights
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.fused import build_fused
 from benchmarks.ruler.tuning.cells import POLICY_VALUES, Cell, Question, TuningConditions

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from benchmarks.ruler.measure.timing import Sampling
-    from benchmarks.ruler.plan.axes import Shape
+    from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.tuning.candidates import Candidate, Machine
     from benchmarks.ruler.tuning.cells import Cell
 

@@ -10,8 +10,8 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.plan.axes import CachePolicy, DeviceKind, Pass, Shape
-from benchmarks.ruler.plan.axes import Operation as RulerOperation
+from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Pass, Shape
+from benchmarks.ruler.plan.points import Operation as RulerOperation
 from fused_mlp.vocabulary import NumberFormat, Operation, Weights
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from benchmarks.ruler.errors import RulerError
-from benchmarks.ruler.plan.axes import DeviceKind
-from benchmarks.ruler.record.provenance import data_dir
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.tuning.candidates import candidates, this_machine
 from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell
@@ -31,6 +31,7 @@ from fused_mlp.vocabulary import NumberFormat, Operation
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.tuning.candidates import Machine
 
 _Member = TypeVar("_Member", Operation, NumberFormat)
@@ -191,18 +192,20 @@ def main(  # noqa: PLR0913 - each is an option
     if reason := _why_not_here(kind):
         click.echo(f"tune: {reason}", err=True)
         sys.exit(NOTHING_MEASURED)
-    machine = this_machine(kind)
-    path = results or data_dir() / "tuning" / f"{_file_name(machine.circumstances.device)}.jsonl"
+    machine, settings = this_machine(kind), settings_from_environment()
+    path = results or settings.data_dir / "tuning" / f"{_file_name(machine.circumstances.device)}.jsonl"
     click.echo(f"{len(asked)} cells for {machine.circumstances.device}, kept in {path}")
     known = partial(tune, asked, machine, path=path, say=click.echo, budget_s=budget_s)
     measure = partial(known, again=lambda line: line.disturbed is not None) if again else known
-    sys.exit(_tune_and_report(measure, machine, path=path, table=table if write else None))
+    sys.exit(_tune_and_report(measure, machine, settings, path=path, table=table if write else None))
 
 
-def _tune_and_report(measure: Callable[[], TuningProgress], machine: Machine, *, path: Path, table: Path | None) -> int:
+def _tune_and_report(
+    measure: Callable[[], TuningProgress], machine: Machine, settings: Settings, *, path: Path, table: Path | None
+) -> int:
     """Tune, print the summary, write the table if one is given; return the exit code."""
     try:
-        with machine_lock(say=click.echo):
+        with machine_lock(say=click.echo, waits=settings.waits_for_lock):
             tuned = measure()
     except KeyboardInterrupt:
         click.echo(f"interrupted; every finished cell is kept in {path}", err=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import JournalError
-from benchmarks.ruler.record.journal import cut_torn_tail
+from benchmarks.ruler.record.durable import append_durably
 from benchmarks.ruler.tuning.cells import Cell, Measured, Question, TuningConditions
 from fused_mlp.tuned import Policy
 from fused_mlp.vocabulary import NumberFormat, Operation, Weights
@@ -42,12 +41,7 @@ def append_line(path: Path, line: Line) -> None:
     """Append `line` and fsync; a torn last line is truncated first. Raises: JournalError."""
     content = json.dumps({"format": FORMAT, **asdict(line)}, allow_nan=False, separators=(",", ":")) + "\n"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab+") as file:
-            cut_torn_tail(file.fileno())
-            file.write(content.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_durably(path, content)
     except OSError as error:
         raise JournalError(f"{path}: cannot be written ({error}); make room, or name another with --results") from error
 

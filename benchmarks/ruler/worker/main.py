@@ -1,7 +1,6 @@
 """The warm process that measures groups: requests come in on stdin, outcomes leave on stdout, one JSON a line.
 
-It may die of what it measures; `sweep` then knows from `turn` whose turn it was and starts another.
-How a request is done is in worker_tasks.
+It may die of what it measures; the sweep then reads from shared memory which contender ran, and starts another.
 """
 
 from __future__ import annotations
@@ -12,20 +11,22 @@ import json
 import os
 import resource
 import sys
+from pathlib import Path
 from typing import IO
 
 import torch
 
 from benchmarks.ruler.measure.conditions import available_memory_bytes, fixed_conditions
-from benchmarks.ruler.plan.axes import DeviceKind
-from benchmarks.ruler.worker.lifeline import die_with_parent
-from benchmarks.ruler.worker.protocol import CEILINGS, request_from_json
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.worker.current_contender import CurrentContender
+from benchmarks.ruler.worker.parent_death import die_with_parent
+from benchmarks.ruler.worker.protocol import CEILINGS, Request
 from benchmarks.ruler.worker.tasks import Worker
-from benchmarks.ruler.worker.turn import Turn
 
 
 def _limit_memory() -> None:
-    # So that a provider which takes too much is told so, instead of the kernel killing whatever is largest.
+    # A provider that takes too much then gets an error, instead of the kernel killing whatever is largest.
     available = available_memory_bytes()
     if available is not None:
         limit = int(available * 0.9)
@@ -33,7 +34,7 @@ def _limit_memory() -> None:
 
 
 def _own_stdout() -> IO[str]:
-    """The pipe to the sweep; what anybody prints from now on goes to stderr instead."""
+    """Return the pipe to the sweep; what anything prints from now on goes to stderr instead."""
     ours = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return ours
@@ -43,9 +44,10 @@ def main() -> None:
     """Serve requests until stdin ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parent", type=int, required=True)
-    parser.add_argument("--turn-fd", type=int, required=True)
+    parser.add_argument("--contender-fd", type=int, required=True)
     parser.add_argument("--device", required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--provider-module", type=Path)
     options = parser.parse_args()
     die_with_parent()
     if os.getppid() != options.parent:
@@ -58,21 +60,26 @@ def main() -> None:
     if device.type == "cpu":
         _limit_memory()
 
-    def say(message: dict[str, object]) -> None:
+    def send(message: dict[str, object]) -> None:
         out.write(json.dumps(message) + "\n")
         out.flush()
 
-    # What importing torch left behind is for ever; the collector need not look at it between samplings.
+    # What importing torch left behind stays; the collector need not look at it between samplings.
     gc.collect()
     gc.freeze()
-    say({"event": "hello", "device": device.type, "conditions": fixed_conditions(device)})
-    worker = Worker(device=device, turn=Turn(options.turn_fd), say=say)
+    send({"event": "hello", "device": device.type, "conditions": fixed_conditions(device)})
+    worker = Worker(
+        device=device,
+        current=CurrentContender(options.contender_fd),
+        provider_module=options.provider_module,
+        send=send,
+    )
     for line in sys.stdin:
         asked = json.loads(line)
         if asked["task"] == CEILINGS:
             worker.measure_ceilings()
         else:
-            worker.answer(request_from_json(asked))
+            worker.answer(value_from_json(Request, asked))
 
 
 if __name__ == "__main__":

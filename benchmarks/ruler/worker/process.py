@@ -1,4 +1,4 @@
-"""The worker as the sweep sees it: started when needed, asked one group at a time, replaced when it dies."""
+"""A sweep's handle on its worker: starts it when needed, sends one request at a time, replaces it when it dies."""
 
 from __future__ import annotations
 
@@ -15,37 +15,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from benchmarks.ruler.plan.settings import ROOT
+from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.record.provenance import ROOT, is_editable
+from benchmarks.ruler.record.provenance import is_editable
+from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
 from benchmarks.ruler.worker.protocol import CEILINGS
-from benchmarks.ruler.worker.turn import Turn, turn_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.ruler.plan.axes import DeviceKind
+    from benchmarks.ruler.plan.points import DeviceKind
     from benchmarks.ruler.worker.protocol import Request
 
 _POLL_S = 0.2
 _LONGEST_START_S = 300.0
+# What people, shells and service managers send; the kernel sends SIGKILL when memory runs out.
+_SIGNALS_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """Why a worker could not finish. place: whose turn it was in the request, or None if nobody's.
+    """End of a worker. contender_index: contender running when it died, if any, as an index into the request's.
 
-    from_outside: something else killed it (SIGKILL), which need not be the fault of whose turn it was.
+    from_outside: a signal that others send, so that the contender need not be the cause.
     """
 
     state: State
     reason: str
-    place: int | None
+    contender_index: int | None
     from_outside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a worker said to one request, in order, and how it ended: `death` is None if it finished."""
+    """Messages of a worker about one request, in order; `death` is None if it finished."""
 
     messages: tuple[dict[str, Any], ...]
     conditions: dict[str, Any]
@@ -53,23 +57,30 @@ class Answer:
 
 
 class WorkerProcess:
-    """A worker process that starts at the first request and again after a death.
+    """Worker process that starts at the first request and again after a death.
 
-    point_limit_s: a turn that lasts longer counts as hanging. inherited: descriptors the worker shall hold.
+    point_limit_s: a contender silent for longer counts as hanging. inherited: descriptors for the worker to hold.
     """
 
     def __init__(
-        self, *, device: DeviceKind, threads: int, point_limit_s: float, inherited: Sequence[int] = ()
+        self,
+        *,
+        device: DeviceKind,
+        threads: int,
+        point_limit_s: float,
+        provider_module: Path | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
         self._device = device
         self._threads = threads
         self._point_limit_s = point_limit_s
+        self._provider_module = provider_module
         self._inherited = tuple(inherited)
         self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
         self._pending = b""
-        self._turn: Turn | None = None
+        self._current: CurrentContender | None = None
         self.hello: dict[str, Any] | None = None
 
     def __enter__(self) -> Self:
@@ -80,46 +91,47 @@ class WorkerProcess:
         self._errors.close()
 
     def start(self) -> Death | None:
-        """Make sure that a worker runs; its first words are then in `hello`. Return why there is none."""
+        """Start a worker unless one runs; its first message is then in `hello`. Return why there is none."""
         if self._process is not None and self._process.poll() is None:
             return None
         self.stop()
-        turn_fd = turn_file()
+        contender_fd = shared_memory_fd()
+        module = ("--provider-module", str(self._provider_module)) if self._provider_module else ()
         self._errors.seek(0)
         self._errors.truncate()
         self._process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "benchmarks.ruler.worker.main"),
-                *("--parent", str(os.getpid()), "--turn-fd", str(turn_fd)),
-                *("--device", self._device, "--threads", str(self._threads)),
+                *("--parent", str(os.getpid()), "--contender-fd", str(contender_fd)),
+                *("--device", self._device, "--threads", str(self._threads), *module),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            pass_fds=(turn_fd, *self._inherited),
+            pass_fds=(contender_fd, *self._inherited),
             env=_environment(),
             start_new_session=True,
         )
-        self._guard = subprocess.Popen(
-            [sys.executable, "-S", "-E", str(Path(__file__).with_name("guard.py")), str(self._process.pid)],
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-S", "-E", str(Path(__file__).with_name("watchdog.py")), str(self._process.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._turn = Turn(turn_fd)
-        os.close(turn_fd)
+        self._current = CurrentContender(contender_fd)
+        os.close(contender_fd)
         self._pending = b""
         answer = self._listen(until="hello", limit_s=_LONGEST_START_S)
         self.hello = answer.messages[-1] if answer.death is None else None
         return answer.death
 
     def ask(self, request: Request) -> Answer:
-        """The worker's answer to a request about a group."""
-        return self._ask(request.to_json())
+        """Return the worker's answer to a request about a group."""
+        return self._ask(json_from_value(request))
 
     def ask_ceilings(self) -> Answer:
-        """The worker's answer to being asked for the machine's ceilings."""
+        """Return the worker's answer with the machine's ceilings."""
         return self._ask({"task": CEILINGS})
 
     def stop(self) -> None:
@@ -129,10 +141,10 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        if self._guard is not None:
+        if self._watchdog is not None:
             with contextlib.suppress(BrokenPipeError):
-                self._guard.communicate(b"!")
-            self._guard = None
+                self._watchdog.communicate(b"!")
+            self._watchdog = None
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -143,8 +155,8 @@ class WorkerProcess:
         death = self.start()
         if death is not None:
             return Answer(messages=(), conditions={}, death=death)
-        assert self._process is not None and self._process.stdin is not None and self._turn is not None  # noqa: S101, PT018 - start() saw to it
-        self._turn.clear()
+        assert self._process is not None and self._process.stdin is not None and self._current is not None  # noqa: S101, PT018 - start() saw to it
+        self._current.clear()
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
@@ -162,10 +174,10 @@ class WorkerProcess:
                     messages.append(message)
                     return Answer(messages=tuple(messages), conditions=message.get("conditions", {}), death=None)
                 messages.append(message)
-            place, count = self._turn.read() if self._turn else (-1, 0)
+            index, count = self._current.read() if self._current else (None, 0)
             if count != last_count:
                 last_sign, last_count = time.monotonic(), count
-            death = self._death(place, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
+            death = self._death(index, hung=time.monotonic() - last_sign > limit_s, limit_s=limit_s)
             if death is not None:
                 return Answer(messages=tuple(messages), conditions={}, death=death)
 
@@ -181,37 +193,36 @@ class WorkerProcess:
         *lines, self._pending = (self._pending + chunk).split(b"\n")
         return [json.loads(line) for line in lines]
 
-    def _death(self, place: int, *, hung: bool, limit_s: float) -> Death | None:
+    def _death(self, contender_index: int | None, *, hung: bool, limit_s: float) -> Death | None:
         assert self._process is not None  # noqa: S101 - only while one runs
         code = self._process.poll()
         if code is None and not hung:
             return None
-        whose = place if place >= 0 else None
         if code is None:
             self.stop()
             return Death(
                 state=State.TIMED_OUT,
                 reason=f"gave no sign for {limit_s:g} s and was killed (FUSEBENCH_POINT_LIMIT_S sets the limit)",
-                place=whose,
+                contender_index=contender_index,
             )
-        said = self._last_words()
+        last_line = self._last_line()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
         self.stop()
         return Death(
             state=State.CRASHED,
-            reason=f"the worker {how}{said}",
-            place=whose,
-            from_outside=code == -signal.SIGKILL,
+            reason=f"the worker {how}{last_line}",
+            contender_index=contender_index,
+            from_outside=-code in _SIGNALS_FROM_OUTSIDE,
         )
 
-    def _last_words(self) -> str:
+    def _last_line(self) -> str:
         self._errors.seek(0)
         lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
         return f": {lines[-1].strip()[:300]}" if lines else ""
 
 
 def python_path() -> str:
-    """The PYTHONPATH of a process that is to import this checkout's ruler, and the fused_mlp that this one measures."""
+    """Return the PYTHONPATH with which a process imports this checkout's ruler and the fused_mlp measured here."""
     kernels = [str(ROOT / "kernels")] if is_editable() else []
     return os.pathsep.join([str(ROOT), *kernels, *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -222,6 +233,6 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": python_path(),
         # In the worker's own process, so that nothing of it outlives it.
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        # Kineto greets on stderr, which is kept for last words.
+        # Kineto greets on stderr, which is kept for a death's reason.
         "KINETO_LOG_LEVEL": "99",
     }

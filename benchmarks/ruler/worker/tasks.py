@@ -1,11 +1,11 @@
-"""What a worker is asked to do with a group: time it, profile it, check it; and the machine's ceilings."""
+"""Tasks of a worker: time, profile or check a group; measure the machine's ceilings."""
 
 from __future__ import annotations
 
 import gc
 import time
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -26,18 +26,20 @@ from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
 from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
-from benchmarks.ruler.plan.axes import BASELINE, CachePolicy, Contender, Pass, Shape
+from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
 from benchmarks.ruler.providers.workload import Workload, one_call, padded_with_nan, workload
+from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from benchmarks.ruler.worker.turn import Turn
+    from benchmarks.ruler.worker.current_contender import CurrentContender
 
 # Of one pass behind a blocked stream: as many calls as take this long on the device, within reason.
 _BEHIND_S, _LEAST_CALLS, _MOST_CALLS = 0.02, 5, 50
@@ -46,7 +48,7 @@ _BEHIND_PASSES, _BLOCK_S = 9, 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A contender that was built, ran, and agrees with the reference."""
+    """Contender that was built, ran, and agrees with the reference."""
 
     contender: Contender
     call: Callable[[], object]
@@ -54,41 +56,50 @@ class Candidate:
 
 
 class Worker:
-    """Measures what it is asked to, on one device, and says each outcome as soon as it stands."""
+    """Performer of requests on one device; sends each outcome as soon as it is known."""
 
-    def __init__(self, *, device: torch.device, turn: Turn, say: Callable[[dict[str, object]], None]) -> None:
+    def __init__(
+        self,
+        *,
+        device: torch.device,
+        current: CurrentContender,
+        provider_module: Path | None,
+        send: Callable[[dict[str, object]], None],
+    ) -> None:
         self._device = device
-        self._turn = turn
-        self._say = say
+        self._current = current
+        self._provider_module = provider_module
+        self._send = send
         self._load: dict[str, float | None] = {}
         self._accounted_s = 0.0
 
     def answer(self, request: Request) -> None:
-        """Do one request; its last word is `done`, with the conditions it was measured under."""
+        """Perform one request; the last message is `done`, with the conditions of the measurement."""
         start, self._accounted_s = time.perf_counter(), 0.0
-        match request.task:
-            case Task.TIME:
-                for contender, outcome in self._time(request):
-                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
-            case Task.PROFILE:
-                for contender, profile in self._profile(request):
-                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(profile)})
-            case Task.CHECK:
-                for contender, outcome in self._check(request):
-                    self._say({"event": "outcome", "contender": str(contender), "outcome": asdict(outcome)})
+        for contender, outcome in self._outcomes(request):
+            self._send({"event": "outcome", "contender": str(contender), "outcome": json_from_value(outcome)})
         conditions = varying_conditions(self._device) | self._load
         overhead_s = time.perf_counter() - start - self._accounted_s
-        self._say({"event": "done", "conditions": {**conditions, "ruler_overhead_s": round(overhead_s, 6)}})
+        self._send({"event": "done", "conditions": {**conditions, "ruler_overhead_s": round(overhead_s, 6)}})
+
+    def _outcomes(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome | ProfileOutcome]]:
+        match request.task:
+            case Task.TIME:
+                yield from self._time(request)
+            case Task.PROFILE:
+                yield from self._profile(request)
+            case Task.CHECK:
+                yield from self._check(request)
 
     def measure_ceilings(self) -> None:
-        """Say this machine's ceilings, then `done`."""
-        self._turn.take(0)
-        self._say({"event": "ceilings", "ceilings": asdict(measure_ceilings(self._device))})
-        self._say({"event": "done", "conditions": varying_conditions(self._device)})
+        """Measure and send this machine's ceilings, then `done`."""
+        self._current.set(0)
+        self._send({"event": "ceilings", "ceilings": json_from_value(measure_ceilings(self._device))})
+        self._send({"event": "done", "conditions": varying_conditions(self._device)})
 
     @contextmanager
     def _accounted(self) -> Iterator[None]:
-        """Time that goes into building, checking, warming up or sampling, and so is no overhead of the ruler."""
+        """Account for time of building, checking, warming up or sampling: no overhead of the ruler."""
         start = time.perf_counter()
         yield
         self._accounted_s += time.perf_counter() - start
@@ -108,7 +119,7 @@ class Worker:
                 cold_s = self._compiled_ahead(request, load)
             for contender in self._built_anew(request):
                 with self._accounted():
-                    outcome, call = attempt(contender, load, reference)
+                    outcome, call = attempt(contender, load, reference, module=self._provider_module)
                 if call is None:
                     yield contender, outcome
                 else:
@@ -123,13 +134,13 @@ class Worker:
             candidate = candidates[name]
             measured = _with_sampling(candidate.outcome, sampling)
             if self._device.type == "cuda":
-                self._turn.take(request.contenders.index(candidate.contender))
+                self._current.set(request.contenders.index(candidate.contender))
                 with self._accounted(), _mode(request.shape):
                     measured = _with_device_time(measured, candidate.call)
             yield candidate.contender, measured
 
     def _sample(self, request: Request, candidates: dict[str, Candidate], watch: Watch) -> dict[str, Sampling]:
-        places = {str(contender): place for place, contender in enumerate(request.contenders)}
+        indices = {str(contender): index for index, contender in enumerate(request.contenders)}
         gc.disable()
         try:
             with self._accounted():
@@ -139,7 +150,7 @@ class Worker:
                     clock=self._clock(request.shape),
                     policy=replace(Policy(), budget_s=request.budget_s),
                     watch=watch,
-                    announce=lambda name: self._turn.take(places[name]),
+                    announce=lambda name: self._current.set(indices[name]),
                     n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
                 )
         finally:
@@ -154,7 +165,7 @@ class Worker:
         with _mode(request.shape):
             reference = load.reference()
             for contender in self._built_anew(request):
-                outcome, call = attempt(contender, load, reference)
+                outcome, call = attempt(contender, load, reference, module=self._provider_module)
                 if call is None:
                     yield contender, ProfileOutcome(state=outcome.state, reason=outcome.reason)
                     continue
@@ -170,14 +181,14 @@ class Worker:
         with _mode(request.shape):
             reference = load.reference()
             for contender in self._built_anew(request):
-                outcome, _ = attempt(contender, load, reference)
+                outcome, _ = attempt(contender, load, reference, module=self._provider_module)
                 yield contender, outcome
 
     def _built_anew(self, request: Request) -> Iterator[Contender]:
         with self._accounted():
             torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
-        for place, contender in enumerate(request.contenders):
-            self._turn.take(place)
+        for index, contender in enumerate(request.contenders):
+            self._current.set(index)
             yield contender
 
     def _compiled_ahead(self, request: Request, load: Workload) -> dict[Contender, float]:
@@ -186,15 +197,15 @@ class Worker:
         Return the seconds of each first call that found the cache cold.
         """
         cold_s = {}
-        for place, contender in enumerate(request.contenders):
+        for index, contender in enumerate(request.contenders):
             if contender.provider in providers.COMPILED:
-                self._turn.take(place)
+                self._current.set(index)
                 torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
                 compiled_providers.clear_counters()
                 start = time.perf_counter()
                 # What fails here fails again when it is built to be measured, and is reported then.
                 with suppress(Exception):
-                    built = providers.build(contender, load)
+                    built = providers.build(contender, load, module=self._provider_module)
                     if isinstance(built, Built):
                         one_call(load, built.function)()
                         if compiled_providers.found_cold_cache():

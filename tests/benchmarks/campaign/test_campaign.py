@@ -22,7 +22,7 @@ from benchmarks.ruler.campaign import pieces as campaign_pieces
 from benchmarks.ruler.campaign.correctness import CONTENDERS, Verdict, check_kernels
 from benchmarks.ruler.campaign.settings import Budget, Settings, Status
 from benchmarks.ruler.checks import host_cost
-from benchmarks.ruler.plan.axes import Contender, DeviceKind, Operation, Pass, Weights
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass, Weights
 from benchmarks.ruler.providers.registry import PACKED_PROVIDERS, PROVIDERS
 from benchmarks.ruler.providers.workload import error_rel, padded_with_nan, workload
 from benchmarks.ruler.record.journal import append, journal_path

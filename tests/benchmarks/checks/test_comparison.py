@@ -7,7 +7,7 @@ import pytest
 from benchmarks.ruler.checks import fused_table
 from benchmarks.ruler.checks.comparison import Comparison, Quantity, Standing, markdown, ratio, standing
 from benchmarks.ruler.measure.statistics import MedianInterval
-from benchmarks.ruler.plan.axes import contender_from_name
+from benchmarks.ruler.plan.points import contender_from_name
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 

@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.ruler.measure.event_names import stable_name
 from benchmarks.ruler.measure.profiling import profile_call
-from benchmarks.ruler.plan.axes import Contender, Operation, Pass
+from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.workload import one_call, workload
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.measure.profiling import profile_call
 from benchmarks.ruler.measure.stacks import MOST_BYTES, MOST_STACKS, folded_stacks
-from benchmarks.ruler.plan.axes import Contender, Operation, Pass
+from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.workload import one_call, workload
 

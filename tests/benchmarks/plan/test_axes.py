@@ -7,22 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.ruler.errors import InvalidAxes
-from benchmarks.ruler.plan.axes import (
-    CAMPAIGN,
-    FULL,
-    QUICK,
-    CachePolicy,
-    Contender,
-    DeviceKind,
-    Operation,
-    Weights,
-    axes_from_environment,
-    axes_from_toml,
-    contender_from_name,
-    groups,
-    resolve_dim,
-)
+from benchmarks.ruler.plan.axes import CAMPAIGN, FULL, QUICK, axes_from_environment, groups, resolve_dim
+from benchmarks.ruler.plan.axes_files import axes_from_toml
 from benchmarks.ruler.plan.filters import refuse_unknown_values, selected
+from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Weights, contender_from_name
 
 
 @pytest.mark.parametrize("operation", list(Operation))

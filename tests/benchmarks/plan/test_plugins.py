@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from benchmarks.ruler.errors import InvalidProviderModule
-from benchmarks.ruler.plan.axes import Contender, Operation, Weights, axes_from_environment
+from benchmarks.ruler.plan.axes import axes_from_environment
 from benchmarks.ruler.plan.plugins import names_in_module, refuse_broken_module
+from benchmarks.ruler.plan.points import Contender, Operation, Weights
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.workload import error_rel, tolerance, workload

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.ruler.plan import work
-from benchmarks.ruler.plan.axes import CachePolicy, DeviceKind, Operation, Pass, Shape
+from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Operation, Pass, Shape
 from benchmarks.ruler.plan.roofline import Bound, Ceilings, Floor, bound_on_cpu, bound_on_cuda, floor
 
 CEILINGS = Ceilings(

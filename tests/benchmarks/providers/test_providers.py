@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from benchmarks.ruler.measure.attempt import attempt
-from benchmarks.ruler.plan.axes import Contender, Operation, Pass, Weights
+from benchmarks.ruler.plan.points import Contender, Operation, Pass, Weights
 from benchmarks.ruler.providers import captured
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.ruler.measure.profiling import profile_call
-from benchmarks.ruler.plan.axes import Contender, DeviceKind, Operation, Pass, contender_from_name
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass, contender_from_name
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.workload import one_call, workload
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State

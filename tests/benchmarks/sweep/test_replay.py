@@ -8,7 +8,7 @@ import sys
 import pytest
 from asv_runner.benchmarks.time import TimeBenchmark
 
-from benchmarks.ruler.plan.axes import Contender
+from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.provenance import RULER_VERSION
 from benchmarks.ruler.sweep.replay import PARAM_NAMES, Recorded, Replay, Track, parameters
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from benchmarks.ruler.plan.axes import Contender, DeviceKind, Group
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Group
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.sweep.run import FAILED, FINE, Answer, sum_up
 from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler.plan.axes import QUICK, Contender, DeviceKind
+from benchmarks.ruler.plan.axes import QUICK
+from benchmarks.ruler.plan.points import Contender, DeviceKind
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.sweep import expectations, sweep_plan

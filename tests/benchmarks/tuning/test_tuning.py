@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
-from benchmarks.ruler.plan.axes import DeviceKind
+from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import command as tuning_command
 from benchmarks.ruler.tuning.candidates import Candidate, CannotBuild, Machine
 from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell

@@ -8,7 +8,7 @@ import torch
 
 import fused_mlp
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
-from benchmarks.ruler.plan.axes import DeviceKind
+from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import cell_timing as tuning
 from benchmarks.ruler.tuning.candidates import Machine, candidates
 from benchmarks.ruler.tuning.cell_timing import measure_cell

@@ -107,7 +107,8 @@ def test_stacks_that_do_not_say_whose_they_are_are_the_hosts():
 def measured(tmp_path_factory):
     """A gated MLP, forward and backward, measured and profiled by the ruler; its folder and its profile line."""
     pytest.importorskip("torch")
-    from benchmarks.ruler.plan.axes import QUICK, Pass
+    from benchmarks.ruler.plan.axes import QUICK
+    from benchmarks.ruler.plan.points import Pass
     from benchmarks.ruler.sweep.measure import measure
 
     folder = tmp_path_factory.mktemp("measured")

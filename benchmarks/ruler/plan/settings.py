@@ -1,0 +1,148 @@
+"""Settings of one run: read once from options and environment, passed on as a value.
+
+The only module that knows the names of the environment's variables, beside the edges that start a process.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.errors import InvalidSettings
+from benchmarks.ruler.plan.filters import Filters
+from benchmarks.ruler.plan.points import DeviceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def usable_cpus() -> int:
+    """Return the number of CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a run; docs/measuring.md lists them with their options and variables.
+
+    data_dir: folder of record. machine: its name, or None for asv's. device: None for what is found. run_id: a run to
+    continue or to begin, or None for the commit's latest. commit: HEAD when the run began. until: seconds since 1970
+    after which no group is begun. traced_batches: batches whose profiles leave a trace. plan: file with the plan of the
+    process that started this one and holds the machine's lock. progress: file for the steps.
+    """
+
+    data_dir: Path = ROOT / "results" / "data" / "local"
+    axes: str = "quick"
+    filters: Filters = field(default_factory=Filters)
+    provider_module: Path | None = None
+    machine: str | None = None
+    device: DeviceKind | None = None
+    threads: int = field(default_factory=usable_cpus)
+    run_id: str | None = None
+    commit: str | None = None
+    is_uncommitted: bool = False
+    waits_for_lock: bool = True
+    point_limit_s: float = 180.0
+    until: float | None = None
+    traced_batches: tuple[str, ...] = ()
+    plan: Path | None = None
+    progress: Path | None = None
+    asv_commit: str | None = None
+
+
+def settings_from_environment(environ: Mapping[str, str] | None = None) -> Settings:
+    """Parse the settings from `environ`, the process's own by default; a variable that is empty counts as unset.
+
+    Raises: InvalidSettings, naming the variable.
+    """
+    given = {name: text for name, text in (os.environ if environ is None else environ).items() if text}
+    values = {field: _parsed(name, given[name], parse) for name, (field, parse, _) in _CODEC.items() if name in given}
+    filters = {name: words(given[variable]) for name, variable in _FILTERS.items() if variable in given}
+    return replace(Settings(), **values, filters=Filters(**filters))  # type: ignore[arg-type] # by the table below
+
+
+def environment_from_settings(settings: Settings, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return `environ`, the process's own by default, with exactly these settings in it: what a child is started with.
+
+    settings_from_environment gives them back.
+    """
+    default = Settings()
+    others = os.environ if environ is None else environ
+    found = {name: text for name, text in others.items() if name not in _CODEC and name not in _FILTERS.values()}
+    for name, (field_name, _, text_from) in _CODEC.items():
+        value = getattr(settings, field_name)
+        if value != getattr(default, field_name):
+            found[name] = text_from(value)
+    for name, variable in _FILTERS.items():
+        if words := getattr(settings.filters, name):
+            found[variable] = ",".join(words)
+    return found
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a comma-separated list."""
+    return tuple(word.strip() for word in text.split(","))
+
+
+def axes_name(text: str) -> str:
+    """Return the name of axes, or the absolute path of their file."""
+    return str(Path(text).absolute()) if text.endswith(".toml") else text
+
+
+def _parsed(name: str, text: str, parse: Callable[[str], object]) -> object:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InvalidSettings(f"{name}={text}: {error}") from None
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError("a whole number from 1 on is needed")
+    return number
+
+
+def _device(text: str) -> DeviceKind:
+    try:
+        return DeviceKind(text)
+    except ValueError:
+        raise ValueError(f"choose from {', '.join(DeviceKind)}") from None
+
+
+def _lock_policy(text: str) -> bool:
+    if text not in {"fail", "wait"}:
+        raise ValueError("choose from fail, wait")
+    return text == "wait"
+
+
+# Variable → field, how its text is parsed, and how it is written.
+_CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
+    "FUSEBENCH_DATA": ("data_dir", lambda text: Path(text).absolute(), str),
+    "FUSEBENCH_AXES": ("axes", axes_name, str),
+    "FUSEBENCH_PROVIDER_MODULE": ("provider_module", lambda text: Path(text).absolute(), str),
+    "FUSEBENCH_MACHINE": ("machine", str, str),
+    "FUSEBENCH_DEVICE": ("device", _device, str),
+    "FUSEBENCH_THREADS": ("threads", _positive, str),
+    "FUSEBENCH_RUN_ID": ("run_id", str, str),
+    "FUSEBENCH_COMMIT": ("commit", str, str),
+    "FUSEBENCH_UNCOMMITTED": ("is_uncommitted", lambda text: text == "1", lambda is_set: str(int(is_set))),
+    "FUSEBENCH_LOCK": ("waits_for_lock", _lock_policy, lambda waits: "wait" if waits else "fail"),
+    "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", float, repr),
+    "FUSEBENCH_UNTIL": ("until", float, repr),
+    "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
+    "FUSEBENCH_PLAN": ("plan", Path, str),
+    "FUSEBENCH_PROGRESS": ("progress", Path, str),
+    "ASV_COMMIT": ("asv_commit", str, str),
+}
+_FILTERS = {
+    "operation": "FUSEBENCH_OPERATION",
+    "provider": "FUSEBENCH_PROVIDER",
+    "dtype": "FUSEBENCH_DTYPE",
+    "pass_": "FUSEBENCH_PASS",
+    "batch": "FUSEBENCH_BATCH",
+    "hidden": "FUSEBENCH_HIDDEN",
+}

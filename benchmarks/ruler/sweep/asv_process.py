@@ -1,0 +1,109 @@
+"""asv as a child process: started on this interpreter and checkout, ended with us."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
+from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.worker.parent_death import signal_at_parent_death
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# asv ends its own children one second after it was asked to end.
+_LONGEST_END_S = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsvEnd:
+    """End of asv: its exit status, and the log of what it printed."""
+
+    status: int
+    log: Path
+
+
+@contextmanager
+def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run asv's suites on this interpreter and checkout, as a child that ends when the block is left or we die.
+
+    Without recording the result if the settings say that no commit holds the code.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        _name_machine(machine, output=output.fileno())
+        recording = ["--dry-run"] if settings.is_uncommitted else ["--set-commit-hash", commit]
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "asv", "--config", str(_config(settings.data_dir)), "run", "--show-stderr"),
+                *("--environment", f"existing:{sys.executable}", "--machine", machine),
+                *recording,
+            ],
+            cwd=ROOT,
+            env=environment_from_settings(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A Ctrl-C reaches this process alone, which then ends asv: two would disturb asv's own end.
+            start_new_session=True,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - no thread is running yet
+        )
+        try:
+            yield process
+        finally:
+            _end(process)
+
+
+def _end_with_parent() -> None:
+    # A shell's background job ignores SIGINT, and asv would inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal_at_parent_death(signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=_LONGEST_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _config(data_dir: Path) -> Path:
+    """Return asv's configuration, whose results lie in `data_dir`: the checkout's own, or one made from it there."""
+    path = ROOT / "asv.conf.json"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    values = json.loads("\n".join(line for line in lines if not line.lstrip().startswith("//")))
+    if (ROOT / values["results_dir"]).resolve() == (data_dir / "asv").resolve():
+        return path
+    own = data_dir / "asv.conf.json"
+    folders = {name: str(ROOT / values[name]) for name in ("repo", "benchmark_dir", "env_dir")}
+    values |= {**folders, "results_dir": str(data_dir / "asv"), "html_dir": str(data_dir / "html")}
+    write_whole(own, json.dumps(values, indent=1) + "\n")
+    return own
+
+
+def _name_machine(machine: str, *, output: int) -> None:
+    # asv asks who this machine is the first time; the answer is what the system says, under our name.
+    known = Path.home() / ".asv-machine.json"
+    try:
+        if machine in json.loads(known.read_text(encoding="utf-8")):
+            return
+    except (OSError, ValueError):
+        pass
+    subprocess.run(
+        [sys.executable, "-m", "asv", "machine", "--yes", "--machine", machine],
+        cwd=ROOT,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+    )

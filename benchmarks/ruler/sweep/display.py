@@ -1,0 +1,79 @@
+"""Display of a running sweep: one moving line on a terminal, plain lines elsewhere; within 80 columns."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+import time
+from typing import IO, TYPE_CHECKING
+
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.sweep.progress import Phase, Step, text_from_left, text_from_step
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rich.console import Console
+
+_WIDTH = 80
+
+
+class Display:
+    """Display of steps on a console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Bar(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=16),
+            TextColumn("{task.fields[left]}", markup=False),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("starting", total=1.0, left="")
+
+    def follow(self, process: subprocess.Popen[bytes], steps: Path) -> None:
+        """Show the steps that the suites' processes append to `steps`, until `process` ends."""
+        with steps.open(encoding="utf-8") as lines, self._bar:
+            while True:
+                has_ended = process.poll() is not None
+                for line in _whole_lines(lines):
+                    self.show(value_from_json(Step, json.loads(line)))
+                if has_ended:
+                    return
+                time.sleep(0.1)
+
+    def show(self, step: Step) -> None:
+        """Show `step`: move the bar, or print what is new."""
+        if self._console.is_terminal:
+            description = f"{step.phase} {step.operation}"
+            self._bar.update(self._task, completed=step.share, description=description, left=text_from_left(step))
+            if step.phase is Phase.WAITING:
+                self._print(step.detail)
+            return
+        if step.phase is Phase.WAITING or (step.phase is Phase.ENDED and step.detail):
+            self._print(f"{step.phase} {step.operation}: {step.detail}")
+        elif step.is_group_done and step.phase is not Phase.ENDED:
+            self._print(text_from_step(step))
+            if step.findings:
+                self._print(f"{step.detail}: {' · '.join(step.findings)}", indent="    ")
+
+    def _print(self, text: str, *, indent: str = "") -> None:
+        wrapped = textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        self._console.print(wrapped, markup=False, soft_wrap=True)
+
+
+def _whole_lines(lines: IO[str]) -> Iterator[str]:
+    """Yield the lines that are complete; a torn one is read again later."""
+    while True:
+        start = lines.tell()
+        line = lines.readline()
+        if not line.endswith("\n"):
+            lines.seek(start)
+            return
+        yield line

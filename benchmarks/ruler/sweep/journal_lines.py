@@ -1,0 +1,59 @@
+"""Journal lines from outcomes: what the arithmetic of the shape and the machine's ceilings add to what was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.plan import roofline, work
+from benchmarks.ruler.plan.points import DeviceKind, Shape
+from benchmarks.ruler.record.lines import Head, ProfileLine, TimingLine
+from benchmarks.ruler.sweep.expectations import compared, expectation
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.plan.roofline import Ceilings
+    from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
+
+
+def timing_line(
+    head: Head, outcome: TimingOutcome, group_id: str, ceilings: Ceilings | None, device: DeviceKind
+) -> TimingLine:
+    """Return the timing line of `outcome`, with its shape's work and floor."""
+    least = roofline.floor(head.shape, ceilings, device=device) if ceilings else None
+    return TimingLine(
+        head=head,
+        group=group_id,
+        outcome=outcome,
+        flop=work.flop(head.shape),
+        min_bytes=work.min_bytes(head.shape),
+        floor_s=least.total_s if least else None,
+    )
+
+
+def profile_line(
+    head: Head, outcome: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
+) -> ProfileLine:
+    """Return the profile line of `outcome`, compared with what its provider declares, with its bound."""
+    expected = expectation(head.contender, head.shape, device=device, provider_detail=timing.outcome.provider_detail)
+    outcome = compared(outcome, expected)
+    return ProfileLine(head=head, outcome=outcome, bound=_bound(head.shape, outcome, timing, ceilings, device))
+
+
+def _bound(
+    shape: Shape, profile: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
+) -> roofline.Bound | None:
+    least = roofline.floor(shape, ceilings, device=device) if ceilings else None
+    timed = timing.outcome
+    if least is None or ceilings is None or timed.latency_s is None:
+        return None
+    if device is DeviceKind.CUDA:
+        if timed.host_time_s is None or timed.device_time_s is None:
+            return None
+        return roofline.bound_on_cuda(least, host_time_s=timed.host_time_s, device_time_s=timed.device_time_s)
+    if profile.operator_count is None:
+        return None
+    return roofline.bound_on_cpu(
+        least,
+        latency_s=timed.latency_s,
+        operator_count=profile.operator_count,
+        dispatch_s=ceilings.dispatch_s,
+    )
