@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import io
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from results.output.printable import printable
 from results.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from types import FrameType
 
 # Name → module and attribute, and the summary that is listed without importing it.
@@ -107,64 +109,76 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     require_modules(("torch", "asv", "asv_runner"), command="run", extra="bench")
     measure = [sys.executable, "-m", "benchmarks.ruler.sweep.run", *options]
     if {"-h", "--help"} & set(options):
-        return _to_its_end(measure, checkout, os.environ)
-    if "--uncommitted" not in options:
-        measured = _to_its_end(measure, checkout, os.environ)
-        if measured not in {ExitCode.FINE, ExitCode.FAILED}:
-            return measured
-        return _show(ctx, measured, [], revision=_head_of(checkout))
+        return subprocess.run(measure, cwd=checkout, check=False).returncode
+    is_recorded = "--uncommitted" not in options
     with tempfile.TemporaryDirectory() as folder:
-        # What no commit holds is kept only long enough to be shown.
-        environ = {**os.environ, "FUSEBENCH_DATA": folder}
-        measured = _to_its_end(measure, checkout, environ)
-        if measured not in {ExitCode.FINE, ExitCode.FAILED}:
+        selection = Path(folder) / "selection.json"
+        measure += ["--cwd", str(Path.cwd()), "--parent", str(os.getpid()), "--selection", str(selection)]
+        environ, data, db = dict(os.environ), None, os.environ.get("FUSEBENCH_DB")
+        if not is_recorded:
+            # What no commit holds is kept only long enough to be shown.
+            data, db = Path(folder) / "data", None
+        elif named := environ.get("FUSEBENCH_DATA"):
+            data = Path(named).absolute()
+        if data is not None:
+            environ["FUSEBENCH_DATA"] = str(data)
+            db = db or str(data / "fusebench.db")
+        measured = _run_to_end(measure, checkout, environ)
+        if measured not in {ExitCode.FINE, ExitCode.FAILED} or not selection.exists():
             return measured
-        return _show(ctx, measured, [folder], db=str(Path(folder) / "uncommitted.db"))
-
-
-def _to_its_end(command: list[str], folder: Path, environ: Mapping[str, str]) -> int:
-    """The exit code of `command`; at Ctrl-C, which it hears too, it is left to end by itself."""
-    with subprocess.Popen(command, cwd=folder, env=dict(environ)) as process:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:
-                continue
-
-
-def _head_of(checkout: Path) -> list[str]:
-    """The commit that is checked out there; nothing where git does not say."""
-    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True, check=False)
-    return asked.stdout.split()
-
-
-def _show(
-    ctx: click.Context, measured: int, paths: list[str], *, db: str | None = None, revision: Sequence[str] = ()
-) -> int:
-    """Ingest `paths` (the default ones if there are none), print those of `revision`, say where to go from here."""
-    where = ["--db", db] if db else []
-    answer = _called(ctx, "ingest", [*paths, *where])
-    if answer:
-        return answer
-    answer = _called(ctx, "show", [*revision, *where])
-    if answer:
-        return answer
-    if db is None:
-        click.echo("\nThe curves: make dashboard   (fusebench dashboard). Of other commits: fusebench show")
+        chosen = json.loads(selection.read_text(encoding="utf-8"))
+        where = [word for text in chosen["where"] for word in ("--where", text)]
+        db_option = ["--db", db] if db else []
+        code = _call(ctx, "ingest", [*([str(data)] if data else []), *db_option])
+        code = code or _call(ctx, "show", [chosen["revision"], *where, *db_option])
+        if code:
+            return code
+    if is_recorded:
+        option = f" --db {shlex.quote(db)}" if data and db else ""
+        click.echo(f"\nThe curves: fusebench dashboard{option}. Of other commits: fusebench show{option}")
     else:
         click.echo("\nNothing was recorded: the measured files are in no commit.")
     return measured
 
 
-def _called(ctx: click.Context, name: str, arguments: list[str]) -> int:
-    """The exit code of the command `name`."""
+def _run_to_end(command: list[str], folder: Path, environ: Mapping[str, str]) -> int:
+    """Run `command` and return its exit code, 128 and the number if a signal ended it.
+
+    Signals that ask this process to end are passed on: it ends what it has started, says so, and then ends itself.
+    """
+    received: list[int] = []
+    started: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(signum: int, _: FrameType | None) -> None:
+        received.append(signum)
+        for process in started:
+            process.send_signal(signum)
+
+    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for signum, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(signum, pass_on)
+    try:
+        with subprocess.Popen(command, cwd=folder, env=dict(environ)) as process:
+            started.append(process)
+            for signum in received:
+                process.send_signal(signum)
+            status = process.wait()
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+    return status if status >= 0 else 128 - status
+
+
+def _call(ctx: click.Context, name: str, arguments: list[str]) -> int:
+    """Call the command `name` and return its exit code."""
     command = CommandTable().get_command(ctx, name)
     assert command is not None  # noqa: S101 - ours are in the table
     return int(command.main(args=arguments, prog_name=f"fusebench {name}", standalone_mode=False) or ExitCode.FINE)
 
 
 def _checkout() -> Path:
-    """The checkout this command belongs to, or the one we are in; only a checkout holds the benchmarks."""
+    """Return the checkout this command belongs to, or the one we are in; only a checkout holds the benchmarks."""
     for folder in (Path(__file__).resolve().parent, Path.cwd(), *Path.cwd().parents):
         if (folder / "asv.conf.json").is_file() and (folder / "benchmarks" / "ruler").is_dir():
             return folder

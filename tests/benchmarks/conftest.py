@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.ruler.worker.lifeline import PROCESS_NAME
 
 from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass, Shape
-from benchmarks.ruler.record.journal import Head, ProfileLine, Run, TimingLine
+from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.worker.parent_death import PROCESS_NAME
 
 ROOT = Path(__file__).parents[2]
 

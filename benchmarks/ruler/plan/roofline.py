@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import DeviceKind, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Bound(StrEnum):

@@ -53,12 +53,12 @@ class Display:
         if self._console.is_terminal:
             description = f"{step.phase} {step.operation}"
             self._bar.update(self._task, completed=step.share, description=description, left=text_from_left(step))
-            if step.phase is Phase.WAITING:
+            if step.phase in {Phase.WAITING, Phase.STOPPED}:
                 self._print(step.detail)
             return
-        if step.phase is Phase.WAITING or (step.phase is Phase.ENDED and step.detail):
+        if step.phase in {Phase.WAITING, Phase.STOPPED}:
             self._print(f"{step.phase} {step.operation}: {step.detail}")
-        elif step.is_group_done and step.phase is not Phase.ENDED:
+        elif step.is_group_done:
             self._print(text_from_step(step))
             if step.findings:
                 self._print(f"{step.detail}: {' · '.join(step.findings)}", indent="    ")

@@ -91,7 +91,7 @@ class _Measuring:
         if not self._left(Task.TIME) and not self._left(Task.PROFILE):
             self._report(Phase.ENDED, detail=_ALL_MEASURED)
         elif is_time_up(self._settings):
-            self._report(Phase.ENDED, detail=_TIME_IS_UP)
+            self._report(Phase.STOPPED, detail=_TIME_IS_UP)
         else:
             self._measure_missing(tasks)
         return self._sweep.recorded
@@ -139,7 +139,7 @@ class _Measuring:
     def _perform(self, task: Task, worker: WorkerProcess, ceilings: Ceilings | None) -> None:
         for group in self._left(task):
             if is_time_up(self._settings):
-                self._report(Phase.ENDED, detail=_TIME_IS_UP)
+                self._report(Phase.STOPPED, detail=_TIME_IS_UP)
                 return
             label = group.shape.label()
             self._report(_PHASES[task], detail=label)

@@ -25,6 +25,7 @@ class Phase(StrEnum):
     STARTING = "starting"
     TIMING = "timing"
     PROFILING = "profiling"
+    STOPPED = "stopped"
     ENDED = "ended"
 
 
@@ -79,7 +80,7 @@ def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text
     """Return the step at which `sweep` is; findings: of the group that is done, None if one begins."""
     n_groups, n_untimed = len(sweep.plan.groups), len(sweep.untimed())
     n_unprofiled = n_untimed + len(sweep.unprofiled())
-    n_left = n_unprofiled if phase in {Phase.PROFILING, Phase.ENDED} else n_untimed
+    n_left = n_unprofiled if phase in {Phase.PROFILING, Phase.STOPPED, Phase.ENDED} else n_untimed
     return Step(
         phase=phase,
         operation=operation,
@@ -128,7 +129,8 @@ class Progress:
             self._file.flush()
         if self._terminal is not None:
             self._terminal.write(
-                f"\r\x1b[K{text[: _width(self._terminal) - 1]}" + ("\n" if step.phase is Phase.ENDED else "")
+                f"\r\x1b[K{text[: _width(self._terminal) - 1]}"
+                + ("\n" if step.phase in {Phase.ENDED, Phase.STOPPED} else "")
             )
             self._terminal.flush()
 

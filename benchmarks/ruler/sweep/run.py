@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
-WRONG_USAGE = 64
+WRONG_USAGE, OUR_FAULT = 64, 70
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -192,6 +193,9 @@ def _entry() -> None:
     except click.UsageError as error:
         error.show()
         sys.exit(WRONG_USAGE)
+    except Exception:  # noqa: BLE001 - exit code 1 would mean a regression
+        traceback.print_exc()
+        sys.exit(OUR_FAULT)
 
 
 if __name__ == "__main__":

@@ -128,11 +128,11 @@ class WorkerProcess:
 
     def ask(self, request: Request) -> Answer:
         """Return the worker's answer to a request about a group."""
-        return self._ask(json_from_value(request))
+        return self._ask(json_from_value(request), limit_s=self._point_limit_s)
 
     def ask_ceilings(self) -> Answer:
         """Return the worker's answer with the machine's ceilings."""
-        return self._ask({"task": CEILINGS})
+        return self._ask({"task": CEILINGS}, limit_s=_LONGEST_START_S)
 
     def stop(self) -> None:
         """End the worker and all it started, at once."""
@@ -151,7 +151,7 @@ class WorkerProcess:
                     pipe.close()
         self._process = None
 
-    def _ask(self, message: dict[str, object]) -> Answer:
+    def _ask(self, message: dict[str, object], *, limit_s: float) -> Answer:
         death = self.start()
         if death is not None:
             return Answer(messages=(), conditions={}, death=death)
@@ -162,7 +162,7 @@ class WorkerProcess:
             self._process.stdin.flush()
         except BrokenPipeError:
             pass  # it has died; listening tells how
-        return self._listen(until="done", limit_s=self._point_limit_s)
+        return self._listen(until="done", limit_s=limit_s)
 
     def _listen(self, *, until: str, limit_s: float) -> Answer:
         messages: list[dict[str, Any]] = []

@@ -20,9 +20,10 @@ from benchmarks.ruler.campaign import correctness as campaign_correctness
 from benchmarks.ruler.campaign import pack as campaign_pack
 from benchmarks.ruler.campaign import pieces as campaign_pieces
 from benchmarks.ruler.campaign.correctness import CONTENDERS, Verdict, check_kernels
-from benchmarks.ruler.campaign.settings import Budget, Settings, Status
+from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Status
 from benchmarks.ruler.checks import host_cost
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass, Weights
+from benchmarks.ruler.plan.settings import Settings as RulerSettings
 from benchmarks.ruler.providers.registry import PACKED_PROVIDERS, PROVIDERS
 from benchmarks.ruler.providers.workload import error_rel, padded_with_nan, workload
 from benchmarks.ruler.record.journal import append, journal_path
@@ -35,15 +36,13 @@ BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("FUSEBENCH_MACHINE", "testbox")
-    monkeypatch.setenv("FUSEBENCH_THREADS", "1")
-    monkeypatch.setenv("FUSEBENCH_DEVICE", "cpu")
-    monkeypatch.setenv("FUSEBENCH_UNCOMMITTED", "1")
-    monkeypatch.setattr(campaign_correctness, "code_measured", lambda: "this code")
+    ruler = RulerSettings(
+        data_dir=tmp_path / "data", machine="testbox", threads=1, device=DeviceKind.CPU, is_uncommitted=True
+    )
+    monkeypatch.setattr(campaign_correctness, "code_measured", lambda _: "this code")
     out = tmp_path / "out"
     out.mkdir()
-    return Settings(device=DeviceKind.CPU, budget=Budget.QUICK, out=out, until=time.time() + 600)
+    return CampaignSettings(ruler=ruler, device=DeviceKind.CPU, budget=Budget.QUICK, out=out, until=time.time() + 600)
 
 
 @pytest.fixture
@@ -132,7 +131,7 @@ def test_what_is_right_is_not_checked_again_and_that_is_said(settings, answered)
 def test_other_code_is_checked_anew(settings, answered, monkeypatch):
     answered(right)
     first = check_kernels(settings)
-    monkeypatch.setattr(campaign_correctness, "code_measured", lambda: "other code")
+    monkeypatch.setattr(campaign_correctness, "code_measured", lambda _: "other code")
     assert check_kernels(settings).measured == first.measured
 
 
@@ -202,7 +201,7 @@ def test_a_verdict_of_fused_on_a_gpu_is_held_to_the_level_its_check_named(shape)
 
 
 def test_a_real_worker_finds_who_reads_beyond_its_input_and_goes_on(settings, monkeypatch):
-    monkeypatch.setenv("FUSEBENCH_PROVIDER_MODULE", str(BAD_PROVIDERS))
+    settings = replace(settings, ruler=replace(settings.ruler, provider_module=BAD_PROVIDERS))
     monkeypatch.setattr(campaign_correctness, "CONTENDERS", ("eager", "reads-beyond", "segfaults", "fused-pure"))
     monkeypatch.setattr(campaign_correctness, "_ODD_SIZES", {Budget.QUICK: ((3, 17, 31),)})
     monkeypatch.setattr(campaign_correctness, "_DTYPES", {(DeviceKind.CPU, Budget.QUICK): ("float32",)})
@@ -226,7 +225,7 @@ def test_a_device_that_is_not_there_is_absent_and_nothing_is_said_of_its_kernels
 @pytest.fixture
 def packed(settings, run, timing_line, monkeypatch):
     """A campaign's files to pack: a journal of the commit, one of another, ceilings, traces large and small."""
-    monkeypatch.setattr(campaign_pack, "measured_commit", lambda: run)
+    monkeypatch.setattr(campaign_pack, "measured_commit", lambda _: run)
     monkeypatch.setattr(type(run), "hash", property(lambda self: self.commit), raising=False)
     data = settings.out.parent / "data"
     environment = f"py3.{sys.version_info.minor}-cpu-t1"

@@ -8,36 +8,41 @@ import pytest
 import torch
 
 from benchmarks.ruler.errors import InvalidProviderModule
-from benchmarks.ruler.plan.axes import axes_from_environment
+from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.plugins import names_in_module, refuse_broken_module
 from benchmarks.ruler.plan.points import Contender, Operation, Weights
+from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.workload import error_rel, tolerance, workload
 
 
 @pytest.fixture
-def readme_example(request, tmp_path, monkeypatch):
+def readme_example(request, tmp_path):
     """The file that README tells a user to write."""
     readme = (request.config.rootpath / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(# my_kernel.py\n.*?)```", readme, flags=re.DOTALL)
     path = tmp_path / "my_kernel.py"
     path.write_text(example)
-    monkeypatch.setenv("FUSEBENCH_PROVIDER_MODULE", str(path))
     return path
 
 
 def test_the_example_of_the_readme_is_a_provider_and_right(readme_example, shape):
-    assert axes_from_environment().providers == ("eager", "compiled", "fused", "addmm")
+    assert axes_from_settings(Settings(provider_module=readme_example)).providers == (
+        "eager",
+        "compiled",
+        "fused",
+        "addmm",
+    )
     linear = workload(replace(shape, operation=Operation.LINEAR, activation=None), device=torch.device("cpu"))
     with torch.inference_mode():
-        built = providers.build(Contender(provider="addmm"), linear)
+        built = providers.build(Contender(provider="addmm"), linear, module=readme_example)
         assert error_rel(linear.answer(built.function), linear.reference()) <= tolerance(linear.shape)
 
 
 def test_a_provider_that_answers_with_words_is_unavailable_for_that_reason(readme_example, shape):
     load = workload(shape, device=torch.device("cpu"))
-    built = providers.build(Contender(provider="addmm"), load)
+    built = providers.build(Contender(provider="addmm"), load, module=readme_example)
     assert built == Unavailable("only the bare linear is written")
 
 
@@ -66,11 +71,11 @@ def test_a_module_without_providers_is_refused_by_name(tmp_path, content, messag
 
 
 def test_a_module_that_fails_when_it_is_run_is_refused_before_anything_is_measured(readme_example, tmp_path):
-    refuse_broken_module()
+    refuse_broken_module(readme_example)
     path = tmp_path / "mine.py"
     path.write_text("PROVIDERS = {'a': build_a}\n")
     with pytest.raises(InvalidProviderModule, match=r"mine.py: fails when it is run \(NameError: .*build_a"):
-        refuse_broken_module({"FUSEBENCH_PROVIDER_MODULE": str(path)})
+        refuse_broken_module(path)
 
 
 def test_an_unknown_provider_or_layout_is_unavailable_with_the_choices(shape):

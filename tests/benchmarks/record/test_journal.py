@@ -20,17 +20,17 @@ def path(tmp_path):
 def test_what_is_appended_is_read_back_in_order(path, timing_line, profile_line):
     journal.append(path, [timing_line, profile_line])
     journal.append(path, [timing_line])
-    assert journal.read(path) == [timing_line, profile_line, timing_line]
+    assert journal.JournalReader(path).read() == [timing_line, profile_line, timing_line]
 
 
 def test_a_failed_point_is_read_back_with_its_reason(path, timing_line):
     wrong = replace(timing_line, outcome=TimingOutcome(state=State.WRONG, reason="off by 0.1", error_rel=0.1))
     journal.append(path, [wrong])
-    assert journal.read(path) == [wrong]
+    assert journal.JournalReader(path).read() == [wrong]
 
 
 def test_no_file_has_no_lines(path):
-    assert journal.read(path) == []
+    assert journal.JournalReader(path).read() == []
 
 
 def test_the_path_names_machine_commit_and_environment(tmp_path, run, path):
@@ -45,9 +45,9 @@ def test_a_torn_last_line_is_ignored_and_cut_off_by_the_next_append(tmp_path_fac
     first = content.index(b"\n") + 1
     cut = min(first + kept, len(content) - 1)
     path.write_bytes(content[:cut])
-    assert journal.read(path) == [timing_line]
+    assert journal.JournalReader(path).read() == [timing_line]
     journal.append(path, [timing_line])
-    assert journal.read(path) == [timing_line, timing_line]
+    assert journal.JournalReader(path).read() == [timing_line, timing_line]
 
 
 @pytest.mark.parametrize("bad", [b"{", b"[]", b'{"format": 1}', b"\xff", b'{"format": 1, "kind": "timing"}'])
@@ -55,7 +55,7 @@ def test_a_bad_line_in_the_middle_is_named(path, timing_line, bad):
     journal.append(path, [timing_line])
     path.write_bytes(path.read_bytes() + bad + b"\n" + path.read_bytes())
     with pytest.raises(JournalError, match=f"{path.name}:2: not a line of a journal"):
-        journal.read(path)
+        journal.JournalReader(path).read()
 
 
 def test_a_journal_of_a_later_format_is_refused(path, timing_line):
@@ -63,7 +63,7 @@ def test_a_journal_of_a_later_format_is_refused(path, timing_line):
     later = json.loads(path.read_text()) | {"format": 2}
     path.write_text(json.dumps(later) + "\n")
     with pytest.raises(JournalError, match="journal format 2, this ruler writes 1"):
-        journal.read(path)
+        journal.JournalReader(path).read()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, timing_line):

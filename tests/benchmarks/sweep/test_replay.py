@@ -10,12 +10,28 @@ from asv_runner.benchmarks.time import TimeBenchmark
 
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.provenance import RULER_VERSION
+from benchmarks.ruler.sweep import replay
 from benchmarks.ruler.sweep.replay import PARAM_NAMES, Recorded, Replay, Track, parameters
 
 
 @pytest.fixture
-def suite(monkeypatch):
-    monkeypatch.setenv("FUSEBENCH_UNCOMMITTED", "1")
+def set_settings(monkeypatch):
+    """Set variables for the settings that a process of asv's reads once."""
+
+    def set_variables(**variables):
+        for name, text in variables.items():
+            monkeypatch.setenv(name, text)
+        for cached in (replay.suite_settings, replay.suite_axes, replay._refuse_uncommitted_changes_once):
+            cached.cache_clear()
+
+    yield set_variables
+    monkeypatch.undo()
+    set_variables()
+
+
+@pytest.fixture
+def suite(set_settings):
+    set_settings(FUSEBENCH_UNCOMMITTED="1")
 
     class Mlp(Recorded):
         operation = "mlp"
@@ -76,8 +92,10 @@ def test_the_parameters_are_those_fixed_from_the_first_day():
     assert all(type(value) in {str, int} for values in parameters("mlp") for value in values)
 
 
-def test_asv_is_offered_the_values_of_all_parts_of_the_axes_for_an_operation_and_one_point_of_one_left_out(monkeypatch):
-    monkeypatch.setenv("FUSEBENCH_AXES", "campaign")
+def test_asv_is_offered_the_values_of_all_parts_of_the_axes_for_an_operation_and_one_point_of_one_left_out(
+    set_settings,
+):
+    set_settings(FUSEBENCH_AXES="campaign")
     values = {
         operation: dict(zip(PARAM_NAMES, parameters(operation), strict=True)) for operation in ("mlp", "gated_mlp")
     }

@@ -6,32 +6,36 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Group
+from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.sweep.run import FAILED, FINE, Answer, sum_up
-from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded
+from benchmarks.ruler.sweep.asv_process import AsvEnd
+from benchmarks.ruler.sweep.summary import FAILED, FINE, sum_up
+from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded, Sweep
 
 
 @pytest.fixture
 def summed_up(tmp_path, run, shape, timing_line):
     """The exit code and the words for one point of that outcome, or for none, and for asv's exit status."""
 
-    def say(outcome=timing_line.outcome, *, status=0, profiles=None):
+    def say(outcome=timing_line.outcome, *, status=0, profiles=None, until=None):
         log = tmp_path / "asv-run.log"
         log.write_text("all well\nError: the disk is full\n")
         contender = Contender(provider="fused")
         timings = {} if outcome is None else {(shape, contender): replace(timing_line, outcome=outcome)}
         plan = Plan(
-            operation="mlp",
             run=run,
             path=tmp_path / "j.jsonl",
             device=DeviceKind.CPU,
             threads=1,
+            axes=QUICK,
             groups=(Group(shape=shape, contenders=(contender,)),),
-            recorded=Recorded(timings=timings, profiles={(shape, contender): profiles} if profiles else {}),
         )
+        recorded = Recorded(timings=timings, profiles={(shape, contender): profiles} if profiles else {})
         out = io.StringIO()
-        code = sum_up(Console(file=out, width=200), (plan,), Answer(status=status, log=log))
+        sweep, end = Sweep(plan=plan, recorded=recorded), AsvEnd(status=status, log=log)
+        code = sum_up(Console(file=out, width=200), sweep, end, Settings(until=until))
         return code, out.getvalue()
 
     return say
@@ -74,8 +78,7 @@ def test_what_ran_otherwise_than_declared_is_said_and_is_no_failure(summed_up, p
     assert "2 operators where 1 are declared: 2 × aten::mm" in said
 
 
-def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up, monkeypatch):
-    monkeypatch.setenv("FUSEBENCH_UNTIL", "1")
-    code, said = summed_up(None)
+def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up):
+    code, said = summed_up(None, until=1.0)
     assert code == FINE
     assert "the time is up: 1 points are left for the next run" in said

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Contender, DeviceKind
+from benchmarks.ruler.plan.settings import Settings, environment_from_settings
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.sweep import expectations, sweep_plan
@@ -25,25 +26,30 @@ TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eage
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A folder of record of this module's own; threads fixed, so that every machine has the same environment."""
-    folder = tmp_path_factory.mktemp("data")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FUSEBENCH_DATA", str(folder))
-        patch.setenv("FUSEBENCH_MACHINE", "testbox")
-        patch.setenv("FUSEBENCH_THREADS", "1")
-        patch.setenv("FUSEBENCH_DEVICE", "cpu")
-        patch.setenv("FUSEBENCH_UNCOMMITTED", "1")
-        patch.setenv("FUSEBENCH_PROVIDER_MODULE", str(BAD_PROVIDERS))
-        patch.setenv("FUSEBENCH_POINT_LIMIT_S", "8")
-        yield folder
+def settings(tmp_path_factory):
+    """Settings with a folder of record of this module's own; threads fixed, so that every machine has the same name."""
+    return Settings(
+        data_dir=tmp_path_factory.mktemp("data"),
+        machine="testbox",
+        threads=1,
+        device=DeviceKind.CPU,
+        is_uncommitted=True,
+        provider_module=BAD_PROVIDERS,
+        point_limit_s=8.0,
+    )
+
+
+@pytest.fixture
+def elsewhere(settings, tmp_path):
+    """The same with an empty folder of record."""
+    return replace(settings, data_dir=tmp_path)
 
 
 @pytest.fixture(scope="module")
-def recorded(place):
+def recorded(settings):
     names = ("segfaults", "exits", "hangs", "exhausts-memory", "is-wrong", "returns-nan", "has-another-shape")
     names = ("eager", *names, "raises", "fails-to-compile", "is-absent", "right")
-    return measure(replace(TINY, providers=names), operation="mlp")
+    return measure(settings, axes=replace(TINY, providers=names), operation="mlp")
 
 
 def outcome_of(recorded, provider):
@@ -99,59 +105,55 @@ def test_every_point_that_is_ok_and_no_other_has_a_profile(recorded):
         assert line.bound is not None
 
 
-def test_all_timing_lines_come_before_the_profiles_which_another_process_makes(recorded, place):
-    (path,) = (place / "journal" / "testbox").glob("*.jsonl")
+def test_all_timing_lines_come_before_the_profiles_which_another_process_makes(recorded, settings):
+    (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
     kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
     assert kinds == ["timing"] * len(recorded.timings) + ["profile"] * len(recorded.profiles)
 
 
-def test_a_finished_sweep_measures_nothing_again(recorded, place, capsys):
-    (path,) = (place / "journal" / "testbox").glob("*.jsonl")
+def test_a_finished_sweep_measures_nothing_again(recorded, settings, capsys):
+    (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
     before = path.read_bytes()
     names = tuple(contender.provider for (_, contender) in recorded.timings)
-    again = measure(replace(TINY, providers=names), operation="mlp")
+    again = measure(settings, axes=replace(TINY, providers=names), operation="mlp")
     assert path.read_bytes() == before
     assert again == recorded
     assert "everything is measured" in capsys.readouterr().out
 
 
-def test_a_run_id_of_its_own_starts_anew(recorded, place, monkeypatch):
-    monkeypatch.setenv("FUSEBENCH_RUN_ID", "another")
-    again = measure(replace(TINY, providers=("eager",)), operation="mlp")
+def test_a_run_id_of_its_own_starts_anew(recorded, settings):
+    again = measure(replace(settings, run_id="another"), axes=replace(TINY, providers=("eager",)), operation="mlp")
     ((_, line),) = again.timings.items()
     assert line.head.run.run_id == "another"
-    monkeypatch.delenv("FUSEBENCH_RUN_ID")
-    (path,) = (place / "journal" / "testbox").glob("*.jsonl")
-    assert len({line.head.run.run_id for line in journal.read(path)}) == 2
+    (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
+    assert len({line.head.run.run_id for line in journal.JournalReader(path).read()}) == 2
 
 
-def test_what_another_version_of_the_ruler_recorded_is_neither_resumed_nor_counted(recorded, place, monkeypatch):
+def test_what_another_version_of_the_ruler_recorded_is_neither_resumed_nor_counted(recorded, settings, monkeypatch):
     known_runs = {line.head.run.run_id for line in recorded.timings.values()}
     monkeypatch.setattr(sweep_plan, "RULER_VERSION", "the next")
-    plan = sweep_plan.plan_sweep(TINY, operation="mlp", device=DeviceKind.CPU)
-    assert plan.run.run_id not in known_runs
-    assert plan.run.ruler_version == "the next"
-    assert len(plan.untimed()) == len(plan.groups) == 1
+    planned, _ = sweep_plan.plan_sweep(settings, TINY, operations=["mlp"], device=DeviceKind.CPU)
+    assert planned.plan.run.run_id not in known_runs
+    assert planned.plan.run.ruler_version == "the next"
+    assert len(planned.untimed()) == len(planned.plan.groups) == 1
 
 
-def test_a_sweep_goes_on_where_it_was_interrupted(place, monkeypatch, tmp_path):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+def test_a_sweep_goes_on_where_it_was_interrupted(elsewhere, tmp_path):
     first = replace(TINY, batches=(4,))
     both = replace(TINY, batches=(4, 8))
-    begun = measure(first, operation="linear")
+    begun = measure(elsewhere, axes=first, operation="linear")
     (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
     before = path.read_bytes()
-    done = measure(both, operation="linear")
+    done = measure(elsewhere, axes=both, operation="linear")
     assert path.read_bytes().startswith(before)
     assert {shape.batch for shape, _ in done.timings} == {4, 8}
     assert all(done.timings[key] == line for key, line in begun.timings.items())
-    assert len({line.head.run.run_id for line in journal.read(path)}) == 1
+    assert len({line.head.run.run_id for line in journal.JournalReader(path).read()}) == 1
 
 
-def test_a_group_of_which_a_part_was_recorded_is_measured_whole(place, monkeypatch, tmp_path):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
-    measure(TINY, operation="linear")
-    done = measure(replace(TINY, providers=("eager", "right")), operation="linear")
+def test_a_group_of_which_a_part_was_recorded_is_measured_whole(elsewhere):
+    measure(elsewhere, axes=TINY, operation="linear")
+    done = measure(elsewhere, axes=replace(TINY, providers=("eager", "right")), operation="linear")
     groups = {line.group for line in done.timings.values()}
     assert len(done.timings) == 2
     assert len(groups) == 1
@@ -163,26 +165,25 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from benchmarks.ruler.sweep.lock import machine_lock
-with machine_lock(say=lambda text: print(text, flush=True), path=Path(sys.argv[1])):
+with machine_lock(say=lambda text: print(text, flush=True), waits=sys.argv[3] == "wait", path=Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(float(sys.argv[2]))
 """
 
 
 def test_a_second_sweep_waits_for_the_first_and_says_so_or_is_told_to_fail(tmp_path):
-    def sweep(seconds, **environ):
+    def sweep(seconds, *, policy="wait"):
         return subprocess.Popen(
-            [sys.executable, "-c", HOLD, str(tmp_path / "lock"), str(seconds)],
+            [sys.executable, "-c", HOLD, str(tmp_path / "lock"), str(seconds), policy],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[3],
-            env={**os.environ, **environ},
         )
 
     first = sweep(3)
     assert first.stdout.readline().strip() == "mine"
-    told_to_fail = sweep(0, FUSEBENCH_LOCK="fail")
+    told_to_fail = sweep(0, policy="fail")
     _, error = told_to_fail.communicate()
     assert told_to_fail.returncode != 0
     assert f"another sweep measures on this machine (process {first.pid}" in error
@@ -194,15 +195,16 @@ def test_a_second_sweep_waits_for_the_first_and_says_so_or_is_told_to_fail(tmp_p
 
 
 @pytest.mark.parametrize("victim", ["sweep", "worker"])
-def test_nothing_of_ours_outlives_a_kill(place, tmp_path, victim):
+def test_nothing_of_ours_outlives_a_kill(elsewhere, victim):
     script = (
         "from dataclasses import replace\n"
         "from benchmarks.ruler.plan.axes import QUICK\n"
+        "from benchmarks.ruler.plan.settings import settings_from_environment\n"
         "from benchmarks.ruler.sweep.measure import measure\n"
         "axes = replace(QUICK, batches=(8,), hiddens=(32,), providers=('eager', 'hangs'), budget_s=0.02)\n"
-        "measure(axes, operation='mlp')"
+        "measure(settings_from_environment(), axes=axes, operation='mlp')"
     )
-    environ = {**os.environ, "FUSEBENCH_DATA": str(tmp_path), "FUSEBENCH_POINT_LIMIT_S": "300"}
+    environ = environment_from_settings(replace(elsewhere, point_limit_s=300.0))
     sweep = subprocess.Popen(
         [sys.executable, "-c", script], cwd=Path(__file__).parents[3], env=environ, stdout=subprocess.PIPE
     )
@@ -216,9 +218,9 @@ def test_nothing_of_ours_outlives_a_kill(place, tmp_path, victim):
     if victim == "sweep":
         sweep.wait()
         assert not processes_with(f"--parent {sweep.pid}")
-        assert not processes_with("guard.py", str(workers[0]))
+        assert not processes_with("watchdog.py", str(workers[0]))
     else:
-        assert not processes_with("guard.py", str(workers[0]))
+        assert not processes_with("watchdog.py", str(workers[0]))
         sweep.kill()
         sweep.wait()
     sweep.stdout.close()
@@ -238,10 +240,9 @@ def processes_with(*words):
     return found
 
 
-def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(place, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(elsewhere, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(expectations._PLAIN, "right", lambda _: expectations.Expectation(operators=1))
-    found = measure(replace(TINY, providers=("eager", "right")), operation="mlp")
+    found = measure(elsewhere, axes=replace(TINY, providers=("eager", "right")), operation="mlp")
     said = {contender.provider: line.outcome for (_, contender), line in found.profiles.items()}
     assert said["eager"].unexpected is None
     assert said["eager"].expected_operator_count == 3
@@ -253,30 +254,26 @@ def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(pla
     assert [line.get("unexpected") is not None for line in recorded] == [False, False, False, True]
 
 
-def test_no_group_is_begun_after_the_time_is_up_and_the_next_run_goes_on(place, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
-    monkeypatch.setenv("FUSEBENCH_UNTIL", str(time.time() - 1))
-    assert measure(TINY, operation="linear").timings == {}
+def test_no_group_is_begun_after_the_time_is_up_and_the_next_run_goes_on(elsewhere, tmp_path, capsys):
+    late = replace(elsewhere, until=time.time() - 1)
+    assert measure(late, axes=TINY, operation="linear").timings == {}
     assert "the time is up" in capsys.readouterr().out
     assert not (tmp_path / "journal").exists()
-    monkeypatch.setenv("FUSEBENCH_UNTIL", str(time.time() + 600))
-    done = measure(TINY, operation="linear")
+    done = measure(replace(elsewhere, until=time.time() + 600), axes=TINY, operation="linear")
     assert len(done.timings) == len(done.profiles) == 1
 
 
-def test_a_sweep_whose_time_ends_within_it_keeps_what_it_has(place, monkeypatch, tmp_path):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+def test_a_sweep_whose_time_ends_within_it_keeps_what_it_has(elsewhere, monkeypatch):
     answers = iter([False, False, True, True])
-    monkeypatch.setattr(sweep, "is_time_up", lambda: next(answers))
-    done = measure(replace(TINY, batches=(4, 8)), operation="linear")
+    monkeypatch.setattr(sweep, "is_time_up", lambda _: next(answers))
+    done = measure(elsewhere, axes=replace(TINY, batches=(4, 8)), operation="linear")
     assert len(done.timings) == 1
     assert done.profiles == {}
 
 
-def test_traces_are_kept_of_the_batches_asked_for_and_named_in_the_profile(place, monkeypatch, tmp_path):
-    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
-    monkeypatch.setenv("FUSEBENCH_TRACES", "8")
-    done = measure(replace(TINY, batches=(4, 8)), operation="mlp")
+def test_traces_are_kept_of_the_batches_asked_for_and_named_in_the_profile(elsewhere, tmp_path):
+    settings = replace(elsewhere, traced_batches=("8",))
+    done = measure(settings, axes=replace(TINY, batches=(4, 8)), operation="mlp")
     traces = {shape.batch: line.outcome.trace for (shape, _), line in done.profiles.items()}
     assert traces[4] is None
     (path,) = (tmp_path / "traces").iterdir()
