@@ -161,8 +161,8 @@ def _run_to_end(command: list[str], folder: Path, environ: Mapping[str, str]) ->
     try:
         with subprocess.Popen(command, cwd=folder, env=dict(environ)) as process:
             started.append(process)
-            for signum in received:
-                process.send_signal(signum)
+            for each in received:
+                process.send_signal(each)
             status = process.wait()
     finally:
         for signum, handler in before.items():

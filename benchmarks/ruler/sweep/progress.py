@@ -128,10 +128,8 @@ class Progress:
             self._file.write(json.dumps(json_from_value(step)) + "\n")
             self._file.flush()
         if self._terminal is not None:
-            self._terminal.write(
-                f"\r\x1b[K{text[: _width(self._terminal) - 1]}"
-                + ("\n" if step.phase in {Phase.ENDED, Phase.STOPPED} else "")
-            )
+            end = "\n" if step.phase in {Phase.ENDED, Phase.STOPPED} else ""
+            self._terminal.write(f"\r\x1b[K{text[: _width(self._terminal) - 1]}{end}")
             self._terminal.flush()
 
 
