@@ -35,6 +35,7 @@ class ShowFormat(StrEnum):
     CSV = "csv"
 
 
+LONG = 40  # rows: an answer of up to as many is printed whole
 MANY = 20
 
 
@@ -48,7 +49,12 @@ MANY = 20
     show_default=True,
     help="How to print them.",
 )
-@click.option("--all", "shows_all", is_flag=True, help="Print every row as text, not the 20 most important.")
+@click.option(
+    "--all",
+    "shows_all",
+    is_flag=True,
+    help="Print every row as text; of more than 40, the 20 most important are printed otherwise.",
+)
 @where_option
 @db_option
 def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
@@ -100,7 +106,7 @@ def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowForma
         case ShowFormat.CSV:
             echo_csv(points_as_csv(rows))
         case ShowFormat.TEXT:
-            shown = rows if shows_all else most_important_points(rows, count=MANY)
+            shown = rows if shows_all or len(rows) <= LONG else most_important_points(rows, count=MANY)
             echo_rendered(points_as_text(rows, terminal_of_output(), shown=shown))
             _echo_known(known_of_points(store, rows))
             _echo_count(shown, rows, "points: failed ones, then the fastest of each shape")
@@ -113,7 +119,7 @@ def _print_values(store: Store, rows: Sequence[SeriesValueRow], show_format: Sho
         case ShowFormat.CSV:
             echo_csv(values_as_csv(rows))
         case ShowFormat.TEXT:
-            shown = rows if shows_all else most_important_values(rows, count=MANY)
+            shown = rows if shows_all or len(rows) <= LONG else most_important_values(rows, count=MANY)
             echo_rendered(values_as_text(rows, terminal_of_output(), shown=shown))
             _echo_known(known_of_values(store, rows))
             _echo_count(shown, rows, "values: failed ones, then the slowest")
