@@ -35,12 +35,12 @@ def load_asv_run(
     described: Mapping[str, AsvBenchmarkRecord],
     covered: frozenset[str],
 ) -> int:
-    """Store a result file; the number of values stored, failed and skipped ones included.
+    """Store a result file; return the number of values stored, failed and skipped ones included.
 
     `described`: benchmarks.json by name. `covered`: suites left out because a journal is their record.
     """
     dimensions, connection = context.dimensions, context.connection
-    results = [result for result in record.results if result.name.split(".", 1)[0] not in covered]
+    results = [result for result in record.results if not _is_of_journal(result, covered)]
     if not results and covered:
         return 0
     project_id = dimensions.project(connection, project)
@@ -139,6 +139,13 @@ def _value_columns(series: Sequence[tuple[int, ...]], results: Sequence[AsvResul
 def _states(result: AsvResultRecord) -> list[str]:
     # NaN is not equal to itself: that is how asv's skipped values are told apart, at no cost to the others.
     return [OK if v == v and v is not None else FAILED if v is None else SKIPPED for v in result.values]  # noqa: PLR0124
+
+
+def _is_of_journal(result: AsvResultRecord, covered: frozenset[str]) -> bool:
+    """Return whether a journal is the record of `result`: of its suite, or of a run that filtered the suite out."""
+    if result.name.split(".", 1)[0] in covered:
+        return True
+    return bool(covered) and all(state == SKIPPED for state in _states(result))
 
 
 def _medians(result: AsvResultRecord) -> list[float | None]:

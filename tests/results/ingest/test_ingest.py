@@ -277,6 +277,17 @@ def test_suites_that_a_journal_records_are_not_read_from_asvs_view_of_it(
     assert {row.project for row in values_at(opened, commit=A)} == {"fusebench"}
 
 
+def test_a_suite_that_a_run_of_ours_filtered_out_was_not_measured(opened, tmp_path, journals, write_asv_run):
+    journals.write_journals(tmp_path, [journals.Sweep(commit=A, operations=("mlp",))])
+    nan = float("nan")
+    filtered_out = {"result": [nan, nan], "params": [["'eager'", "'fused'"]], "version": "2"}
+    broken = {"result": [None, nan], "params": [["'eager'", "'fused'"]], "version": "2"}
+    suites = {"linear.Linear.time_forward": filtered_out, "presets.Presets.time_forward": broken}
+    write_asv_run(tmp_path / "asv", suites, commit=A)
+    opened.ingest([tmp_path])
+    assert {row.benchmark for row in values_at(opened, commit=A)} == {"mlp", "presets.Presets.time_forward"}
+
+
 def test_a_result_of_another_machine_than_its_folders_is_set_aside(opened, tree):
     (path,) = tree.rglob("bbbb*.json")
     path.write_text(path.read_text().replace('"machine": "laptop"', '"machine": "desktop"'))
