@@ -188,7 +188,7 @@ def test_a_repository_that_makes_git_hang_is_given_up(somebodys, monkeypatch, tm
         run_git(path, "rev-parse", "HEAD")
     started = time.monotonic()
     answer = ingested(path, str(tmp_path / "store.db"))
-    assert "1 values stored" in answer.stdout
+    assert "1 value stored" in answer.stdout
     assert "did not answer" in answer.stderr
     assert time.monotonic() - started < 60
 
