@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +25,7 @@ PACKAGES = ("benchmarks", "dashboard", "kernels", "results")
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 LAYERS = {contract["name"]: contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"}
 FACE = next(contract["name"] for contract in CONTRACTS if "face of results" in contract["name"])
+CIRCLES = next(contract["name"] for contract in CONTRACTS if contract["type"] == "acyclic_siblings")
 # (contract, upper layer, the layer below it): each wing but the lowest of its tower.
 STEPS = [(name, upper, lower) for name, layers in LAYERS.items() for upper, lower in pairwise(layers)]
 BELOW_THE_FACE = (
@@ -104,6 +106,19 @@ def test_an_import_from_a_wing_into_the_wing_above_it_breaks_the_towers_contract
             assert not is_kept(name, (below, above)), f"{below} may import {above}"
 
 
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("dashboard.figures.chart", "dashboard.figures.drawing"),
+        ("results.files.records", "results.files.journal"),
+        ("fused_mlp.activations", "fused_mlp.modules"),
+        ("benchmarks.ruler.plan.axes", "benchmarks.ruler.sweep.measure"),
+    ],
+)
+def test_a_circle_breaks_its_contract(is_kept, importer, imported):
+    assert not is_kept(CIRCLES, (importer, imported))
+
+
 @pytest.mark.parametrize("module", BELOW_THE_FACE)
 @pytest.mark.parametrize("importer", ["dashboard.pages.history", "dashboard.command"])
 def test_the_dashboard_may_import_nothing_below_the_face_of_results(is_kept, importer, module):
@@ -155,6 +170,12 @@ def test_lint_imports_names_each_planted_import_and_its_contract(tmp_path):
         "dashboard.views.url -> results.database.schema",
     ):
         assert link in ended.stdout
+
+
+def test_modules_can_be_put_in_an_order_in_which_each_imports_earlier_ones_only(graph):
+    ours = {module for module in graph.modules if not graph.is_module_squashed(module)}
+    imports = {module: graph.find_modules_directly_imported_by(module) & ours for module in ours}
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the circle
 
 
 def tracked_modules():
