@@ -1,5 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS ?= 2
+# A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 .PHONY: bench test test-slow test-exhaustive test-wheel dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
 
@@ -7,18 +10,18 @@ bench: setup  ## measure the quick sweep on the checked-out commit, store it, pr
 	$(BIN)/fusebench run --axes quick
 
 test: setup  ## everything that is fast enough to run at every change
-	$(BIN)/python -m pytest -m "not slow and not exhaustive"
-	TRITON_INTERPRET=1 $(BIN)/python -m pytest -m "interpreter and not slow and not exhaustive" tests/kernels
+	$(PYTEST) -m "not slow and not exhaustive"
+	TRITON_INTERPRET=1 $(PYTEST) -m "interpreter and not slow and not exhaustive" tests/kernels
 
 test-slow: setup  ## whole runs through asv and the browser
-	$(BIN)/python -m pytest -m "slow and not exhaustive"
+	$(PYTEST) -m "slow and not exhaustive"
 
 test-exhaustive: setup  ## every combination of what the others sample, an hour: before a release, and of a subject that changed (TESTS=tests/kernels)
-	$(BIN)/python -m pytest -m "exhaustive or hypothesis" --hypothesis-profile exhaustive $(TESTS)
-	TRITON_INTERPRET=1 $(BIN)/python -m pytest -m "interpreter and exhaustive" tests/kernels
+	$(PYTEST) -m "exhaustive or hypothesis" --hypothesis-profile exhaustive $(TESTS)
+	TRITON_INTERPRET=1 $(PYTEST) -m "interpreter and exhaustive" tests/kernels
 
 test-wheel: setup  ## the wheel with each extra, in an environment of its own; a part of test-slow
-	$(BIN)/python -m pytest tests/system/test_wheel.py
+	$(PYTEST) tests/system/test_wheel.py
 
 dashboard: setup  ## open the dashboard on what has been measured
 	$(BIN)/fusebench dashboard

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import importlib.util
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,16 +22,45 @@ settings.load_profile("ci")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark all but a covering sample of each test marked `sample` as exhaustive."""
+    """Mark all but a covering sample of each test marked `sample` as exhaustive; keep on one worker what shares."""
     families = {}
     for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
         if item.get_closest_marker("sample"):
             families.setdefault((item.parent.nodeid, item.originalname), []).append(item)
     for family in families.values():
-        sampled = covering_sample([item.callspec.indices if hasattr(item, "callspec") else {} for item in family])
+        sampled = covering_sample([parameters_of(item) for item in family])
         for position, item in enumerate(family):
             if position not in sampled:
                 item.add_marker("exhaustive")
+
+
+def group_of(item):
+    """Return which tests share a worker: those of a file, for its fixtures, and those of the one measured clone."""
+    return "measured_clone" if "measured_clone" in item.fixturenames else item.location[0]
+
+
+def parameters_of(item):
+    return {name: repr(value) for name, value in item.callspec.params.items()} if hasattr(item, "callspec") else {}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine():
+    """Give each worker a temporary folder, and so a lock on measuring, of its own: none waits for another's sweep."""
+    with tempfile.TemporaryDirectory(prefix="fusebench-tests-") as folder, pytest.MonkeyPatch.context() as patch:
+        Path(folder).chmod(0o755)  # some tests run commands as another user
+        # What is compiled is the same for all.
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", os.environ.get("TORCHINDUCTOR_CACHE_DIR", default_inductor_cache()))
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        # A worker is told how wide the terminal of its parent is; commands ask for that first.
+        patch.delenv("COLUMNS", raising=False)
+        patch.delenv("LINES", raising=False)
+        yield
+
+
+def default_inductor_cache():
+    return str(Path(tempfile.gettempdir()) / f"torchinductor_{getpass.getuser()}")
 
 
 @pytest.fixture(scope="session")

@@ -99,7 +99,7 @@ def test_a_second_run_measures_nothing(measured_clone, record):
     journal = [name for name in before if name.endswith(".jsonl")]
     assert journal
     assert {name: after[name] for name in journal} == {name: before[name] for name in journal}
-    assert answer.seconds < 90
+    assert answer.seconds < measured_clone.bench.seconds / 2
 
 
 def test_files_that_no_commit_holds_are_refused_by_name(measured_clone, touched, record):

@@ -112,12 +112,13 @@ def test_a_replay_gives_each_sample_once_in_order():
     assert [starts_and_ends[1] - starts_and_ends[0], starts_and_ends[3] - starts_and_ends[2]] == [1.0, 2.0]
 
 
-def test_discovery_imports_no_torch_finds_only_ours_and_is_quick(request):
+def test_discovery_imports_little_no_torch_and_finds_only_ours(request):
     script = (
-        "import sys, time; start = time.perf_counter()\n"
+        "import sys\n"
         "from asv_runner.discovery import disc_benchmarks\n"
+        "n_before = len(sys.modules)\n"
         "names = [benchmark.name for benchmark in disc_benchmarks('benchmarks')]\n"
-        "print(time.perf_counter() - start, 'torch' in sys.modules, *names)"
+        "print(len(sys.modules) - n_before, 'torch' in sys.modules, *names)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -127,7 +128,7 @@ def test_discovery_imports_no_torch_finds_only_ours_and_is_quick(request):
         text=True,
         check=True,
     )
-    seconds, has_torch, *names = done.stdout.split()
+    n_imported, has_torch, *names = done.stdout.split()
     suites = {"linear.Linear", "mlp.Mlp", "gated_mlp.GatedMlp"}
     metrics = (
         "time_forward",
@@ -138,4 +139,4 @@ def test_discovery_imports_no_torch_finds_only_ours_and_is_quick(request):
     )
     assert sorted(names) == sorted(f"{suite}.{metric}" for suite in suites for metric in metrics)
     assert has_torch == "False"
-    assert float(seconds) < 1.0
+    assert int(n_imported) < 100, "asv imports the suites once for each benchmark and parameter"

@@ -34,6 +34,7 @@ def module_with(case, operation, activation, dtype):
     return module
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("implementation", PACKED)
 @pytest.mark.parametrize(
     ("rows", "dim", "hidden"),

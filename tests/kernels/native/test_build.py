@@ -85,13 +85,15 @@ def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tm
     time.sleep(1)
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=60)
+    began = time.monotonic()
     out, _ = second.communicate(timeout=300)
+    built_s = time.monotonic() - began
     assert out.splitlines() == ["None", "ran"]
     began = time.monotonic()
     out, _ = start(tmp_path).communicate(timeout=300)
     assert out.splitlines() == ["None", "ran"]
     assert sorted(path.name for path in tmp_path.glob("*/*.so")) == ["fused_mlp_calls.so", "fused_mlp_cpu.so"]
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < built_s / 2
 
 
 @pytest.mark.slow

@@ -85,6 +85,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "dim", "hidden", "out", "aligned"), SHAPES)
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 def test_blocks_compute_the_mlp_within_its_bound(player, dtype, activation, rows, dim, hidden, out, aligned, bias):

@@ -159,6 +159,7 @@ def test_the_reference_passes_gradcheck(operation, activation):
     assert torch.autograd.gradcheck(lambda *a: operation.oracle(*a, activation=activation), inputs)
 
 
+@pytest.mark.sample
 @pytest.mark.usefixtures("cpu_kernels")
 @pytest.mark.parametrize("recompute", POLICIES)
 @pytest.mark.parametrize(("rows", "dim", "hidden"), [(17, 33, 20), (200, 13, 70)], ids=["plain", "repacked"])
