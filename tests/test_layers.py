@@ -38,14 +38,12 @@ LONG_MODULES = {
     "results/database/schema.py",
     "benchmarks/ruler/plan/axes.py",
     "kernels/fused_mlp/gated_mlp/triton_backward.py",
-    "results/database/connection.py",
     "results/database/migrations/versions/0001_first.py",
     "results/ingest/pipeline.py",
     "results/questions/measured_points.py",
     "tests/benchmarks/campaign/test_campaign.py",
     "tests/benchmarks/tuning/test_tuning.py",
     "tests/results/ingest/test_ingest.py",
-    "tools/bench_store.py",
 }
 
 

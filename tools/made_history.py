@@ -1,6 +1,6 @@
-"""A git repository with a history, and asv results for every commit of it: for measuring, where no real one is at hand.
+"""Generate a git repository and asv results for every commit of it, for measuring where no real ones are at hand.
 
-Made of chance with a seed, so that it is the same every time; the values stand still, step and waver as real ones do.
+Seeded, so that they are the same every time; values are constant, step and drift as real ones do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class MadeHistory:
-    """Where they are: a git repository, and an asv results folder for its commits."""
+    """A git repository, and an asv results folder for its commits."""
 
     repository: Path
     tree: Path

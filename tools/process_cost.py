@@ -1,4 +1,4 @@
-"""What a command costs: CPU time, wall time and memory, by what the kernel counts."""
+"""Measure a command's CPU time, wall time and memory as the kernel counts them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ SAMPLING_S = 0.05
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process and the children it waited for used; `peak_bytes`: resident, of the largest one of them."""
+    """Resources used by a process and its children; `peak_bytes`: resident, of the largest one of them."""
 
     cpu_s: float
     wall_s: float
     peak_bytes: int
 
     def __str__(self) -> str:
-        """For the table."""
+        """Return the cost for a table's cell."""
         return f"CPU {self.cpu_s:.1f} s, wall {self.wall_s:.1f} s, {self.peak_bytes / 1e6:.0f} MB"
 
 
 @dataclass
 class Together:
-    """The most memory that a process and its descendants held at one moment; pages they share count once (PSS)."""
+    """Peak memory of a process and its descendants together; pages they share count once (PSS)."""
 
     peak_bytes: int = 0
 
