@@ -1,4 +1,4 @@
-"""What can go wrong in the store and the judgement.
+"""Exceptions of the store and the judgement.
 
 ResultsError                 everything below; its message says what happened, to what, and what to do
 ├── StoreError               the database cannot be used
@@ -22,7 +22,7 @@ from results.redaction import redact
 
 
 class ResultsError(click.ClickException):
-    """Base of everything the results tower raises on purpose; shown to a person without a traceback."""
+    """Base of the exceptions the results tower raises on purpose; printed without a traceback or passwords."""
 
     exit_code = int(ExitCode.FAILED)
 
@@ -31,7 +31,7 @@ class ResultsError(click.ClickException):
 
 
 class StoreError(ResultsError):
-    """The database cannot be used; nothing in it was changed."""
+    """Database that cannot be used; nothing in it was changed."""
 
 
 class InvalidDatabaseUrl(StoreError):
@@ -41,21 +41,21 @@ class InvalidDatabaseUrl(StoreError):
 
 
 class NoStore(StoreError):
-    """There is no database yet, so nothing in it can be compared or shown."""
+    """Missing database: nothing can be compared or shown yet."""
 
     exit_code = int(ExitCode.NOTHING_COMPARABLE)
 
 
 class NewerSchema(StoreError):
-    """A newer fusebench wrote the database; this one will not touch it."""
+    """Database written by a newer fusebench; it is not touched."""
 
 
 class NotAStore(StoreError):
-    """The file is no database of ours, or is damaged."""
+    """File that is no database of fusebench, or is damaged."""
 
 
 class UnreadableFile(ResultsError):
-    """A file of records is truncated, foreign or of a future format; `reason` is one printable line in words."""
+    """File of records that is truncated, foreign or of a future format; `reason`: one printable line in words."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(printable(f"{path}: {reason}"))
@@ -64,13 +64,13 @@ class UnreadableFile(ResultsError):
 
 
 class NoRepository(ResultsError):
-    """A folder is no git repository, or git cannot be run; commits then keep their order by date."""
+    """Folder that is no git repository, or git cannot be run; commits then keep their order by date."""
 
     exit_code = int(ExitCode.WRONG_USAGE)
 
 
 class UnknownRevision(ResultsError):
-    """A revision names no stored commit, or several; the message lists what there is.
+    """Revision that names no stored commit, or several; the message lists the stored ones.
 
     `commit`: the commit it would be, full if git knows it. `is_plausible`: it may well exist and only was
     never measured; False for a name that nobody knows.
@@ -83,6 +83,6 @@ class UnknownRevision(ResultsError):
 
 
 class UnknownParameter(ResultsError):
-    """A selection names what nothing stored has; the message lists what there is."""
+    """Selection by a name or value that nothing stored has; the message lists what there is."""
 
     exit_code = int(ExitCode.WRONG_USAGE)

@@ -1,4 +1,4 @@
-"""What every command answers to the shell, beside what it prints."""
+"""Exit codes of every command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The meaning of an exit code; where several apply, FAILED comes before REGRESSION before the others."""
+    """Exit code; where several apply, FAILED comes before REGRESSION before the others."""
 
     FINE = 0
     REGRESSION = 1

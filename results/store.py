@@ -1,4 +1,4 @@
-"""The store: open it, fill it from files, ask it (results.queries)."""
+"""Store of measurements: open it, fill it from files; results.queries reads it."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ __all__ = ["IngestReport", "OpenMode", "Progress", "Store", "open_store"]
 
 
 class OpenMode(StrEnum):
-    """What opening may do to the database."""
+    """Permission that opening gives: read an existing database, or create and write it."""
 
     READ = "read"  # it must exist; a missing one raises NoStore
     WRITE = "write"  # created as needed
 
 
 class Store:
-    """An open database of measurements; a context manager that closes it. Safe to share between threads."""
+    """Open database of measurements; a context manager that closes it. Safe to share between threads."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
     def engine(self) -> Engine:
-        """The engine, for what else the results tower does with a database."""
+        """SQLAlchemy engine of the database, for ingest and upkeep."""
         return self._engine
 
     @property
     def name(self) -> str:
-        """The database as a person would type it after --db, without a password."""
+        """Name of the database as a person would type it after --db, without a password."""
         return displayed(self._engine.url)
 
     def ingest(
@@ -74,7 +74,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One state of the database, for results.queries. Raises: StoreError if the database fails."""
+        """Open one snapshot of the database, for results.queries. Raises: StoreError if the database fails."""
         with translate_db_errors(self._engine.url), reading(self._engine) as connection:
             yield connection
 
@@ -92,9 +92,9 @@ class Store:
 
 
 def open_store(url: str | None = None, *, mode: OpenMode = OpenMode.WRITE) -> Store:
-    """Open the database at `url`, migrated to the current schema: an SQLite path or `postgresql+psycopg://…`.
+    """Open the database at `url`, migrated to the current schema: an SQLite path or `postgresql://…`.
 
     Without `url`: the environment variable FUSEBENCH_DB, else results/data/fusebench.db below the current
-    folder. Raises: NoStore, NewerSchema, NotAStore, StoreError.
+    folder. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore, StoreError.
     """
     return Store(connect(url_from_text(url), must_exist=mode is OpenMode.READ))

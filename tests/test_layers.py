@@ -38,7 +38,6 @@ LONG_MODULES = {
     "results/database/schema.py",
     "benchmarks/ruler/plan/axes.py",
     "kernels/fused_mlp/gated_mlp/triton_backward.py",
-    "results/database/migrations/versions/0001_first.py",
     "results/ingest/pipeline.py",
     "results/questions/measured_points.py",
     "tests/benchmarks/campaign/test_campaign.py",

@@ -15,7 +15,7 @@ from results.exit_codes import ExitCode
 from results.redaction import redact
 from results.store import OpenMode, Store, open_store
 from results.units import with_prefix
-from results.upkeep.housekeeping import compact, size_of
+from results.upkeep.housekeeping import compact, store_size
 from results.upkeep.integrity import find_faults
 from results.upkeep.merge import merge
 from results.upkeep.traces import Retention, removable_traces, remove_traces
@@ -42,7 +42,7 @@ store.add_command(acknowledge)
 def info(db: str | None) -> int:
     """Print size, rows by table, and the files that could not be read."""
     with open_store(db, mode=OpenMode.READ) as opened:
-        size = size_of(opened)
+        size = store_size(opened)
         click.echo(f"{opened.name}: {with_prefix(size.n_bytes, 'B')}")
     for table, n_rows in sorted(size.n_rows.items(), key=lambda item: -item[1]):
         click.echo(f"{n_rows:>12,}  {table}")

@@ -1,4 +1,4 @@
-"""Rows into tables the fast way of each database."""
+"""Bulk loading: rows into tables by each database's fastest means."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     Table = type[DeclarativeBase]
 
-MOST_VARIABLES = 999  # of a statement, in every SQLite
+MAX_VARIABLES = 999  # of a statement, in every SQLite
 ROWS_AT_ONCE = 10_000  # are held as one list of cells
 
 
 def insert_rows(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Insert `rows`, each in the order of `columns`: for tables of numbers, texts and moments.
+    """Insert `rows`, each in the order of `columns`, into a table of numbers, texts and timestamps.
 
     Binary COPY on PostgreSQL, statements of many rows on SQLite.
     """
@@ -58,7 +58,7 @@ def _copy(connection: Connection, table: Table, columns: Sequence[str], rows: It
 
 
 def _insert(connection: Connection, table: Table, columns: Mapping[str, Sequence[Any]]) -> None:
-    """A statement of many rows costs a third of as many statements.
+    """Insert by statements of many rows, a third of the cost of a statement per row.
 
     NULL is given as NaN, which SQLite stores as NULL: Python's driver looks for an adapter at every None, which
     costs as much as the rest of a row.
@@ -66,14 +66,14 @@ def _insert(connection: Connection, table: Table, columns: Mapping[str, Sequence
     driver: Any = connection.connection.driver_connection
     width, n_rows = len(columns), len(next(iter(columns.values())))
     cells: list[Any] = [None] * (width * n_rows)
-    for place, (name, column) in enumerate(columns.items()):
+    for offset, (name, column) in enumerate(columns.items()):
         kind, may_be_null = table.__table__.c[name].type, table.__table__.c[name].nullable
         processor = kind.bind_processor(connection.dialect) if isinstance(kind, UtcDateTime) else None
         given = column if processor is None else map(processor, column)
-        cells[place::width] = [math.nan if cell is None else cell for cell in given] if may_be_null else list(given)
+        cells[offset::width] = [math.nan if cell is None else cell for cell in given] if may_be_null else list(given)
     insert = f"INSERT INTO {table.__tablename__} ({', '.join(columns)}) VALUES "  # noqa: S608 - our own names
     row = f"({', '.join('?' * width)})"
-    n_together = MOST_VARIABLES // width
+    n_together = MAX_VARIABLES // width
     stride = n_together * width
     n_in_many = len(cells) // stride * stride
     with _told_by_sqlalchemy(connection, table):
@@ -84,7 +84,7 @@ def _insert(connection: Connection, table: Table, columns: Mapping[str, Sequence
 
 @contextmanager
 def _told_by_sqlalchemy(connection: Connection, table: Table) -> Iterator[None]:
-    """The same exceptions as from everywhere else: SQLAlchemy does not see what goes past it."""
+    """Re-raise the driver's errors as SQLAlchemy's, which it cannot do for statements that bypass it."""
     dbapi: Any = connection.dialect.loaded_dbapi
     try:
         yield
@@ -94,6 +94,6 @@ def _told_by_sqlalchemy(connection: Connection, table: Table) -> Iterator[None]:
 
 
 def next_id(connection: Connection, table: Table) -> int:
-    """An id larger than every id in `table`; ours alone while we are the writer."""
+    """Return an id larger than every id in `table`; unique while this is the only writer."""
     largest = connection.exec_driver_sql(f"SELECT max(id) FROM {table.__tablename__}").scalar()  # noqa: S608
     return (largest or 0) + 1

@@ -1,4 +1,4 @@
-"""Rows as the driver has them, for answers of thousands: SQLAlchemy's own would only be taken apart again."""
+"""Fetch thousands of rows as the driver's tuples, without SQLAlchemy's row objects and conversions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def fetch_rows(
     connection: Connection, statement: sa.Select[*tuple[Any, ...]], parameters: Mapping[str, Any] | None = None
 ) -> list[tuple[Any, ...]]:
-    """What `statement` finds; nothing is converted, so a moment goes through `datetime_decoder` first."""
+    """Return the rows that `statement` finds, unconverted: pass timestamps through `datetime_decoder`."""
     # Binary: PostgreSQL otherwise spends most of its time writing numbers as text, and we reading them.
     found = connection.execute(statement, parameters, execution_options={"is_binary": True})
     rows = [] if found.cursor is None else found.cursor.fetchall()
@@ -29,9 +29,9 @@ def fetch_rows(
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """While rows are made by the thousand Python looks for no garbage: there is none, and it looks at all of them.
+    """Pause cyclic garbage collection while building thousands of rows.
 
-    With SQLAlchemy and NumPy loaded that is a third of the time of an answer of 4,000 points.
+    With SQLAlchemy and NumPy loaded, collecting takes a third of the time of an answer of 4,000 points.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -43,9 +43,9 @@ def gc_paused() -> Iterator[None]:
 
 
 def datetime_decoder(connection: Connection) -> Callable[[Any], datetime | None]:
-    """What makes a fetched moment an aware one: SQLite keeps text, PostgreSQL's is right as it comes."""
-    return moment_from_text if connection.dialect.name == "sqlite" else _as_it_is
+    """Return a function from a fetched timestamp to an aware datetime: SQLite stores text, PostgreSQL needs nothing."""
+    return moment_from_text if connection.dialect.name == "sqlite" else _unchanged
 
 
-def _as_it_is(moment: datetime | None) -> datetime | None:
+def _unchanged(moment: datetime | None) -> datetime | None:
     return moment

@@ -1,7 +1,7 @@
-"""A list of keys as one parameter of a statement, however long it is: the statement's text stays the same.
+"""Lists of keys of any length as one parameter of a statement, whose text stays the same.
 
-SQLAlchemy's own `in_` writes a parameter for each key, and then it, the driver and the database read them all again;
-databases also limit how many there may be.
+SQLAlchemy's own `in_` writes a parameter for each key, which it, the driver and the database each parse again, and
+databases limit how many there may be.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Integers(sa.types.UserDefinedType[str]):
-    """PostgreSQL's array as it is written: the driver would take longer over a list than the server over the answer."""
+    """PostgreSQL array given as its literal text: encoding a list takes the driver longer than the query the server."""
 
     cache_ok = True
     render_bind_cast = True
@@ -33,7 +33,7 @@ class _Integers(sa.types.UserDefinedType[str]):
 
 
 class _Keys(sa.types.TypeDecorator[Any]):
-    """What a database takes for a list: PostgreSQL an array, SQLite JSON."""
+    """List parameter: an array on PostgreSQL, JSON on SQLite."""
 
     impl = sa.Text
     cache_ok = True
@@ -55,7 +55,7 @@ class _Keys(sa.types.TypeDecorator[Any]):
 
 
 class any_of(FunctionElement[bool]):  # noqa: N801 - reads as a word of SQL, as SQLAlchemy's own do
-    """Whether `column` is one of many keys, int or str: given as the statement's parameter `name`, or `keys`."""
+    """Condition that `column` is one of many keys, int or str: given as the statement's parameter `name`, or `keys`."""
 
     type = sa.Boolean()
     inherit_cache = True
@@ -67,7 +67,7 @@ class any_of(FunctionElement[bool]):  # noqa: N801 - reads as a word of SQL, as 
         super().__init__(column, sa.bindparam(name, type_=type_) if name else sa.literal(list(keys), type_))
 
     def self_group(self, against: object = None) -> any_of:  # noqa: ARG002 - SQLAlchemy asks so
-        """Itself: a condition already, where SQLAlchemy would compare a function with 1."""
+        """Return itself: a condition already, where SQLAlchemy would compare a function with 1."""
         return self
 
 

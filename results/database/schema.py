@@ -1,6 +1,6 @@
-"""The tables and their constraints; drawn in docs/schema.md. Times are UTC, numbers SI.
+"""Tables and their constraints; drawn in docs/schema.md. Times are UTC, numbers SI.
 
-The writer assigns ids; it is alone while it writes (results.database.connection), so rows can be loaded in bulk.
+The writer assigns ids; it is alone while it writes (results.database.transactions), so rows can be loaded in bulk.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ if TYPE_CHECKING:
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware moment in UTC on every database; SQLite stores it as sortable text."""
+    """Timestamp in UTC, aware on every database; SQLite stores it as sortable text."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """UTC; without its zone where the database has no zones."""
+        """Convert to UTC, without its zone where the database has no zones."""
         if value is None:
             return None
         moment = value.astimezone(UTC)
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None] | None:
-        """Always aware."""
+        """Return the conversion to an aware timestamp."""
         del coltype
-        # SQLite's text is read by ourselves: the same few moments come back in every question. PostgreSQL's
-        # session is in UTC (results.database.connection), so its moments are right as they come.
+        # SQLite's text goes through a cache: the same few timestamps come back in every question. PostgreSQL's
+        # session is in UTC (results.database.engines).
         return moment_from_text if dialect.name == "sqlite" else None
 
 
 @lru_cache(maxsize=65536)
 def moment_from_text(text: str | None) -> datetime | None:
-    """The moment that SQLite keeps as `text`."""
+    """Return the timestamp that SQLite stores as `text`."""
     return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 class Base(DeclarativeBase):
-    """Names every constraint, so that migrations can name them on any database."""
+    """Base of the tables; names every constraint, so that migrations can name them on any database."""
 
     metadata = MetaData(
         naming_convention={
@@ -85,7 +85,7 @@ def _id() -> Mapped[int]:
 
 
 class Project(Base):
-    """Whose benchmarks these are."""
+    """Project that benchmarks belong to."""
 
     __tablename__ = "project"
     id: Mapped[int] = _id()
@@ -93,7 +93,7 @@ class Project(Base):
 
 
 class Machine(Base):
-    """A machine by the name asv or FUSEBENCH_MACHINE gives it; `details`: what asv's machine.json says."""
+    """Machine by the name of asv or FUSEBENCH_MACHINE; `details`: the content of asv's machine.json."""
 
     __tablename__ = "machine"
     id: Mapped[int] = _id()
@@ -102,7 +102,7 @@ class Machine(Base):
 
 
 class Environment(Base):
-    """What a benchmark ran in; part of a series' identity, so it never holds a path."""
+    """Environment of a benchmark; part of a series' identity, so it never holds a path."""
 
     __tablename__ = "environment"
     id: Mapped[int] = _id()
@@ -131,9 +131,9 @@ class Commit(Base):
 
 
 class Source(Base):
-    """A file that has been read. The same `signature` (stat) or `content_hash` need not be read again.
+    """File that has been read; with the same `signature` (stat) or `content_hash` it is not read again.
 
-    `n_bytes_read`: how much of a journal has gone in. A git repository that gave commits their order is a source
+    `n_bytes_read`: the part of a journal that is stored. A git repository that gave commits their order is a source
     too; its signature is that of its branches and of the commits that were stored.
     """
 
@@ -149,7 +149,7 @@ class Source(Base):
 
 
 class Quarantine(Base):
-    """A file that could not be read, and why; gone when the file has been mended."""
+    """File that could not be read, with the reason; removed once the file is readable."""
 
     __tablename__ = "quarantine"
     path: Mapped[str] = mapped_column(primary_key=True)
@@ -160,11 +160,11 @@ class Quarantine(Base):
 
 
 class Run(Base):
-    """One run: a commit measured on a machine in an environment. `uid` is unique within the project.
+    """Run: a commit measured on a machine in an environment; `uid` is unique within the project.
 
-    `conditions` were so while measuring and do not split a series. `ordered_at`, then `position`, then
-    `started_at` say where the run stands in its history: the commit's own, or where its date is not known when
-    the run started (else 1970), and 0 where no repository gave a position.
+    `conditions` held while measuring and do not split a series. `ordered_at`, then `position`, then `started_at`
+    order the runs of a history: the commit's own, or where its date is unknown the start of the run (else 1970),
+    and position 0 where no repository gave one.
     """
 
     __tablename__ = "run"
@@ -192,7 +192,7 @@ NEWEST_FIRST = tuple(column.desc() for column in OLDEST_FIRST)
 
 
 class Benchmark(Base):
-    """A metric of an operation (sweep) or an asv benchmark, in one version of what it measures.
+    """Metric of an operation (sweep) or an asv benchmark, in one version of what it measures.
 
     name: the operation, or asv's name. metric: `latency_s`, …, or asv's type (`time`, `peakmemory`, `track`, …).
     interval_level: 0.95 of the sweep, 0.99 of asv. continues_id: the version declared equal to this one.
@@ -212,7 +212,7 @@ class Benchmark(Base):
 
 
 class Point(Base):
-    """One combination of parameters of an operation or asv benchmark (`subject`); `key` identifies it there."""
+    """Combination of parameters of an operation or asv benchmark (`subject`), identified there by `key`."""
 
     __tablename__ = "point"
     __table_args__ = (UniqueConstraint("project_id", "subject", "key"),)
@@ -223,7 +223,7 @@ class Point(Base):
 
 
 class Parameter(Base):
-    """One parameter of a point. `text` is what was given; `number` is set for numbers, to be asked in ranges.
+    """Parameter of a point. `text`: as given; `number`: set for numbers, for queries by range.
 
     type: int, float, bool, none, str, or other (a repr that is none of these).
     """
@@ -240,7 +240,7 @@ class Parameter(Base):
 
 
 class Series(Base):
-    """What stays the same while commits change: a benchmark at a point, on a machine, in an environment."""
+    """Series followed over commits: a benchmark at a point, on a machine, in an environment."""
 
     __tablename__ = "series"
     __table_args__ = (
@@ -254,11 +254,11 @@ class Series(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
 
 
-TOLD_OF_A_VALUE = ("state", "median", "ci_low", "ci_high", "q25", "q75", "sample_count")
+HISTORY_COLUMNS = ("state", "median", "ci_low", "ci_high", "q25", "q75", "sample_count")
 
 
 class Value(Base):
-    """One series in one run; `median` is null unless `state` is ok. samples: float64, little-endian, in order.
+    """Value of a series in a run; `median` is null unless `state` is ok. samples: float64, little-endian, in order.
 
     The key begins with the run: a file's rows lie together and are appended, which is what makes loading fast.
     A series' history is one look-up per run of its machine and environment.
@@ -266,9 +266,9 @@ class Value(Base):
 
     __tablename__ = "value"
     __table_args__ = (
-        # PostgreSQL keeps rows apart from their key, and each of a history on a page of its own. There a second index
-        # has all that a history tells, without `reason`: an index takes no long texts, and few values have one.
-        Index(None, "series_id", "run_id", postgresql_include=TOLD_OF_A_VALUE).ddl_if(dialect="postgresql"),
+        # PostgreSQL stores rows apart from their key, each of a history on a page of its own. There a second index
+        # covers what a history reads but `reason`: an index takes no long texts, and few values have one.
+        Index(None, "series_id", "run_id", postgresql_include=HISTORY_COLUMNS).ddl_if(dialect="postgresql"),
         Index(
             "ix_value_series_id_run_id_explained",
             "series_id",
@@ -292,7 +292,7 @@ class Value(Base):
 
 
 class Execution(Base):
-    """When an asv benchmark was run, and for how long."""
+    """Execution of an asv benchmark: when, and for how long."""
 
     __tablename__ = "execution"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -303,7 +303,7 @@ class Execution(Base):
 
 
 class Measurement(Base):
-    """A sweep point as one run measured it: what is said of the point and not of one metric.
+    """Measurement of a sweep point in a run: what belongs to the point and not to one metric.
 
     flop, min_bytes: of one call. floor_s: its least time on this machine. conditions: at that moment.
     """
@@ -330,9 +330,9 @@ class Measurement(Base):
 
 
 class Profile(Base):
-    """What one call of a sweep point does inside, as one run's profiler saw it; counts and times per call.
+    """Profile of a sweep point in a run; counts and times per call.
 
-    expected_…: what the provider declares; unexpected: how the counts differ from it, in words. stacks: folded,
+    expected_…: counts that the provider declares; unexpected: the difference, in words. stacks: folded,
     compressed (results.files.stacks). trace: the name of a file under traces/, which may have been removed since.
     """
 
@@ -360,7 +360,7 @@ class Profile(Base):
 
 
 class ProfileOperator(Base):
-    """One operator of a profile, per call."""
+    """Operator of a profile, per call."""
 
     __tablename__ = "profile_operator"
     __table_args__ = (
@@ -379,7 +379,7 @@ class ProfileOperator(Base):
 
 
 class ProfileKernel(Base):
-    """One device kernel of a profile, per call; its name is its identity."""
+    """Device kernel of a profile, per call; its name is its identity."""
 
     __tablename__ = "profile_kernel"
     __table_args__ = (
@@ -396,7 +396,7 @@ class ProfileKernel(Base):
 
 
 class Ceiling(Base):
-    """What a machine can do at best, as measured: `quantity` is e.g. `matmul_flop_per_s.float32`."""
+    """Measured ceiling of a machine: `quantity` is e.g. `matmul_flop_per_s.float32`."""
 
     __tablename__ = "ceiling"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -421,7 +421,7 @@ class Decision(Base):
 
 
 class Triage(Base):
-    """What a person decided about a change of a series at a commit: a decision where it applies."""
+    """Decision about the change of a series at a commit: a decision where it applies."""
 
     __tablename__ = "triage"
     __table_args__ = (UniqueConstraint("series_id", "commit_id"),)

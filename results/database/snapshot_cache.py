@@ -1,4 +1,4 @@
-"""What a connection need not ask again while nobody has changed the database."""
+"""Per-connection query cache, valid for one database snapshot (docs/adr/0005)."""
 
 from __future__ import annotations
 
@@ -11,62 +11,62 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-KEPT = 16  # answers of a connection; the one not asked for longest goes first
-_NAME = "fusebench.remembered"
+MAX_ENTRIES = 16  # of a connection; the least recently used is evicted
+_INFO_KEY = "fusebench.snapshot_cache"
 
 
 @dataclass
-class _Memory:
+class _Cache:
     transaction: object = None
-    state: object = None
-    answers: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
+    snapshot: object = None
+    entries: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict)
 
 
-def cached_for_snapshot(connection: Connection, key: Hashable, find: Callable[[], Answer]) -> Answer:
-    """What `find` answers, or answered under `key` while this connection saw the same rows as now.
+def cached_for_snapshot(connection: Connection, key: Hashable, query: Callable[[], Result]) -> Result:
+    """Return the result of `query`, cached under `key` as long as `connection` sees the same rows.
 
-    Kept for transactions of `database.reading`, which see one state throughout; nobody may change the answer.
+    For transactions of `reading`, which see one snapshot; a writer's caches nothing. Callers must not modify it.
     """
     if connection.get_execution_options().get("is_writer", False):
-        return find()
-    memory = _memory(connection)
-    if connection.get_transaction() is not memory.transaction:
+        return query()
+    cache = _cache(connection)
+    if connection.get_transaction() is not cache.transaction:
         begin_snapshot(connection, _data_version(connection))
-    if key in memory.answers:
-        memory.answers.move_to_end(key)
+    if key in cache.entries:
+        cache.entries.move_to_end(key)
     else:
-        memory.answers[key] = find()
-        if len(memory.answers) > KEPT:
-            memory.answers.popitem(last=False)
-    return cast("Answer", memory.answers[key])
+        cache.entries[key] = query()
+        if len(cache.entries) > MAX_ENTRIES:
+            cache.entries.popitem(last=False)
+    return cast("Result", cache.entries[key])
 
 
-def begin_snapshot(connection: Connection, state: object) -> None:
-    """What the transaction that has begun sees: an equal one twice only if every row of it is the same.
+def begin_snapshot(connection: Connection, snapshot: object) -> None:
+    """Note the snapshot of the transaction just begun, and clear the cache unless it equals the last one.
 
-    PostgreSQL's is its snapshot, which tells the transactions that are seen.
+    Equal snapshots promise equal rows; PostgreSQL's lists the transactions it sees.
     """
-    memory = _memory(connection)
-    if state != memory.state:
-        memory.state = state
-        memory.answers.clear()
-    memory.transaction = connection.get_transaction()
+    cache = _cache(connection)
+    if snapshot != cache.snapshot:
+        cache.snapshot = snapshot
+        cache.entries.clear()
+    cache.transaction = connection.get_transaction()
 
 
 def clear_cache(connection: Connection) -> None:
-    """Before `connection` writes: SQLite tells it of other connections' changes only."""
-    connection.info.pop(_NAME, None)
+    """Clear the cache before `connection` writes: SQLite reports other connections' changes only."""
+    connection.info.pop(_INFO_KEY, None)
 
 
-def _memory(connection: Connection) -> _Memory:
-    memory: _Memory = connection.info.setdefault(_NAME, _Memory())
-    return memory
+def _cache(connection: Connection) -> _Cache:
+    cache: _Cache = connection.info.setdefault(_INFO_KEY, _Cache())
+    return cache
 
 
 def _data_version(connection: Connection) -> object:
-    """SQLite's count of the changes that other connections made; of another database something never seen before."""
+    """Return SQLite's count of other connections' changes; for another database a value equal to no other."""
     if connection.dialect.name != "sqlite":
         return object()
     raw: Any = connection.connection.driver_connection

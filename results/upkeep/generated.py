@@ -1,4 +1,4 @@
-"""A store filled with generated sweeps, for measuring how fast it answers; made of numbers, never shown."""
+"""Fill a store with generated sweeps, for measuring how fast it answers."""
 
 from __future__ import annotations
 

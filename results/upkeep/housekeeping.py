@@ -1,4 +1,4 @@
-"""What keeps a store small and whole: its size, its integrity, forgetting on request."""
+"""Housekeeping of a store: measure its size, reclaim space, prune runs of deleted files."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from results.database.schema import (
     Value,
 )
 from results.database.transactions import writing
+from results.database.upgrade import drop_obsolete_index
 from results.files.paths import path_from_text
 from results.ingest.decisions import forget_decisions, settle
 
@@ -30,21 +31,21 @@ if TYPE_CHECKING:
 
     from results.store import Store
 
-# What a run holds, children first.
-OF_A_RUN = (Value, Execution, Measurement, ProfileOperator, ProfileKernel, Profile)
+# Tables of what a run holds, children first.
+RUN_TABLES = (Value, Execution, Measurement, ProfileOperator, ProfileKernel, Profile)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoreSize:
-    """How large a store is: bytes on disk, and rows by table. `set_aside`: files that could not be read."""
+    """Size of a store: bytes on disk and rows by table. `set_aside`: unreadable files as (path, reason)."""
 
     n_bytes: int
     n_rows: dict[str, int]
     set_aside: tuple[tuple[str, str], ...]
 
 
-def size_of(store: Store) -> StoreSize:
-    """Count everything; on a store of millions of values this takes seconds."""
+def store_size(store: Store) -> StoreSize:
+    """Count every row; takes seconds for millions of values."""
     with store.reading() as connection:
         rows = {
             table.name: connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
@@ -60,9 +61,10 @@ def size_of(store: Store) -> StoreSize:
 
 
 def compact(store: Store) -> int:
-    """Give back the space of what was deleted; the bytes won. Raises: StoreError if the database fails."""
-    before = size_of(store).n_bytes
+    """Reclaim the space of deleted rows and return the bytes. Raises: StoreError if the database fails."""
+    before = store_size(store).n_bytes
     with translate_db_errors(store.engine.url), store.engine.connect() as connection:
+        drop_obsolete_index(store.engine)
         if connection.dialect.name == "postgresql":
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("VACUUM ANALYZE")
         else:
@@ -70,11 +72,11 @@ def compact(store: Store) -> int:
             assert driver is not None  # noqa: S101 - a connection that was just opened has one
             driver.execute("VACUUM")
             driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return before - size_of(store).n_bytes
+    return before - store_size(store).n_bytes
 
 
 def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
-    """Delete the runs that came from files below `paths` that no longer exist; how many runs."""
+    """Delete the runs whose files below `paths` no longer exist, and return how many."""
     roots = [path.resolve() for path in paths]
     n_runs = 0
     with translate_db_errors(store.engine.url), writing(store.engine) as connection:
@@ -85,7 +87,7 @@ def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
                 continue
             run_ids = list(connection.execute(sa.select(Run.id).where(Run.source_id == source_id)).scalars())
             for run_id in run_ids:
-                for table in OF_A_RUN:
+                for table in RUN_TABLES:
                     connection.execute(sa.delete(table).where(table.run_id == run_id))
                 connection.execute(sa.delete(Run).where(Run.id == run_id))
             forget_decisions(connection, source_id)

@@ -1,4 +1,4 @@
-"""What another database refers to, found in this one by its name, or made: our id for each of theirs."""
+"""Map foreign ids to local ids by name, creating missing rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Ids = dict[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counterparts:
-    """Our id for each of theirs."""
+class IdMapping:
+    """Local id for each foreign id."""
 
     projects: Ids
     machines: Ids
@@ -35,14 +35,14 @@ class Counterparts:
     series: Ids
 
 
-def run_names(connection: Connection) -> set[tuple[str, str]]:
-    """What a run is the same by in any database: its project and its uid."""
+def run_identities(connection: Connection) -> set[tuple[str, str]]:
+    """Return the project and uid of every run, by which runs of two databases are the same."""
     query = sa.select(Project.name, Run.uid).join(Project, Project.id == Run.project_id)
     return {(project, uid) for project, uid in connection.execute(query)}
 
 
-def counterparts(ours: Connection, theirs: Connection) -> Counterparts:
-    """Our ids of everything their runs refer to; what is missing is made."""
+def map_ids(ours: Connection, theirs: Connection) -> IdMapping:
+    """Map everything that the runs of `theirs` refer to; rows that `ours` lacks are inserted."""
     dimensions = Dimensions()
     projects = {row.id: dimensions.project(ours, row.name) for row in theirs.execute(sa.select(Project.__table__))}
     environments = {
@@ -62,7 +62,7 @@ def counterparts(ours: Connection, theirs: Connection) -> Counterparts:
         for row in theirs.execute(sa.select(Benchmark.__table__))
     }
     points = _points(ours, theirs, dimensions, projects)
-    return Counterparts(
+    return IdMapping(
         projects=projects,
         machines=machines,
         environments=environments,
@@ -84,7 +84,7 @@ def _machines(ours: Connection, theirs: Connection, dimensions: Dimensions) -> I
 
 
 def _commits(ours: Connection, theirs: Connection, projects: Ids) -> Ids:
-    """A commit that is new comes with its place; the next ingest that reads a repository sets it right."""
+    """Map commits; a new one keeps its foreign position until an ingest reads its repository."""
     stored = {(row.project_id, row.hash): row.id for row in ours.execute(sa.select(Commit.__table__))}
     commits: Ids = {}
     new: list[dict[str, Any]] = []
@@ -117,18 +117,18 @@ def _points(ours: Connection, theirs: Connection, dimensions: Dimensions, projec
 def _parameters(
     theirs: Connection, point_ids: list[int], project_id: int, subject: str
 ) -> Callable[[int], Iterable[tuple[str, Typed]]]:
-    """The parameters of each point by its place in `point_ids`, read when first asked for."""
+    """Return a function from an index into `point_ids` to that point's parameters, which reads them on first use."""
     found: dict[int, list[tuple[str, Typed]]] = {}
 
-    def of(place: int) -> Iterable[tuple[str, Typed]]:
+    def of(index: int) -> Iterable[tuple[str, Typed]]:
         if not found:
             meant = sa.select(Point.id).where(Point.project_id == project_id, Point.subject == subject)
             query = sa.select(Parameter.__table__).where(Parameter.point_id.in_(meant))
             for row in theirs.execute(query.order_by(Parameter.point_id, Parameter.position)):
                 typed = Typed(ParameterType(row.type), row.text, row.number)
                 found.setdefault(row.point_id, []).append((row.name, typed))
-            found.setdefault(0, [])  # asked already
-        return found.get(point_ids[place], [])
+            found.setdefault(0, [])  # read already, also where there are none
+        return found.get(point_ids[index], [])
 
     return of
 

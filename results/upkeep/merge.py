@@ -1,4 +1,4 @@
-"""Another database's measurements into this one: whatever it lacks, nothing twice, nothing overwritten.
+"""Merge another database's measurements into this one: what it lacks, nothing twice, nothing overwritten.
 
 Things are the same if their names are: a run by its project and uid, a point by its key, and so on. A run that both
 hold is completed where one knows more; where the two contradict each other, nothing of it is taken, and it is named.
@@ -35,7 +35,7 @@ from results.database.transactions import refresh_statistics, writing
 from results.errors import StoreError
 from results.ingest.decisions import add_decisions, settle
 from results.ingest.runs import BEGINNING, count_values
-from results.upkeep.id_mapping import Counterparts, Ids, counterparts
+from results.upkeep.id_mapping import IdMapping, Ids, map_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ Rows = dict[Any, tuple[Any, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class MergeReport:
-    """What a merge did. `conflicts`: a line for each run of which nothing was taken, because the two contradict."""
+    """Outcome of a merge. `conflicts`: a line for each run left out because the two databases contradict each other."""
 
     n_runs_added: int
     n_runs_completed: int
@@ -58,8 +58,8 @@ class MergeReport:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Part:
-    """A table of what a run holds: the column that with the run identifies a row, and the ids it is told in."""
+class _RunTable:
+    """Table of what a run holds: the column that with the run identifies a row, and the IdMapping of that column."""
 
     table: type[Base]
     column: str
@@ -67,21 +67,21 @@ class _Part:
     children: tuple[type[Base], ...] = ()
 
 
-PARTS = (
-    _Part(table=Value, column="series_id", ids="series"),
-    _Part(table=Execution, column="benchmark_id", ids="benchmarks"),
-    _Part(table=Measurement, column="point_id", ids="points"),
-    _Part(table=Profile, column="point_id", ids="points", children=(ProfileOperator, ProfileKernel)),
+RUN_TABLES = (
+    _RunTable(table=Value, column="series_id", ids="series"),
+    _RunTable(table=Execution, column="benchmark_id", ids="benchmarks"),
+    _RunTable(table=Measurement, column="point_id", ids="points"),
+    _RunTable(table=Profile, column="point_id", ids="points", children=(ProfileOperator, ProfileKernel)),
 )
 
 
 def merge(store: Store, other: Store) -> MergeReport:
-    """Bring every run, value, profile, ceiling and decision of `other` that `store` lacks; again it brings nothing.
+    """Add every run, value, profile, ceiling and decision of `other` that `store` lacks; a second time it adds none.
 
     One transaction a run: a merge that is killed is completed by the next. Raises: StoreError.
     """
     if _identity(store) == _identity(other):
-        raise StoreError(f"{other.name} is the very database it was to be merged into; nothing was changed")
+        raise StoreError(f"{other.name} is the database to merge into; name two different ones. Nothing was changed")
     with translate_db_errors(store.engine.url), other.reading() as theirs:
         report = _Merge(store, theirs, name=other.name).run()
     refresh_statistics(store.engine)
@@ -97,7 +97,7 @@ def _identity(store: Store) -> object:
 
 
 class _Merge:
-    """One walk over the other database's runs."""
+    """State of one merge: the two databases and what was added so far."""
 
     def __init__(self, store: Store, theirs: Connection, *, name: str) -> None:
         self._engine = store.engine
@@ -108,7 +108,7 @@ class _Merge:
 
     def run(self) -> MergeReport:
         with writing(self._engine) as ours:
-            ids = counterparts(ours, self._theirs)
+            ids = map_ids(ours, self._theirs)
             _merge_ceilings(ours, self._theirs, ids)
         for run in self._theirs.execute(sa.select(Run.__table__).order_by(Run.id)).all():
             with writing(self._engine) as ours:
@@ -123,7 +123,7 @@ class _Merge:
             conflicts=tuple(f"run {uid}: {reason}" for uid, reason in self._conflicts.items()),
         )
 
-    def _merge_run(self, ours: Connection, run: Any, ids: Counterparts) -> None:  # noqa: ANN401 - a row
+    def _merge_run(self, ours: Connection, run: Any, ids: IdMapping) -> None:  # noqa: ANN401 - a row
         columns = {
             "project_id": ids.projects[run.project_id],
             "uid": run.uid,
@@ -133,8 +133,8 @@ class _Merge:
         }
         where = (Run.project_id == columns["project_id"], Run.uid == run.uid)
         stored = ours.execute(sa.select(Run.__table__).where(*where)).first()
-        lacking: list[tuple[_Part, Rows]] = []
-        for part in PARTS:
+        lacking: list[tuple[_RunTable, Rows]] = []
+        for part in RUN_TABLES:
             rows = _rows_of(self._theirs, part, run.id, getattr(ids, part.ids))
             before = {} if stored is None else _rows_of(ours, part, stored.id, None)
             if stored is not None and (contradiction := _contradiction(part, rows, before, stored, columns)):
@@ -162,18 +162,18 @@ class _Merge:
             ours.execute(sa.insert(Quarantine), rows)
 
 
-def _contradiction(part: _Part, rows: Rows, before: Rows, stored: Any, columns: Mapping[str, Any]) -> str | None:  # noqa: ANN401
-    """Why the two cannot both be right about a run; None if they can."""
+def _contradiction(part: _RunTable, rows: Rows, before: Rows, stored: Any, columns: Mapping[str, Any]) -> str | None:  # noqa: ANN401
+    """Return how the two databases contradict each other about a run; None if they do not."""
     if any(getattr(stored, name) != value for name, value in columns.items()):
-        return "is of another commit, machine or environment there"
+        return "has another commit, machine or environment there"
     n_different = sum(before[key] != row for key, row in rows.items() if key in before)
     if not n_different:
         return None
     return f"{n_different} of its {part.table.__tablename__} rows are different there; nothing of it was taken"
 
 
-def _rows_of(connection: Connection, part: _Part, run_id: int, ids: Ids | None) -> Rows:
-    """What a run holds, by our id of what it is about: a table's other columns, and its children's as tuples."""
+def _rows_of(connection: Connection, part: _RunTable, run_id: int, ids: Ids | None) -> Rows:
+    """Return a run's rows by local id: the table's other columns, and its children's as tuples."""
     table = part.table.__table__
     others = [column for column in table.c if column.name not in {"run_id", part.column}]
     query = sa.select(table.c[part.column], *others).where(table.c.run_id == run_id)
@@ -192,7 +192,7 @@ def _children_of(connection: Connection, child: type[Base], run_id: int) -> dict
     return {key: tuple(tuple(row[1:]) for row in group) for key, group in groupby(rows, key=lambda row: row[0])}
 
 
-def _insert_part(ours: Connection, part: _Part, run_id: int, rows: Rows) -> None:
+def _insert_part(ours: Connection, part: _RunTable, run_id: int, rows: Rows) -> None:
     if not rows:
         return
     names = [column.name for column in part.table.__table__.c if column.name not in {"run_id", part.column}]
@@ -208,9 +208,9 @@ def _insert_part(ours: Connection, part: _Part, run_id: int, rows: Rows) -> None
                 for key, row in rows.items()
             ],
         )
-    for place, child in enumerate(part.children, start=n_own):
+    for position, child in enumerate(part.children, start=n_own):
         columns = [column.name for column in child.__table__.c if column.name not in {"run_id", "point_id"}]
-        of_child = [(run_id, key, *found) for key, row in rows.items() for found in row[place]]
+        of_child = [(run_id, key, *found) for key, row in rows.items() for found in row[position]]
         insert_rows(ours, child, ("run_id", "point_id", *columns), of_child)
 
 
@@ -232,8 +232,8 @@ def _inserted_run(ours: Connection, run: Any, columns: Mapping[str, Any]) -> int
     return run_id
 
 
-def _merge_ceilings(ours: Connection, theirs: Connection, ids: Counterparts) -> None:
-    """Of two measurements of the same ceiling the later one counts."""
+def _merge_ceilings(ours: Connection, theirs: Connection, ids: IdMapping) -> None:
+    """Keep the later of two measurements of the same ceiling."""
     for row in theirs.execute(sa.select(Ceiling.__table__)).all():
         identity = {
             "machine_id": ids.machines[row.machine_id],
@@ -248,7 +248,7 @@ def _merge_ceilings(ours: Connection, theirs: Connection, ids: Counterparts) -> 
         ours.execute(sa.insert(Ceiling).values(value=row.value, measured_at=row.measured_at, **identity))
 
 
-def _merge_decisions(ours: Connection, theirs: Connection, ids: Counterparts) -> None:
+def _merge_decisions(ours: Connection, theirs: Connection, ids: IdMapping) -> None:
     known = [(row.kind, row.content) for row in ours.execute(sa.select(Decision.__table__))]
     decisions = theirs.execute(sa.select(Decision.__table__).order_by(Decision.id))
     new = [(row.kind, row.content) for row in decisions if (row.kind, row.content) not in known]

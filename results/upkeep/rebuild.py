@@ -1,4 +1,4 @@
-"""Build a database anew from its files, beside the old one, and swap it in whole.
+"""Rebuild a database from its files beside the old one, and swap it in whole.
 
 SQLite: a file beside the old one, copied over it in one transaction by SQLite's own backup (renamed over it, it would
 leave readers with a log that belongs to another file). PostgreSQL: a schema beside the old one's, whose tables are
@@ -25,7 +25,7 @@ from results.database.urls import url_from_text
 from results.errors import StoreError
 from results.ingest.decisions import add_decisions, settle
 from results.store import Store, open_store
-from results.upkeep.id_mapping import run_names
+from results.upkeep.id_mapping import run_identities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,9 +50,9 @@ def rebuild_store(  # noqa: PLR0913 - the options of `ingest`
     may_lose: bool,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[str, IngestReport]:
-    """The database's name and what went in. Until the swap the old one is untouched and may be read.
+    """Rebuild a database from the files under `paths`; until the swap the old one is untouched and may be read.
 
-    `may_lose`: accept a new database with fewer runs than the old one has.
+    `may_lose`: accept a new database with fewer runs than the old one has. Returns the database's name and the report.
     Raises: StoreError if the new one would lose runs, or the old one is in use.
     """
     url = url_from_text(db)
@@ -82,7 +82,7 @@ def _rebuilt_file(path: Path, fill: Fill, *, may_lose: bool) -> tuple[str, Inges
 
 
 def _wait_for_no_change(path: Path, check: Callable[[], None]) -> None:
-    """Check until nobody has written meanwhile: what another process adds now would be swapped away."""
+    """Repeat `check` until nobody wrote meanwhile: what another process adds during it would be swapped away."""
     with closing(sqlite3.connect(path)) as witness:
         before = None
         while before != (before := witness.execute("PRAGMA data_version").fetchone()):
@@ -90,14 +90,14 @@ def _wait_for_no_change(path: Path, check: Callable[[], None]) -> None:
 
 
 def _copy_over(beside: Path, path: Path) -> None:
-    """Put the file's content in place of the other's, whole: kill -9 leaves the old one, readers see either."""
+    """Replace the file's content in one transaction: kill -9 leaves the old content, readers see either."""
 
     def waited(status: int, _remaining: int, _total: int) -> None:
         if status in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise StoreError(f"{path} was locked by another process for {BUSY_TIMEOUT_S} s; it was left as it is")
 
     with closing(sqlite3.connect(beside)) as new, closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as old:
-        # Another one tells those who have the database open that what they remember of it no longer holds.
+        # A new one tells processes that have the database open that ids they know no longer hold.
         new.execute(f"PRAGMA user_version = {secrets.randbelow(2**31)}")
         new.backup(old, progress=waited)
         old.execute("PRAGMA busy_timeout = 0")  # a reader of the old content may keep the log as long as it likes
@@ -105,7 +105,7 @@ def _copy_over(beside: Path, path: Path) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """What a rebuild that was killed left behind."""
+    """Remove the files of rebuilds that were killed."""
     for leftover in path.parent.glob(f"{path.name}.rebuild-*"):
         pid = leftover.name.rpartition("-")[2]
         if pid.isdigit() and not _is_alive(int(pid)):
@@ -128,7 +128,7 @@ def _remove(path: Path) -> None:
 
 
 def _rebuilt_namespace(url: URL, fill: Fill, *, may_lose: bool) -> tuple[str, IngestReport]:
-    with Store(connect(url, must_exist=False)) as old, _alone(old) as control:
+    with Store(connect(url, must_exist=False)) as old, _rebuild_lock(old) as control:
         control.exec_driver_sql(f"DROP SCHEMA IF EXISTS {NAMESPACE} CASCADE")  # of a rebuild that was killed
         control.exec_driver_sql(f"CREATE SCHEMA {NAMESPACE}")
         try:
@@ -146,8 +146,8 @@ def _rebuilt_namespace(url: URL, fill: Fill, *, may_lose: bool) -> tuple[str, In
 
 
 @contextmanager
-def _alone(store: Store) -> Iterator[Connection]:
-    """A connection during which nobody else rebuilds this database. Raises: StoreError."""
+def _rebuild_lock(store: Store) -> Iterator[Connection]:
+    """Hold the lock that keeps others from rebuilding this database. Raises: StoreError if another holds it."""
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_ours = connection.execute(sa.select(sa.func.pg_try_advisory_lock(REBUILD_LOCK))).scalar()
         if not is_ours:
@@ -160,7 +160,7 @@ def _alone(store: Store) -> Iterator[Connection]:
 
 
 def _swap_tables(connection: Connection) -> None:
-    """Put the new tables in the place of the old ones, once nobody reads these any more; readers then wait for us."""
+    """Replace the old tables by the new ones once nobody reads them; later readers wait for the commit."""
     names = [*(table.name for table in Base.metadata.sorted_tables), VERSION_TABLE]
     home = connection.execute(sa.select(sa.func.quote_ident(sa.func.current_schema()))).scalar()
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'")
@@ -176,7 +176,7 @@ def _check_losses(old: Store, new: Store, *, may_lose: bool) -> None:
 
 
 def _carry_over(old: Store, new: Store) -> None:
-    """Take along the decisions that came by a merge, which are in no file."""
+    """Copy the decisions that came by a merge, which are in no file."""
     with old.reading() as connection:
         query = sa.select(Decision.kind, Decision.content).where(Decision.source_id.is_(None))
         came_by_merge = [(kind, content) for kind, content in connection.execute(query)]
@@ -189,15 +189,15 @@ def _carry_over(old: Store, new: Store) -> None:
 
 
 def _refuse_losses(old: Store, new: Store, *, may_lose: bool) -> None:
-    """Raises: StoreError if files should have held what the old database has, and do not."""
+    """Raise StoreError if the files lack what the old database has of them."""
     with old.reading() as connection:
         n_by_hand = connection.execute(sa.select(sa.func.count()).where(Triage.decision_id.is_(None))).scalar_one()
-        runs_before = run_names(connection)
+        runs_before = run_identities(connection)
         files_of_decisions = set(
             connection.execute(sa.select(Source.path).join(Decision, Decision.source_id == Source.id)).scalars()
         )
     with new.reading() as connection:
-        runs_after = run_names(connection)
+        runs_after = run_identities(connection)
         files_read = set(connection.execute(sa.select(Source.path)).scalars())
     if n_by_hand:
         raise StoreError(f"{n_by_hand} decisions about changes are in no file and would be lost; use plain ingest")

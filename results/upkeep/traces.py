@@ -1,4 +1,4 @@
-"""Traces of the profiler: files that profiles refer to, large, and worth less the older they get."""
+"""Retention of profiler traces: large files that stored profiles refer to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """A profile's trace. `age`: 0 for the newest run with traces of its project, machine and environment, and so on."""
+    """Trace of a profile. `age`: number of newer runs with traces of its project, machine and environment."""
 
     path: Path
     measured_at: datetime
@@ -29,16 +29,16 @@ class Trace:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Which traces stay. A trace goes only if every rule that is given lets it go; None is no rule.
+    """Rules for keeping traces. A trace is removed only if every given rule allows it; None is no rule.
 
-    keep: traces of so many newest runs on each machine and environment stay. older_than: younger ones stay.
+    keep: number of newest runs on each machine and environment whose traces stay. older_than: younger ones stay.
     """
 
     keep: int | None
     older_than: timedelta | None
 
-    def lets_go(self, trace: Trace, *, now: datetime) -> bool:
-        """Whether every rule does; without a rule everything stays."""
+    def allows_removal(self, trace: Trace, *, now: datetime) -> bool:
+        """Return whether every rule allows removing `trace`; without a rule none is removed."""
         rules = []
         if self.keep is not None:
             rules.append(trace.age >= self.keep)
@@ -48,19 +48,19 @@ class Retention:
 
 
 def removable_traces(store: Store, folder: Path, *, retention: Retention) -> list[Path]:
-    """The trace files below `folder` that `retention` lets go, each once.
+    """Return the trace files below `folder` that `retention` allows to remove, each once.
 
-    Files that no stored profile refers to are none of our business, and a file stays if any profile needs it.
+    Files that no stored profile refers to are left alone, and a file stays if any profile needs it.
     """
     now = datetime.now(tz=UTC)
     needed: dict[Path, bool] = {}
     for trace in stored_traces(store, folder):
-        needed[trace.path] = needed.get(trace.path, False) or not retention.lets_go(trace, now=now)
+        needed[trace.path] = needed.get(trace.path, False) or not retention.allows_removal(trace, now=now)
     return sorted(path for path, is_needed in needed.items() if not is_needed and path.is_file())
 
 
 def stored_traces(store: Store, folder: Path) -> list[Trace]:
-    """The traces of stored profiles whose journals lie below `folder`, whether their files are still there or not."""
+    """Return the traces of stored profiles whose journals lie below `folder`, also those whose files are gone."""
     query = (
         sa.select(
             Run.id,
@@ -91,7 +91,7 @@ def stored_traces(store: Store, folder: Path) -> list[Trace]:
 
 
 def trace_path(journal: Path, name: str) -> Path | None:
-    """Where a journal's trace lies: under traces/ beside journal/. None for a name that leads out of there."""
+    """Return the path of a journal's trace: under traces/ beside journal/. None for a name that leads out of there."""
     folders = [parent.parent for parent in journal.parents if parent.name == "journal"]
     traces = (folders[0] if folders else journal.parent) / "traces"
     path = (traces / name).resolve()
@@ -99,7 +99,7 @@ def trace_path(journal: Path, name: str) -> Path | None:
 
 
 def remove_traces(paths: Iterable[Path]) -> int:
-    """Delete the files; the bytes won. What was measured stays, and so does the profile. Raises: OSError."""
+    """Delete the files and return their bytes; measurements and profiles stay. Raises: OSError."""
     n_bytes = 0
     for path in paths:
         n_bytes += path.stat().st_size

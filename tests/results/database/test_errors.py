@@ -19,7 +19,7 @@ from results.errors import NotAStore, StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits
 from results.store import OpenMode, open_store
-from results.upkeep.housekeeping import compact, size_of
+from results.upkeep.housekeeping import compact, store_size
 from results.upkeep.integrity import find_faults
 
 ROOT = Path(__file__).parents[3]
@@ -226,7 +226,7 @@ def test_reading_a_database_that_one_may_write_is_not_held_up_by_the_log_of_othe
         with open_store(db, mode=OpenMode.READ) as reader:
             assert len(commits(reader)) == 6
             compact(writer)
-            assert size_of(reader).n_rows["value"] == 12_000
+            assert store_size(reader).n_rows["value"] == 12_000
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password():

@@ -15,7 +15,7 @@ from results.commands.show import show
 from results.exit_codes import ExitCode
 from results.queries import history_of, latest_points, series_where
 from results.store import OpenMode, open_store
-from results.upkeep.housekeeping import size_of
+from results.upkeep.housekeeping import store_size
 from results.upkeep.integrity import find_faults
 
 MADE = Path(__file__).parents[1] / "made_at_13d2965"
@@ -60,7 +60,7 @@ def without_ids(points):
 def rows_of(db):
     with open_store(str(db), mode=OpenMode.READ) as store:
         assert find_faults(store) == []
-        return {table: n_rows for table, n_rows in size_of(store).n_rows.items() if table not in ABOUT_FILES}
+        return {table: n_rows for table, n_rows in store_size(store).n_rows.items() if table not in ABOUT_FILES}
 
 
 def next_run(journal, folder):

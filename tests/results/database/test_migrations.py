@@ -18,7 +18,7 @@ from results.database.upgrade import SCHEMA_VERSION
 from results.errors import NewerSchema
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import size_of
+from results.upkeep.housekeeping import store_size
 from results.upkeep.integrity import find_faults
 
 ROOT = Path(__file__).parents[3]
@@ -72,7 +72,7 @@ def test_an_old_store_gets_the_tables_of_the_code(old, differences_from_the_code
 def test_what_an_old_store_holds_is_answered_as_before(old):
     with open_store(old) as store:
         assert find_faults(store) == []
-        rows = size_of(store).n_rows
+        rows = store_size(store).n_rows
         assert (rows["run"], rows["value"], rows["measurement"], rows["profile"]) == (4, 34, 4, 4)
         assert [row.state for row in values_at(store, commit=A)] == ["ok", "ok", "failed", "skipped", "ok"]
         points = latest_points(store)
@@ -133,7 +133,7 @@ def test_a_step_that_fails_leaves_the_old_store_whole(old, monkeypatch):
     assert version_of(old) == before
     monkeypatch.undo()
     with open_store(old) as store:
-        assert size_of(store).n_rows["value"] == 34
+        assert store_size(store).n_rows["value"] == 34
 
 
 def test_an_older_fusebench_refuses_a_newer_store_and_says_what_to_do(database, monkeypatch):

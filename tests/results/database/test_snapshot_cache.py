@@ -1,4 +1,4 @@
-"""What is remembered of a database is never older than the rows that the same transaction sees."""
+"""What is cached of a database is never older than the rows that the same transaction sees."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import pytest
 import sqlalchemy as sa
 
 from results.database.schema import Project
-from results.database.snapshot_cache import KEPT, cached_for_snapshot
+from results.database.snapshot_cache import MAX_ENTRIES, cached_for_snapshot
 from results.database.transactions import reading, writing
 from results.store import open_store
 
 
 @pytest.fixture
 def names(opened):
-    """A function: the projects' names, by way of what is remembered; it counts how often it had to look."""
+    """A function: the projects' names, by way of what is cached; it counts how often it had to look."""
 
     def ask(connection=None, key="names"):
         if connection is None:
@@ -95,7 +95,7 @@ def test_a_transaction_that_began_before_a_change_remembers_the_old_state_only(n
 
 
 def test_what_was_not_asked_for_longest_goes_first(names):
-    for i in range(KEPT + 1):
+    for i in range(MAX_ENTRIES + 1):
         names(key=i)
         names(key="often")
     looks = names.n_looks

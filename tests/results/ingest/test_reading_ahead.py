@@ -15,7 +15,7 @@ from results.ingest import parallel_parsing as reading_ahead
 from results.ingest.parallel_parsing import LEAST_BYTES, ReadingAhead, Request, parsed_result, usual_processes
 from results.queries import commits, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import size_of
+from results.upkeep.housekeeping import store_size
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,7 +38,7 @@ def tree_file(tree, number):
 
 def content_of(store):
     values = [repr(row) for commit in commits(store) for row in values_at(store, commit=commit.commit)]
-    return values, size_of(store).n_rows
+    return values, store_size(store).n_rows
 
 
 def test_other_processes_change_nothing_but_the_time(tmp_path, tree):

@@ -22,7 +22,7 @@ from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, latest_points
 from results.store import open_store
-from results.upkeep.housekeeping import compact, size_of
+from results.upkeep.housekeeping import compact, store_size
 from results.upkeep.integrity import find_faults
 from results.upkeep.rebuild import rebuild_store
 
@@ -51,11 +51,11 @@ def rebuild(db, *paths, may_lose=False):
 def test_a_rebuilt_store_holds_what_the_old_one_held(foreign):
     tree, db = foreign
     with open_store(str(db)) as opened:
-        before = size_of(opened).n_rows
+        before = store_size(opened).n_rows
     _, report = rebuild(db, tree)
     assert report.n_values == 8
     with open_store(str(db)) as opened:
-        assert size_of(opened).n_rows == before
+        assert store_size(opened).n_rows == before
     assert sorted(path.name for path in db.parent.glob("x.db*")) == ["x.db"]
 
 
@@ -136,7 +136,7 @@ def test_the_size_of_a_store_counts_rows_by_table(opened, tmp_path, journals):
     journals.write_journals(tmp_path, journals.history(1))
     (tmp_path / "broken.jsonl").write_text("{\n{\n")
     opened.ingest([tmp_path])
-    size = size_of(opened)
+    size = store_size(opened)
     assert (size.n_rows["run"], size.n_rows["measurement"], size.n_rows["profile"]) == (1, 36, 36)
     assert size.n_bytes > 0
     assert [Path(path).name for path, _ in size.set_aside] == ["broken.jsonl"]

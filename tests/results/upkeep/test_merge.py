@@ -15,7 +15,7 @@ from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, history_of, latest_points, profile_of, values_at
 from results.store import open_store
-from results.upkeep.housekeeping import size_of
+from results.upkeep.housekeeping import store_size
 from results.upkeep.integrity import find_faults
 from results.upkeep.merge import merge
 
@@ -67,7 +67,7 @@ def content_of(opened):
     )
     points = latest_points(opened)
     profiles = [repr(profile_of(opened, point=point)) for point in points]
-    counts = {table: n for table, n in size_of(opened).n_rows.items() if table not in NOT_CONTENT}
+    counts = {table: n for table, n in store_size(opened).n_rows.items() if table not in NOT_CONTENT}
     return histories, samples, triage, ceilings, profiles, counts
 
 
@@ -80,7 +80,7 @@ def test_an_empty_store_merged_with_another_holds_what_that_holds(opened, other,
 
 
 def other_values(other):
-    return size_of(other).n_rows["value"]
+    return store_size(other).n_rows["value"]
 
 
 def test_merging_again_brings_nothing(opened, other, data):
@@ -130,7 +130,7 @@ def test_a_run_that_says_something_else_is_named_and_left_as_it_is_here(opened, 
     assert row.path.startswith(f"{other.name}#")
     other.ingest([data("theirs", B)], project="p")
     assert merge(opened, other).conflicts == ()
-    assert size_of(opened).set_aside == ()
+    assert store_size(opened).set_aside == ()
 
 
 def test_a_run_of_which_the_other_knows_more_is_completed(opened, other, tmp_path, journals):

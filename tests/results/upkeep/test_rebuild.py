@@ -19,7 +19,7 @@ from results.database.schema import Run, Value
 from results.errors import StoreError
 from results.queries import commits
 from results.store import open_store
-from results.upkeep.housekeeping import size_of
+from results.upkeep.housekeeping import store_size
 from results.upkeep.integrity import find_faults
 from results.upkeep.rebuild import NAMESPACE, REBUILD_LOCK, rebuild_store
 
@@ -73,11 +73,11 @@ def counts(store):
 def test_a_rebuilt_store_holds_what_the_old_one_held_and_leaves_nothing_beside_it(database, tree):
     with open_store(database) as store:
         store.ingest([tree], project="p")
-        before = size_of(store).n_rows
+        before = store_size(store).n_rows
     _, report = rebuild(database, tree)
     assert (report.n_values, leftovers(database)) == (8, [])
     with open_store(database) as store:
-        assert size_of(store).n_rows == before
+        assert store_size(store).n_rows == before
         assert find_faults(store) == []
         assert store.ingest([tree], project="p").n_files_unchanged == 3
 

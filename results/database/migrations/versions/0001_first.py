@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
@@ -122,7 +120,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("point_id", "position", name=op.f("pk_parameter")),
         sqlite_with_rowid=False,
     )
-    op.create_index(op.f("ix_parameter_name_number"), "parameter", ["name", "number"], unique=False)
+    op.create_index(op.f("ix_parameter_name_number"), "parameter", ["name", "number"])
     op.create_table(
         "run",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -144,14 +142,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_run")),
         sa.UniqueConstraint("project_id", "uid", name=op.f("uq_run_project_id_uid")),
     )
-    op.create_index(op.f("ix_run_commit_id"), "run", ["commit_id"], unique=False)
+    op.create_index(op.f("ix_run_commit_id"), "run", ["commit_id"])
     op.create_index(
         op.f("ix_run_machine_id_environment_id_ordered_at_started_at"),
         "run",
         ["machine_id", "environment_id", "ordered_at", "started_at"],
-        unique=False,
     )
-    op.create_index(op.f("ix_run_source_id"), "run", ["source_id"], unique=False)
+    op.create_index(op.f("ix_run_source_id"), "run", ["source_id"])
     op.create_table(
         "series",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -173,10 +170,7 @@ def upgrade() -> None:
         ),
     )
     op.create_index(
-        op.f("ix_series_point_id_machine_id_environment_id"),
-        "series",
-        ["point_id", "machine_id", "environment_id"],
-        unique=False,
+        op.f("ix_series_point_id_machine_id_environment_id"), "series", ["point_id", "machine_id", "environment_id"]
     )
     op.create_table(
         "execution",
@@ -210,7 +204,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "point_id", name=op.f("pk_measurement")),
         sqlite_with_rowid=False,
     )
-    op.create_index(op.f("ix_measurement_point_id_run_id"), "measurement", ["point_id", "run_id"], unique=False)
+    op.create_index(op.f("ix_measurement_point_id_run_id"), "measurement", ["point_id", "run_id"])
     op.create_table(
         "profile",
         sa.Column("run_id", sa.Integer(), autoincrement=False, nullable=False),
@@ -231,7 +225,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "point_id", name=op.f("pk_profile")),
         sqlite_with_rowid=False,
     )
-    op.create_index(op.f("ix_profile_point_id_run_id"), "profile", ["point_id", "run_id"], unique=False)
+    op.create_index(op.f("ix_profile_point_id_run_id"), "profile", ["point_id", "run_id"])
     op.create_table(
         "triage",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
@@ -266,7 +260,7 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     if op.get_bind().dialect.name == "postgresql":
-        op.create_index(op.f("ix_value_series_id_run_id"), "value", ["series_id", "run_id"], unique=False)
+        op.create_index(op.f("ix_value_series_id_run_id"), "value", ["series_id", "run_id"])
     op.create_table(
         "profile_kernel",
         sa.Column("run_id", sa.Integer(), autoincrement=False, nullable=False),
@@ -283,7 +277,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "point_id", "position", name=op.f("pk_profile_kernel")),
         sqlite_with_rowid=False,
     )
-    op.create_index(op.f("ix_profile_kernel_name"), "profile_kernel", ["name"], unique=False)
+    op.create_index(op.f("ix_profile_kernel_name"), "profile_kernel", ["name"])
     op.create_table(
         "profile_operator",
         sa.Column("run_id", sa.Integer(), autoincrement=False, nullable=False),
@@ -302,4 +296,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", "point_id", "position", name=op.f("pk_profile_operator")),
         sqlite_with_rowid=False,
     )
-    op.create_index(op.f("ix_profile_operator_name"), "profile_operator", ["name"], unique=False)
+    op.create_index(op.f("ix_profile_operator_name"), "profile_operator", ["name"])
