@@ -170,7 +170,7 @@ def test_a_store_is_not_merged_into_itself(tmp_path, database):
     with (
         open_store(database) as opened,
         open_store(database) as again,
-        pytest.raises(StoreError, match="very database"),
+        pytest.raises(StoreError, match="is the database to merge into"),
     ):
         merge(opened, again)
 
