@@ -8,7 +8,7 @@ import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import tomlkit
 
@@ -18,8 +18,9 @@ from results.files.parameters import is_storable
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
+Version = TypeVar("Version", bound="Hashable")
 DECISIONS_FORMAT = 1
 DECISIONS_NAME = "decisions.toml"
 DEFAULT_DECISIONS = Path("results/data/published", DECISIONS_NAME)
@@ -95,6 +96,14 @@ def append_decision(path: Path, text: str) -> None:
         file.write(addition)
         file.flush()
         os.fsync(file.fileno())
+
+
+def continuation_chain(newest: Version, older: Mapping[Version, Version]) -> list[Version]:
+    """Return `newest` and what it continues, step by step; a circle is cut where it closes."""
+    chain = [newest]
+    while (before := older.get(chain[-1])) is not None and before not in chain:
+        chain.append(before)
+    return chain
 
 
 def withdraw_acknowledgements(
@@ -200,16 +209,14 @@ def _refuse_unknown_keys(fields: Mapping[str, object], kind: str, known: set[str
 
 def _refuse_contradictions(record: DecisionsRecord) -> None:
     """A version goes on with one other only, and never in a circle."""
-    older: dict[tuple[str, str, str | None, str], str] = {}
+    older: dict[tuple[object, ...], tuple[object, ...]] = {}
     for found in record.continuations:
         what = (found.project, found.benchmark, found.metric)
-        if older.setdefault((*what, found.new), found.old) != found.old:
+        new, old = (*what, found.new), (*what, found.old)
+        if older.setdefault(new, old) != old:
             raise Malformed(f"version {shown(found.new)} of {found.benchmark} continues two others")
-        step: str | None = found.old
-        while step is not None:
-            if step == found.new:
-                raise Malformed(f"the versions of {found.benchmark} continue each other in a circle")
-            step = older.get((*what, step))
+        if new in continuation_chain(old, older):
+            raise Malformed(f"the versions of {found.benchmark} continue each other in a circle")
 
 
 def _as_toml(kind: str, fields: Mapping[str, object], decided: Decided) -> str:

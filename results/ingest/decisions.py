@@ -32,6 +32,7 @@ from results.files.decisions import (
     ACKNOWLEDGEMENT,
     CONTINUATION,
     append_decision,
+    continuation_chain,
     decision_as_toml,
     withdraw_acknowledgements,
 )
@@ -155,16 +156,11 @@ def _continued(connection: Connection, contents: Iterable[Content]) -> dict[int,
         ):
             versions.setdefault(row.metric, {})[row.version] = row.id
         for of_metric in versions.values():
-            if len(of_metric) == 2 and of_metric[content["new"]] not in _chain(of_metric[content["old"]], older):
+            if len(of_metric) == 2 and of_metric[content["new"]] not in continuation_chain(
+                of_metric[content["old"]], older
+            ):
                 older[of_metric[content["new"]]] = of_metric[content["old"]]
     return older
-
-
-def _chain(benchmark_id: int, older: Mapping[int, int]) -> list[int]:
-    chain = [benchmark_id]
-    while chain[-1] in older:
-        chain.append(older[chain[-1]])
-    return chain
 
 
 def _write_continuations(connection: Connection, older: Mapping[int, int]) -> None:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from results.database.key_lists import any_of
 from results.database.schema import Benchmark, Series
+from results.files.decisions import continuation_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,21 +27,13 @@ def joined_series(connection: Connection) -> dict[int, tuple[int, ...]]:
     if not older:
         return {}
     benchmark_ids = sorted({*older, *older.values()})
-    rank = {benchmark_id: chain_to_the_oldest(benchmark_id, older) for benchmark_id in benchmark_ids}
+    rank = {benchmark_id: continuation_chain(benchmark_id, older) for benchmark_id in benchmark_ids}
     together: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for series_id, benchmark_id, *place in connection.execute(_PLACES, {"benchmark_ids": benchmark_ids}):
         chain = rank[benchmark_id]
         together.setdefault((chain[-1], *place), []).append((len(chain), series_id))
     groups = [tuple(series_id for _, series_id in sorted(found)) for found in together.values() if len(found) > 1]
     return {series_id: group for group in groups for series_id in group}
-
-
-def chain_to_the_oldest(benchmark_id: int, older: dict[int, int]) -> list[int]:
-    """`benchmark_id` and what it continues, step by step; a circle is cut where it closes."""
-    chain = [benchmark_id]
-    while (before := older.get(chain[-1])) is not None and before not in chain:
-        chain.append(before)
-    return chain
 
 
 def first_of(series_id: int, joined: dict[int, tuple[int, ...]]) -> int:
