@@ -16,7 +16,7 @@ NO_PARAMETERS = "no parameters"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class HistoryLine:
     """Series of all versions of a benchmark at the same parameters. `label`: those that differ between lines."""
 
     name: str
@@ -24,14 +24,17 @@ class Line:
     series: tuple[SeriesRow, ...]
 
 
-def lines_from(series: Iterable[SeriesRow]) -> list[Line]:
+def lines_from(series: Iterable[SeriesRow]) -> list[HistoryLine]:
     """Group `series` into one line per set of parameters, in the order the parameters' values came."""
     by_name: dict[str, list[SeriesRow]] = {}
     for row in series:
         by_name.setdefault(parameters_in_words(row.parameters) or NO_PARAMETERS, []).append(row)
     shared = _shared([rows[0] for rows in by_name.values()])
     labels = {name: parameters_in_words(rows[0].parameters, without=shared) for name, rows in by_name.items()}
-    return [Line(name=name, label=labels[name] or NO_PARAMETERS, series=tuple(rows)) for name, rows in by_name.items()]
+    return [
+        HistoryLine(name=name, label=labels[name] or NO_PARAMETERS, series=tuple(rows))
+        for name, rows in by_name.items()
+    ]
 
 
 def _shared(rows: Sequence[SeriesRow]) -> frozenset[str]:

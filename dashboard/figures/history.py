@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.figures.chart import Position
-    from dashboard.lines import Line
+    from dashboard.lines import HistoryLine
     from dashboard.quantities import MetricFormat
     from results.rows import HistoryValue, SeriesHistory
 
 
 def chart_of_lines(
-    lines: Sequence[Line],
+    lines: Sequence[HistoryLine],
     histories: Mapping[int, SeriesHistory],
     *,
     metric_format: MetricFormat,
@@ -62,7 +62,7 @@ def chart_of_lines(
 
 
 def _newest_at_commits(
-    line: Line, histories: Mapping[int, SeriesHistory], rank: Mapping[str, int]
+    line: HistoryLine, histories: Mapping[int, SeriesHistory], rank: Mapping[str, int]
 ) -> list[tuple[HistoryValue, str]]:
     """Return the line's last value at each commit with its benchmark version, oldest commit first."""
     found = [
@@ -77,7 +77,7 @@ def _newest_at_commits(
 
 
 def _curve(
-    line: Line,
+    line: HistoryLine,
     position: int,
     values: Sequence[tuple[HistoryValue, str]],
     *,
@@ -122,7 +122,9 @@ def _reading(value: HistoryValue, number: float) -> Reading:
     return Reading(value=number, low=low, high=high)
 
 
-def _note(line: Line, value: HistoryValue, number: float, *, before: float | None, metric_format: MetricFormat) -> str:
+def _note(
+    line: HistoryLine, value: HistoryValue, number: float, *, before: float | None, metric_format: MetricFormat
+) -> str:
     reading = _reading(value, number)
     interval = ""
     if reading.low is not None and reading.high is not None:
@@ -136,7 +138,7 @@ def _note(line: Line, value: HistoryValue, number: float, *, before: float | Non
     return "<br>".join([*lines, *commit_lines(value.commit, value.commit_date, value.commit_subject)])
 
 
-def _note_of_absence(line: Line, value: HistoryValue) -> str:
+def _note_of_absence(line: HistoryLine, value: HistoryValue) -> str:
     head = f"<b>{value.state.replace('_', ' ')}</b>  {wrapped(line.label)}"
     commit = commit_lines(value.commit, value.commit_date, value.commit_subject)
     return "<br>".join([head, wrapped(value.reason or "no reason given"), *commit])

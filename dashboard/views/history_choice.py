@@ -15,7 +15,7 @@ from results.queries import benchmark_names, places, projects, series_where
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dashboard.lines import Line
+    from dashboard.lines import HistoryLine
     from results.store import Store
 
 # In the order they are settled: one offers what was measured at the values chosen before it.
@@ -47,11 +47,11 @@ class HistoryView:
 
     choice: HistoryChoice
     options: Mapping[str, tuple[str, ...]]
-    lines: tuple[Line, ...]
+    lines: tuple[HistoryLine, ...]
     problems: tuple[str, ...]
 
     @property
-    def chosen_lines(self) -> tuple[Line, ...]:
+    def chosen_lines(self) -> tuple[HistoryLine, ...]:
         """Lines to draw, in the order they were chosen."""
         by_name = {line.name: line for line in self.lines}
         return tuple(by_name[name] for name in self.choice.lines)
@@ -115,7 +115,7 @@ def _settled(name: str, wanted: Mapping[str, Sequence[str]], values: Sequence[st
     return shown
 
 
-def _lines(requested: Sequence[str] | None, lines: Sequence[Line], problems: list[str]) -> tuple[str, ...]:
+def _lines(requested: Sequence[str] | None, lines: Sequence[HistoryLine], problems: list[str]) -> tuple[str, ...]:
     """Return the requested lines that exist; by default all where they are few, else the first."""
     known = [line.name for line in lines]
     if requested is None:
