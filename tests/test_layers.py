@@ -115,6 +115,12 @@ def test_a_circle_breaks_its_contract(is_kept, importer, imported):
     assert not is_kept(CIRCLES, (importer, imported))
 
 
+@pytest.mark.parametrize("module", ["torch", "dash", "fused_mlp", "benchmarks"])
+def test_an_import_into_results_of_what_a_gate_in_ci_lacks_breaks_its_contract(is_kept, module):
+    (name,) = [contract["name"] for contract in CONTRACTS if "run without torch" in contract["name"]]
+    assert not is_kept(name, ("results.files.records", module))
+
+
 @pytest.mark.parametrize("module", BELOW_THE_FACE)
 @pytest.mark.parametrize("importer", ["dashboard.pages.history", "dashboard.command"])
 def test_the_dashboard_may_import_nothing_below_the_face_of_results(is_kept, importer, module):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from results.redaction import redact
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,7 +58,7 @@ def cost_of(command: list[str], *, together: Together | None = None) -> Cost:
         wall_s = time.perf_counter() - started
         if os.waitstatus_to_exitcode(status) != 0:
             output.seek(0)
-            sys.exit(f"{' '.join(command)}\n{output.read().decode()}")
+            sys.exit(redact(f"{' '.join(command)}\n{output.read().decode()}"))
     return Cost(used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
 
 

@@ -60,7 +60,7 @@ def join(  # noqa: PLR0913, PLR0917 - its options
     file: Path,
     db: str | None,
 ) -> int:
-    """Let version NEW of BENCHMARK go on with the series of version OLD.
+    """Treat version NEW of BENCHMARK as a continuation of version OLD.
 
     For a benchmark that asv counts as another although it measures the same. A version may be given by its first
     characters; a wrong one is answered with those there are.
