@@ -117,8 +117,8 @@ def why_no_kernel(
             asked = import_module(f"fused_mlp.{operation}.triton_single").why_not_single
             return asked(n_rows=rows, dim=dim, hidden=hidden, n_out=n_out, dtype=dtype, capability=capability)
         case Implementation.CUDA:
-            asked = import_module("fused_mlp.mlp.cuda_op").why_not_cuda_shape
-            return asked(dim=dim, hidden=hidden, out=n_out, dtype=dtype, capability=capability)
+            asked = import_module("fused_mlp.mlp.cuda_example").why_not_cuda_shape
+            return asked(dim=dim, out=n_out)
         case _:
             return None
 
@@ -176,7 +176,7 @@ def _why_never(operation: Operation, implementation: Implementation) -> str | No
 def _why_not_cuda_op(device: torch.device) -> str | None:
     if not torch.cuda.is_available():
         return _NO_GPU
-    reason: str | None = import_module("fused_mlp.mlp.cuda_op").why_not_cuda(device=device)
+    reason: str | None = import_module("fused_mlp.mlp.cuda_example").why_not_cuda(device=device)
     return reason
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched, without_tiles
 from fused_mlp.linear.triton_epilogue import candidates_for_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
-from fused_mlp.mlp.cuda_op import launch_mlp_cuda
+from fused_mlp.mlp.cuda_example import launch_mlp_cuda
 from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.mlp.triton_epilogue import launch_mlp
 from fused_mlp.mlp.triton_pointwise import launch_mlp_pointwise

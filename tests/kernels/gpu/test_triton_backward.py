@@ -9,6 +9,7 @@ from tests.kernels.cases import STEEPEST, activated_bound, linear_bound, padded_
 
 pytestmark = [
     pytest.mark.interpreter,
+    pytest.mark.sample,
     # Of a GELU far below zero: 1 / (1 + inf) is the 0 that is meant.
     pytest.mark.filterwarnings("ignore:overflow encountered in exp2:RuntimeWarning"),
 ]

@@ -20,7 +20,7 @@ from fused_mlp.gpu.tiles import Tiles
 from fused_mlp.linear.triton_epilogue import launch_linear, linear_epilogue_kernel
 from fused_mlp.linear.triton_persistent import linear_persistent_kernel
 
-TILES = (64, 64, 32, 8, False, "tf32")
+TILES = (64, 64, 32, 8, False)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,10 @@ from fused_mlp.linear.triton_persistent import why_not_persistent
 from tests.kernels.cases import activated_bound, linear_activated_bound, linear_bound, padded_with_nan, rounding_bound
 
 # Of a GELU far below zero: 1 / (1 + inf) is the 0 that is meant.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp2:RuntimeWarning")
+pytestmark = [
+    pytest.mark.sample,
+    pytest.mark.filterwarnings("ignore:overflow encountered in exp2:RuntimeWarning"),
+]
 
 # Rows of 8 elements start at multiples of 16 bytes; fewer and more tiles than the interpreter's three programs.
 SHAPES = [(1, 8, 8), (70, 24, 200), (130, 136, 72)]

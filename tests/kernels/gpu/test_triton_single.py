@@ -11,7 +11,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from tests.kernels.cases import OPERATIONS, padded_with_nan
 
-pytestmark = pytest.mark.interpreter
+pytestmark = [pytest.mark.interpreter, pytest.mark.sample]
 
 SPLIT_SHAPES = [(1, 3, 17), (3, 130, 127), (17, 17, 130)]
 FULL_SHAPES = [(1, 130, 17), (130, 3, 127), (127, 17, 33)]

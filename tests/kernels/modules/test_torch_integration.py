@@ -13,7 +13,7 @@ from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
 from fused_mlp.linear.onednn import linear_onednn, pack_onednn
 from fused_mlp.mlp.onednn import mlp_onednn
 
-pytestmark = pytest.mark.usefixtures("cpu_kernels")
+pytestmark = [pytest.mark.usefixtures("cpu_kernels"), pytest.mark.sample]
 
 
 class Block(torch.nn.Module):

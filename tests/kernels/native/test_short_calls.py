@@ -14,7 +14,7 @@ from fused_mlp import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.native import build
 from fused_mlp.native import fast_calls as short_calls
 
-pytestmark = pytest.mark.usefixtures("cpu_kernels")
+pytestmark = [pytest.mark.usefixtures("cpu_kernels"), pytest.mark.sample]
 
 MODULES = {
     "linear": lambda: FusedLinear(12, 12, activation="gelu"),

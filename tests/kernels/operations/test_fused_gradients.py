@@ -11,7 +11,10 @@ from fused_mlp.mlp.fused_gradients import fused_mlp_gradients
 from tests.kernels.cases import padded_with_nan
 
 # Of a GELU far below zero: 1 / (1 + inf) is the 0 that is meant.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp2:RuntimeWarning")
+pytestmark = [
+    pytest.mark.sample,
+    pytest.mark.filterwarnings("ignore:overflow encountered in exp2:RuntimeWarning"),
+]
 
 # ‖error‖ ÷ ‖gradient‖: a few roundings of z, the hidden activations and dz each, in the interpreter cut, not rounded.
 TOLERANCE = {torch.float32: 2e-6, torch.bfloat16: 2e-2, torch.float16: 2.5e-3}

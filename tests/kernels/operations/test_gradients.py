@@ -81,6 +81,7 @@ def in_float64(name, activation, recompute):
 
 
 # ReLU has no second derivative to compare at its kink, and a zero one elsewhere.
+@pytest.mark.sample
 @pytest.mark.parametrize("recompute", POLICIES)
 def test_the_formulas_pass_gradcheck_and_gradgradcheck_under_every_policy(operation, activation, recompute):
     torch.manual_seed(0)

@@ -16,6 +16,7 @@ from fused_mlp.activations import Activation
 from fused_mlp.gpu.configurations import Configuration, product_instruction
 from fused_mlp.static_checks import KERNEL_FILES, configurations_of, with_each_activation
 from fused_mlp.static_checks import report as report_module
+from fused_mlp.static_checks.__main__ import main
 from fused_mlp.static_checks.footprints import Footprint, faults_in, longest_loop
 from fused_mlp.static_checks.keys import key_of
 from fused_mlp.static_checks.page import Report, compare, page_from_report
@@ -116,17 +117,19 @@ def planted(tmp_path, monkeypatch):
     return tmp_path
 
 
-def report(folder, function, *options):
-    command = [sys.executable, "-m", "fused_mlp.static_checks", "--only", "planted"]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    return subprocess.run(
-        [*command, "--also", f"planted_kernels:{function}", *options],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def arguments(function, *options):
+    return ["--only", "planted", "--also", f"planted_kernels:{function}", *options]
+
+
+@pytest.fixture
+def report(planted, capsys):
+    """Run the command on planted kernels, in this process: its exit code and what it printed."""
+
+    def run(function, *options):
+        code = main(arguments(function, *options))
+        return code, capsys.readouterr().out
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -138,26 +141,38 @@ def report(folder, function, *options):
         ("does_not_compile", "does not compile: "),
     ],
 )
-def test_a_configuration_that_does_not_fit_makes_the_command_fail_and_is_named(planted, function, fault):
-    finished = report(planted, function)
-    assert finished.returncode == 1, finished.stderr
-    summary, named = finished.stdout.splitlines()[-2:]
+def test_a_configuration_that_does_not_fit_makes_the_command_fail_and_is_named(report, function, fault):
+    code, printed = report(function)
+    assert code == 1, printed
+    summary, named = printed.splitlines()[-2:]
     assert summary == "0 fit, 1 do not"
     assert "planted" in named
     assert fault in named
 
 
-def test_a_configuration_that_fits_passes_and_a_page_of_it_is_current_until_a_number_changes(planted, tmp_path):
+def test_a_configuration_that_fits_passes_and_a_page_of_it_is_current_until_a_number_changes(report, tmp_path):
     page = tmp_path / "page.md"
-    assert report(planted, "fits", "--write", str(page)).returncode == 0
-    unchanged = report(planted, "fits", "--compare", str(page))
-    assert unchanged.returncode == 0, unchanged.stdout
+    assert report("fits", "--write", str(page))[0] == 0
+    assert report("fits", "--compare", str(page))[0] == 0
     line = next(line for line in page.read_text().splitlines() if "planted-fits" in line)
     page.write_text(page.read_text().replace(line, line.replace(" 0 |", " 1 |")))
-    stale = report(planted, "fits", "--compare", str(page))
-    assert stale.returncode == 1
+    code, printed = report("fits", "--compare", str(page))
+    assert code == 1
     numbers = line.removesuffix(" |").rpartition(" | ")[0]
-    assert f"not there: {numbers}" in stale.stdout
+    assert f"not there: {numbers}" in printed
+
+
+def test_the_command_exits_with_what_it_found(planted):
+    finished = subprocess.run(
+        [sys.executable, "-m", "fused_mlp.static_checks", *arguments("lacks")],
+        env={**os.environ, "PYTHONPATH": str(planted)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert finished.returncode == 1, finished.stderr
+    assert "has no HGMMA" in finished.stdout
 
 
 def test_what_stands_on_the_page_under_its_key_is_not_compiled_again_until_it_changes(planted, monkeypatch):
