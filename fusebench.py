@@ -20,7 +20,7 @@ import click
 from results.commands.extras import error_of_missing_extra, require_modules
 from results.commands.groups import SuggestingGroup
 from results.exit_codes import ExitCode
-from results.output.printable import printable
+from results.printable import printable
 from results.redaction import redact
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import click
 
 from results.exit_codes import ExitCode
-from results.printable import printable
+from results.printable import printable_line
 from results.redaction import redact
 
 
@@ -58,9 +58,9 @@ class UnreadableFile(ResultsError):
     """File of records that is truncated, foreign or of a future format; `reason`: one printable line in words."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(printable(f"{path}: {reason}"))
+        super().__init__(printable_line(f"{path}: {reason}"))
         self.path = path
-        self.reason = printable(reason)
+        self.reason = printable_line(reason)
 
 
 class NoRepository(ResultsError):

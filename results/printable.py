@@ -1,20 +1,31 @@
-"""Text from outside (file names, texts in files) as it may be shown on a terminal."""
+"""Text from files and databases made safe for a terminal."""
 
 from __future__ import annotations
 
-# Bytes of a file name that are not UTF-8 are these code points in Python (PEP 383).
-FIRST_ESCAPED_BYTE, LAST_ESCAPED_BYTE = 0xDC80, 0xDCFF
+import re
+
+# C0 and C1 controls, marks that reorder text, line separators and lone surrogates; line breaks and tabs stay.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+LINE_CONTROLS = re.compile(rf"[\t\n]|{CONTROLS.pattern}")
 
 
 def printable(text: str) -> str:
-    r"""Escape control characters, unprintable ones and bytes that are no UTF-8, as \n, \x1b and \xff."""
-    return text if text.isprintable() else "".join(map(_printable_character, text))
+    r"""Replace control characters by escapes such as `\x1b`; line breaks and tabs stay."""
+    return CONTROLS.sub(_escaped, text)
 
 
-def _printable_character(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if FIRST_ESCAPED_BYTE <= code <= LAST_ESCAPED_BYTE:
-        return f"\\x{code - 0xDC00:02x}"
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+def printable_line(text: str) -> str:
+    r"""Replace control characters, line breaks and tabs by escapes such as `\x0a`."""
+    return LINE_CONTROLS.sub(_escaped, text)
+
+
+def json_for_terminal(text: str) -> str:
+    r"""Escape the control characters that JSON allows unescaped in a string as `\u009b`; its value stays the same."""
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8 (PEP 383)
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"

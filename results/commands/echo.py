@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.output.printable import CONTROLS, printable
 from results.output.terminal import terminal_of
+from results.printable import CONTROLS, printable
 
 if TYPE_CHECKING:
     from results.output.terminal import Terminal

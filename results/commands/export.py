@@ -19,7 +19,7 @@ from results.commands.selection import selection_from_texts
 from results.errors import ResultsError, UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.export import ExportFormat, Table, table_of_points, table_of_values, write_table
-from results.output.printable import json_for_terminal
+from results.printable import json_for_terminal
 from results.queries import benchmarks
 from results.store import OpenMode, Store, open_store
 from results.units import counted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ def ingest(  # noqa: PLR0913 - its options
             err=True,
         )
         return ExitCode.NOTHING_COMPARABLE
-    missing = [path for path in chosen if not path.exists()]
+    missing = [path for path in chosen if not os.path.exists(path)]  # noqa: PTH110 - never raises
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
     notices: list[str] = []
@@ -98,9 +99,9 @@ def ingest(  # noqa: PLR0913 - its options
     for notice in notices:
         echo(notice)
     _print_report(report, name)
-    if not report.n_files and not prune:
-        echo(f"No journals and no asv results were found under {', '.join(map(str, chosen))}.", err=True)
-        return ExitCode.FAILED if paths else ExitCode.NOTHING_COMPARABLE
+    if report.barren and not prune and (paths or not report.n_files):
+        echo(f"No journals and no asv results were found under {', '.join(report.barren)}.", err=True)
+        return ExitCode.FAILED if paths or report.problems else ExitCode.NOTHING_COMPARABLE
     return ExitCode.FAILED if report.problems else ExitCode.FINE
 
 

@@ -11,8 +11,8 @@ from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import EMPTY_STORE, nothing_to_show
 from results.commands.options import db_option
 from results.exit_codes import ExitCode
-from results.output.printable import json_for_terminal
 from results.output.status import status_as_json, status_as_text, statuses_from
+from results.printable import json_for_terminal
 from results.queries import failures, freshness, known_changes
 from results.store import OpenMode, open_store
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 RESULT_VERSION = 2
-LARGEST_GRID = 10_000_000  # combinations of one benchmark; more is no benchmark but a broken file
+# Combinations of parameters for which a file has no result, in all: a few axes written in a few bytes make any number
+# of them, and each becomes a row. SciPy's files have 3,406 at most.
+MOST_WITHOUT_RESULT = 100_000
 LARGEST_COUNT = 2**31 - 1  # what an INTEGER column of any database holds
 SIMPLE_COLUMNS = frozenset({"result", "params", "version", "started_at", "duration", "samples", "profile"})
 
@@ -64,7 +66,9 @@ def _run(fields: Mapping[str, object], *, machine: str | None) -> AsvRunRecord:
     if machine is not None and named_machine != machine:
         raise Malformed(f"is of machine {named_machine!r}, but machine.json beside it says {machine!r}")
     env_vars = _texts(fields, "env_vars")
-    results = tuple(_result(name, columns, row) for name, row in object_at(fields, "results").items() if row != [])
+    rows = {name: row for name, row in object_at(fields, "results").items() if row != []}
+    _refuse_explosion(columns, rows)
+    results = tuple(_result(name, columns, row) for name, row in rows.items())
     return AsvRunRecord(
         uid=asv_run_uid(named_machine, text_at(fields, "commit_hash"), optional_text_at(fields, "env_name") or ""),
         commit=CommitRecord(
@@ -84,6 +88,23 @@ def _run(fields: Mapping[str, object], *, machine: str | None) -> AsvRunRecord:
         started_at=max((r.started_at for r in results if r.started_at is not None), default=None),
         results=results,
     )
+
+
+def _refuse_explosion(columns: list[str], rows: Mapping[str, object]) -> None:
+    """Raise Malformed if far more combinations of parameters than results would be stored; before any is made."""
+    n_without = 0
+    for name, row in rows.items():
+        cells = dict(zip(columns, row, strict=False)) if isinstance(row, list) else {}
+        parameters, found = cells.get("params") or [], cells.get("result") or []
+        if not isinstance(parameters, list) or not isinstance(found, list):
+            continue  # refused for that by its own check
+        n_combinations = math.prod(len(axis) for axis in parameters if isinstance(axis, list))
+        n_without += max(0, n_combinations - len(found))
+        if n_without > MOST_WITHOUT_RESULT:
+            raise Malformed(
+                f"{name}: with its parameters more than {MOST_WITHOUT_RESULT:,} combinations have no result, the most "
+                "that a file may leave without one"
+            )
 
 
 def asv_run_uid(machine: str, commit: str, env_name: str) -> str:
@@ -114,8 +135,6 @@ def _result(name: str, columns: list[str], row: object) -> AsvResultRecord:
     cells: dict[str, object] = dict(zip(columns, row, strict=False))  # asv drops trailing nulls
     parameters = _parameters(name, cells.get("params"))
     length = math.prod(map(len, parameters))
-    if length > LARGEST_GRID:
-        raise Malformed(f"{name}: its parameters make {length} combinations")
     values, reasons = _values(name, cells.get("result"), length)
     version = cells.get("version")
     return AsvResultRecord(

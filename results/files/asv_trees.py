@@ -17,7 +17,7 @@ from results.errors import UnreadableFile
 from results.files.asv_descriptions import asv_benchmarks_from_bytes, asv_machine_from_bytes
 from results.files.journal import JournalSubjects, subjects_from_bytes
 from results.files.paths import read_regular_file
-from results.printable import printable
+from results.printable import printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ class AsvTree:
             if match := PROJECT_IN_CONF.search(conf):
                 return match[1].decode(errors="replace")
         names = [self.path.name, *(parent.name for parent in self.path.parents)]
-        return printable(next((name for name in names if name not in UNTOLD_NAMES), "unnamed"))
+        return printable_line(next((name for name in names if name not in UNTOLD_NAMES), "unnamed"))
 
     @property
     def covered(self) -> frozenset[str]:

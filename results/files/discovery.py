@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from results.files.decisions import DECISIONS_NAME
 from results.files.records import JOURNAL_RECORDS_VERSION, RECORDS_VERSION
-from results.printable import printable
+from results.printable import printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -66,7 +66,7 @@ def discover(paths: Iterable[Path]) -> Discovery:
     barren = []
 
     def note(error: OSError) -> None:
-        problems[printable(f"{error.filename}: the folder cannot be listed ({error.strerror})")] = None
+        problems[printable_line(f"{error.filename}: the folder cannot be listed ({error.strerror})")] = None
 
     for given in paths:
         path = Path(os.path.realpath(given))

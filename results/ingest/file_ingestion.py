@@ -24,7 +24,7 @@ from results.ingest.load_journal import load_journal
 from results.ingest.parallel_parsing import ReadingAhead, Request, parsed_result, usual_processes
 from results.ingest.runs import LoadContext, load_ceilings
 from results.ingest.source_register import register_read, set_aside, sources_set_aside, stored_sources, take_back
-from results.printable import printable
+from results.printable import printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -235,10 +235,10 @@ class FileIngestion:
     def _set_aside(self, source: Source, *, signature: str, reason: str) -> None:
         self._report(source, reason)
         with writing(self._engine) as connection:
-            set_aside(connection, source, signature=signature, reason=printable(reason))
+            set_aside(connection, source, signature=signature, reason=printable_line(reason))
 
     def _report(self, source: Source, reason: str) -> None:
-        self.problems.append(printable(f"{source.path}: {reason}"))
+        self.problems.append(printable_line(f"{source.path}: {reason}"))
 
 
 def _short(error: Exception) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from results.files.journal import JournalRecord
+    from results.files.journal import JournalRecord, RunRecord
     from results.files.records import PointRecord
 
     Line = TimingRecord | ProfileRecord
@@ -56,6 +56,7 @@ def load_journal(context: LoadContext, journal: JournalRecord) -> int:
 
     Raises: UnreadableFile if a run is of another machine or commit than the stored run of its identity.
     """
+    _refuse_two_machines(context, [*journal.timings, *journal.profiles])
     runs: dict[tuple[str, str], tuple[dict[PointRecord, TimingRecord], dict[PointRecord, ProfileRecord]]] = {}
     for timing in journal.timings:
         runs.setdefault((timing.run.project, timing.run.run_id), ({}, {}))[0][timing.point] = timing
@@ -70,7 +71,6 @@ def _load_run(
     connection, dimensions = context.connection, context.dimensions
     lines: list[Line] = [*timings.values(), *profiles.values()]
     first = lines[0]
-    _refuse_two_machines(context, lines)
     project_id = dimensions.project(connection, first.run.project)
     stored = stored_run(context, project_id, first.run.run_id)
     run_id = store_run(
@@ -101,9 +101,10 @@ def _load_run(
 
 
 def _refuse_two_machines(context: LoadContext, lines: Sequence[Line]) -> None:
-    first = lines[0].run
+    first_of: dict[tuple[str, str], RunRecord] = {}
     for line in lines:
         run = line.run
+        first = first_of.setdefault((run.project, run.run_id), run)
         if (run.machine, run.commit_hash) != (first.machine, first.commit_hash):
             raise UnreadableFile(
                 context.path,

@@ -13,7 +13,7 @@ from results.ingest.commit_order import order_commits, repository_around
 from results.ingest.decisions import settle_stored_decisions
 from results.ingest.file_ingestion import FileIngestion
 from results.ingest.runs import n_values_stored
-from results.printable import printable
+from results.printable import printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -103,8 +103,8 @@ def ingest(  # noqa: PLR0913 - the options of an ingest
         n_files_unchanged=ingestion.n_unchanged,
         n_values=ingestion.n_values,
         problems=(*found.problems, *ingestion.problems),
-        barren=tuple(printable(str(path)) for path in found.barren),
-        notes=tuple(map(printable, ingestion.notes)),
+        barren=tuple(printable_line(str(path)) for path in found.barren),
+        notes=tuple(map(printable_line, ingestion.notes)),
     )
 
 

@@ -9,7 +9,7 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
-from results.output.printable import json_for_terminal
+from results.printable import json_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

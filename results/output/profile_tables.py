@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from results.files.records import State
 from results.output.point_tables import point_title
-from results.output.printable import printable_line
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.printable import printable_line
 from results.units import figures, in_words, with_prefix
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 from tabulate import tabulate
 
 from results.judgement.verdicts import Outcome, exit_code
-from results.output.printable import json_for_terminal, printable, printable_line
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.printable import json_for_terminal, printable, printable_line
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
 

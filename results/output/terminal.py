@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from results.output.printable import printable_line
+from results.printable import printable_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

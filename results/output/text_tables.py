@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from results.output.printable import printable_line
 from results.output.terminal import INDENT, Style
+from results.printable import printable_line
 from results.units import ABSENT
 
 if TYPE_CHECKING:

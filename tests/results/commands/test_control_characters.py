@@ -18,7 +18,7 @@ from results.commands.ingest import ingest
 from results.commands.show import show
 from results.commands.status import status
 from results.commands.store import store
-from results.output.printable import json_for_terminal, printable, printable_line
+from results.printable import json_for_terminal, printable, printable_line
 
 ROOT = Path(__file__).parents[3]
 HOSTILE = "x\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\r\n\x00"
