@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import sqlalchemy as sa
 
+from results.commands.echo import echo
 from results.commands.no_data import not_measured
 from results.commands.options import db_option
 from results.commands.selection import selection_from_texts
@@ -81,8 +82,8 @@ def join(  # noqa: PLR0913, PLR0917 - its options
         if record.old == record.new:
             raise click.UsageError(f"{old} and {new} are the same version of {benchmark}")
         settled = declare(store, record, file=file)
-    click.echo(f"{benchmark}: {record.new[:12]} goes on with {record.old[:12]}, written to {file}")
-    click.echo(f"{settled.n_joined} benchmarks of this store go on with another version")
+    echo(f"{benchmark}: {record.new[:12]} goes on with {record.old[:12]}, written to {file}")
+    echo(f"{settled.n_joined} benchmarks of this store go on with another version")
     return ExitCode.FINE
 
 
@@ -154,13 +155,13 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             withdrawn = withdraw(store, lambda stored: _is_within(stored, record), file=file)
             if not withdrawn:
                 raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
-            click.echo(f"{commit[:8]}: {len(withdrawn)} acknowledgements removed from {file}")
+            echo(f"{commit[:8]}: {len(withdrawn)} acknowledgements removed from {file}")
             return ExitCode.FINE
         n_series = n_series_meant(store, record)
         if not n_series:
             raise click.UsageError(f"no series that was measured at {commit[:8]} is chosen by that")
         declare(store, record, file=file)
-    click.echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
+    echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
     return ExitCode.FINE
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.output.terminal import terminal_of
-from results.printable import CONTROLS, printable
+from results.printable import printable
 
 if TYPE_CHECKING:
     from results.output.terminal import Terminal
@@ -26,8 +26,8 @@ def echo_rendered(text: str) -> None:
 
 
 def echo_csv(text: str) -> None:
-    """Print CSV as it is into a pipe or file, without control characters on a terminal."""
-    click.echo(CONTROLS.sub("", text) if sys.stdout.isatty() else text)
+    """Print CSV as it is into a pipe or file, with control characters escaped on a terminal."""
+    click.echo(printable(text) if sys.stdout.isatty() else text)
 
 
 def terminal_of_output() -> Terminal:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from results.commands.decisions import acknowledge, join
+from results.commands.echo import echo
 from results.commands.groups import SuggestingGroup
 from results.commands.options import db_option
 from results.errors import NoStore
@@ -43,11 +44,11 @@ def info(db: str | None) -> int:
     """Print size, rows by table, and the files that could not be read."""
     with open_store(db, mode=OpenMode.READ) as opened:
         size = store_size(opened)
-        click.echo(f"{opened.name}: {with_prefix(size.n_bytes, 'B')}")
+        echo(f"{opened.name}: {with_prefix(size.n_bytes, 'B')}")
     for table, n_rows in sorted(size.n_rows.items(), key=lambda item: -item[1]):
-        click.echo(f"{n_rows:>12,}  {table}")
+        echo(f"{n_rows:>12,}  {table}")
     for path, reason in size.set_aside:
-        click.echo(f"not read: {path}: {reason}")
+        echo(f"not read: {path}: {reason}")
     return ExitCode.FINE
 
 
@@ -60,9 +61,9 @@ def check(db: str | None) -> int:
     """
     with open_store(db, mode=OpenMode.READ) as opened:
         faults = find_faults(opened)
-        click.echo("\n".join(f"{opened.name}: {fault}" for fault in faults or ["whole"]))
+        echo("\n".join(f"{opened.name}: {fault}" for fault in faults or ["whole"]))
     if faults:
-        click.echo("`fusebench ingest --rebuild` makes it anew from the files under results/data.")
+        echo("`fusebench ingest --rebuild` makes it anew from the files under results/data.")
     return ExitCode.FAILED if faults else ExitCode.FINE
 
 
@@ -71,7 +72,7 @@ def check(db: str | None) -> int:
 def compact_command(db: str | None) -> int:
     """Reclaim the space of deleted rows."""
     with open_store(db, mode=OpenMode.READ) as opened:
-        click.echo(f"{opened.name}: Reclaimed {with_prefix(compact(opened), 'B')}.")
+        echo(f"{opened.name}: Reclaimed {with_prefix(compact(opened), 'B')}.")
     return ExitCode.FINE
 
 
@@ -87,12 +88,12 @@ def merge_command(other: str, db: str | None) -> int:
     # The other first: a misspelt name must not create an empty database of ours.
     with _other_store(other) as theirs, open_store(db, mode=OpenMode.WRITE) as opened:
         report = merge(opened, theirs)
-        click.echo(
+        echo(
             f"{report.n_runs_added} runs and {report.n_values} values added, {report.n_runs_completed} runs completed, "
             f"{len(report.conflicts)} left as they were, from {theirs.name} into {opened.name}"
         )
     for conflict in report.conflicts:
-        click.echo(f"not merged: {conflict}", err=True)
+        echo(f"not merged: {conflict}", err=True)
     return ExitCode.FAILED if report.conflicts else ExitCode.FINE
 
 
@@ -115,10 +116,10 @@ def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: 
     with open_store(db, mode=OpenMode.READ) as opened:
         paths = removable_traces(opened, folder, retention=retention)
     if dry_run:
-        click.echo("\n".join(map(str, paths)) or "No trace would be removed.")
+        echo("\n".join(map(str, paths)) or "No trace would be removed.")
         return ExitCode.FINE
     n_bytes = remove_traces(paths)
-    click.echo(f"{len(paths)} traces removed. Reclaimed {with_prefix(n_bytes, 'B')}.")
+    echo(f"{len(paths)} traces removed. Reclaimed {with_prefix(n_bytes, 'B')}.")
     return ExitCode.FINE
 
 

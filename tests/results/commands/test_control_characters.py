@@ -99,3 +99,9 @@ def test_an_error_message_has_no_control_characters(tmp_path):
     assert done.returncode == 64
     assert "does not exist" in done.stderr
     assert not CONTROL.search(done.stdout + done.stderr)
+
+
+def test_every_message_of_a_command_goes_through_the_one_function_that_escapes():
+    modules = [path for path in (ROOT / "results" / "commands").glob("*.py") if path.name != "echo.py"]
+    assert len(modules) > 10
+    assert [path.name for path in modules if re.search(r"click\.s?echo|\bprint\(", path.read_text())] == []
