@@ -8,6 +8,7 @@ from urllib.parse import unquote_plus
 HIDDEN = "***"
 
 _IS_SECRET = re.compile(r"pass|pwd|secret|token", re.IGNORECASE)
+_DONE = r"\*\*\*(?:[\s&:;,.)'\"]|$)"
 _COLON = r"(?::|%3[aA])"
 # Another URL begins: a password with spaces is hidden up to the last @ before it.
 _NEXT_URL = r"[\s'\"(,][A-Za-z][\w+.-]*:/"
@@ -16,9 +17,10 @@ _USER_INFO = re.compile(rf"([A-Za-z][\w+.-]*:/+[^:@\s]*?){_COLON}(?:(?!{_NEXT_UR
 _PORT = re.compile(
     rf"([A-Za-z][\w+.-]*://[^\s:@/\[]*|\]){_COLON}(?!{re.escape(HIDDEN)}@)(?!\d*(?:[/?\s'\"),;:]|$))[^\s/?'\"]+"
 )
-_QUERY = re.compile(rf"([?&;]([^=&;?\s]+)=)(?!{re.escape(HIDDEN)})[^&\n]*")
+_QUERY = re.compile(rf"([?&;]([^=&;?\s]+)=)(?!{_DONE})[^&\n]*")
 _KEYWORD = re.compile(
-    r"(\b[\w-]*(?:password|passwd|passfile|passphrase|pwd)\s*=\s*)('(?:\\.|[^'\\])*'?|[^\s&,)]+)", re.IGNORECASE
+    rf"(\b[\w-]*(?:password|passwd|passfile|passphrase|pwd)\s*=\s*)(?!{_DONE})('(?:\\.|[^'\\])*'?|[^\s&,)]+)",
+    re.IGNORECASE,
 )
 _BARE_USER_INFO = re.compile(rf"([^\s:@'\"(]*){_COLON}(?!//)\S*@")
 

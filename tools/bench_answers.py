@@ -1,4 +1,4 @@
-"""How fast a generated store answers each question of the dashboard and the judgement."""
+"""Measure how fast a generated store answers each question of the dashboard and the judgement."""
 
 from __future__ import annotations
 

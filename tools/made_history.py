@@ -28,7 +28,7 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class MadeHistory:
-    """A git repository, and an asv results folder for its commits."""
+    """Git repository, and an asv results folder for its commits."""
 
     repository: Path
     tree: Path

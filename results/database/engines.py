@@ -115,7 +115,7 @@ def _check_file(url: URL, *, must_exist: bool) -> None:
 
 
 def _is_writable(path: Path) -> bool:
-    """Return whether SQLite may write the file, and beside it the log that it reads a changing file by."""
+    """Return whether SQLite may write the file and its folder, where it keeps the write-ahead log."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 

@@ -111,7 +111,7 @@ class Environment(Base):
 
 
 class Commit(Base):
-    """A commit of a project. Without a git repository `position` and `is_orphaned` are null.
+    """Commit of a project. Without a git repository `position` and `is_orphaned` are null.
 
     `position` counts every commit of the history, measured or not, oldest first, from 1 (results.ingest.commit_order);
     `is_orphaned` marks a commit that a rebase removed. `ordered_at`: its date, or the latest date of any commit

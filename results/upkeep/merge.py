@@ -215,14 +215,14 @@ def _insert_part(ours: Connection, part: _RunTable, run_id: int, rows: Rows) -> 
 
 
 def _inserted_run(ours: Connection, run: Any, columns: Mapping[str, Any]) -> int:  # noqa: ANN401 - a row
-    stands = ours.execute(sa.select(Commit.ordered_at, Commit.position).where(Commit.id == columns["commit_id"])).one()
+    commit = ours.execute(sa.select(Commit.ordered_at, Commit.position).where(Commit.id == columns["commit_id"])).one()
     run_id = next_id(ours, Run)
     ours.execute(
         sa.insert(Run).values(
             id=run_id,
             source_id=None,  # its file is not ours
-            ordered_at=stands.ordered_at or run.started_at or BEGINNING,
-            position=stands.position or 0,
+            ordered_at=commit.ordered_at or run.started_at or BEGINNING,
+            position=commit.position or 0,
             started_at=run.started_at,
             n_values=0,
             conditions=run.conditions,

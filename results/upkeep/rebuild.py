@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Fill = Callable[[Store], IngestReport]
 
 NAMESPACE = "fusebench_rebuild"  # PostgreSQL's schema to build in; one rebuild at a time in a database
-REBUILD_LOCK = 0x66757366  # beside database.WRITER_LOCK
+REBUILD_LOCK = 0x66757366  # see transactions.WRITER_LOCK
 
 
 def rebuild_store(  # noqa: PLR0913 - the options of `ingest`
@@ -70,14 +70,14 @@ def rebuild_store(  # noqa: PLR0913 - the options of `ingest`
 
 def _rebuilt_file(path: Path, fill: Fill, *, may_lose: bool) -> tuple[str, IngestReport]:
     _remove_leftovers(path)
-    beside = path.with_name(f"{path.name}.rebuild-{os.getpid()}")
+    rebuilt = path.with_name(f"{path.name}.rebuild-{os.getpid()}")
     try:
-        with open_store(str(path)) as old, open_store(str(beside)) as new:
+        with open_store(str(path)) as old, open_store(str(rebuilt)) as new:
             report = fill(new)
             _wait_for_no_change(path, lambda: _check_losses(old, new, may_lose=may_lose))
-        _copy_over(beside, path)
+        _copy_over(rebuilt, path)
     finally:
-        _remove(beside)
+        _remove(rebuilt)
     return str(path), report
 
 
@@ -89,14 +89,14 @@ def _wait_for_no_change(path: Path, check: Callable[[], None]) -> None:
             check()
 
 
-def _copy_over(beside: Path, path: Path) -> None:
+def _copy_over(rebuilt: Path, path: Path) -> None:
     """Replace the file's content in one transaction: kill -9 leaves the old content, readers see either."""
 
     def waited(status: int, _remaining: int, _total: int) -> None:
         if status in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise StoreError(f"{path} was locked by another process for {BUSY_TIMEOUT_S} s; it was left as it is")
 
-    with closing(sqlite3.connect(beside)) as new, closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as old:
+    with closing(sqlite3.connect(rebuilt)) as new, closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as old:
         # A new one tells processes that have the database open that ids they know no longer hold.
         new.execute(f"PRAGMA user_version = {secrets.randbelow(2**31)}")
         new.backup(old, progress=waited)

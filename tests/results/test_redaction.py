@@ -34,7 +34,23 @@ SPELLINGS = (
     "from postgres://user:{}@host/a into 'postgres://user:{}@host/b'",
 )
 SECRET = "t0ps3cret"  # noqa: S105 - nobody's
-UNUSUAL = ("{}", "a:{}", "{}:1", "a/{}", "a@{}", "{}@b", "a?{}", "a#{}", "a%40{}", "%{}", "a'{}", 'a"{}', "[{}]", "é{}")
+UNUSUAL = (
+    "{}",
+    "a:{}",
+    "{}:1",
+    "a/{}",
+    "a@{}",
+    "{}@b",
+    "a?{}",
+    "a#{}",
+    "a%40{}",
+    "%{}",
+    "a'{}",
+    'a"{}',
+    "[{}]",
+    "é{}",
+    "***{}",
+)
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -46,7 +62,7 @@ def test_a_password_is_hidden_in_every_spelling(spelling):
 
 @pytest.mark.parametrize("unusual", UNUSUAL)
 def test_a_password_with_unusual_characters_is_hidden_whole(unusual):
-    for spelling in SPELLINGS[:3]:
+    for spelling in (*SPELLINGS[:3], "postgres://host/db?password={}"):
         assert SECRET not in redact(spelling.replace("{}", unusual.replace("{}", SECRET)))
 
 

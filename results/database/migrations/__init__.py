@@ -1,1 +1,1 @@
-"""How the tables came to be, one file a step; run when a store is opened."""
+"""Migrations of the tables, one file a step; run when a store is opened."""

@@ -1,4 +1,4 @@
-"""Alembic's entry: run the steps on the connection that results.database.connection holds, inside its transaction."""
+"""Alembic entry: run the steps on the connection of results.database.upgrade, inside its transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Commits in git's order; decisions of people, and where they apply; what a profile was expected to count.
+"""Order of commits by git; decisions and where they apply; expected counts of a profile.
 
 Revision ID: 0002
 Revises: 0001
@@ -20,7 +20,7 @@ NEW_INDEX = "ix_run_machine_id_environment_id_ordered_at_position_started_at"
 
 
 def upgrade() -> None:
-    """Add columns and one table; what is stored keeps its order until a repository says better."""
+    """Add columns and one table; stored commits keep their order until a repository is read."""
     op.add_column("commits", sa.Column("ordered_at", sa.DateTime(timezone=True), nullable=True))
     op.execute("UPDATE commits SET ordered_at = date")
     op.add_column("run", sa.Column("position", sa.Integer(), server_default="0", nullable=False))
@@ -52,5 +52,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Refused."""
+    """Refuse: a store is built again, not downgraded."""
     raise NotImplementedError("a store is not downgraded; build one again with `fusebench ingest`")

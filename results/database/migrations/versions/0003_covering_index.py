@@ -1,4 +1,4 @@
-"""On PostgreSQL an index that has all that a history tells, and one of the values that have a reason.
+"""Covering index of histories on PostgreSQL, and an index of the values with a reason.
 
 Revision ID: 0003
 Revises: 0002
@@ -41,5 +41,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Refused."""
+    """Refuse: a store is built again, not downgraded."""
     raise NotImplementedError("a store is not downgraded; build one again with `fusebench ingest`")

@@ -1,1 +1,1 @@
-"""The steps, oldest first; a released one is never edited."""
+"""Migration steps, oldest first; what a released one does never changes."""
