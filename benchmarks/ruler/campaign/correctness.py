@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from benchmarks.ruler.plan.points import (
     Shape,
     contender_from_name,
 )
+from benchmarks.ruler.record.durable import append_durably
 from benchmarks.ruler.record.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.sweep.expectations import compared, expectation
 from benchmarks.ruler.sweep.lock import machine_lock
@@ -193,15 +193,8 @@ def _verdict(  # noqa: PLR0913 - what identifies a verdict, and what it is made 
 
 
 def _append(path: Path, found: Sequence[Verdict], *, code: str, device: DeviceKind) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     lines = [{"code": code, "device": device, **asdict(one), "contender": str(one.contender)} for one in found]
-    with path.open("ab") as file:
-        # What a kill has torn stays a line of its own, which nobody can read.
-        torn = path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        file.write((("\n" if torn else "") + text).encode())
-        file.flush()
-        os.fsync(file.fileno())
+    append_durably(path, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _read(path: Path, *, code: str, device: DeviceKind) -> Iterator[Verdict]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import time
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.record.durable import write_whole
-from benchmarks.ruler.record.provenance import measured_commit
+from benchmarks.ruler.record.provenance import git_output, measured_commit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.ruler.plan.points import DeviceKind
+    from benchmarks.ruler.plan.settings import Settings
 
 
 class Budget(StrEnum):
@@ -62,11 +61,9 @@ class Report:
 
 def code_measured(settings: Settings) -> str:
     """Return the measured commit with a digest of uncommitted changes, so that nothing of other code is reused."""
-    difference = subprocess.run(
-        ["git", "-C", str(ROOT), "diff", "HEAD", "--", "kernels", "benchmarks"], capture_output=True, check=False
-    ).stdout
+    difference = git_output("diff", "HEAD", "--", "kernels", "benchmarks")
     commit = measured_commit(settings).hash
-    return f"{commit}+{hashlib.sha256(difference).hexdigest()[:12]}" if difference else commit
+    return f"{commit}+{hashlib.sha256(difference.encode()).hexdigest()[:12]}" if difference else commit
 
 
 def keep_report(settings: CampaignSettings, piece: str, report: Report) -> None:

@@ -90,7 +90,7 @@ def refuse_uncommitted_changes(settings: Settings) -> None:
 
 def uncommitted_files() -> list[str]:
     """Return the tracked files under kernels/ and benchmarks/ that differ from HEAD."""
-    status = _git("status", "--porcelain", "--untracked-files=no", "--", "kernels", "benchmarks")
+    status = git_output("status", "--porcelain", "--untracked-files=no", "--", "kernels", "benchmarks")
     return [line[3:] for line in (status or "").splitlines()]
 
 
@@ -107,33 +107,33 @@ def measured_commit(settings: Settings) -> Commit:
     installed = _installed_hash()
     asked = settings.asv_commit
     if asked and (installed is None or asked.startswith(installed)):
-        return commit_from_git(asked)
+        return commit_fromgit_output(asked)
     if installed is None:
         raise UnknownCommit(
             f"the installed fusebench {_installed_version()} does not name its commit; install it from a checkout "
             "(pip install -e .), or set ASV_COMMIT to the full hash"
         )
-    return commit_from_git(installed)
+    return commit_fromgit_output(installed)
 
 
 def _head(settings: Settings) -> Commit:
-    head, begun = commit_from_git("HEAD"), settings.commit
+    head, begun = commit_fromgit_output("HEAD"), settings.commit
     if begun is None or head.hash == begun:
         return head
     if settings.is_uncommitted:
-        return commit_from_git(begun)
+        return commit_fromgit_output(begun)
     raise UncommittedChanges(
         f"HEAD moved from {begun[:8]} to {head.hash[:8]} while {begun[:8]} was being measured; "
         "leave the checkout alone while measuring, and run again"
     )
 
 
-def commit_from_git(revision: str) -> Commit:
+def commit_fromgit_output(revision: str) -> Commit:
     """Return the commit that git calls `revision`; a full hash unknown to git is kept without date and subject.
 
     Raises: UnknownCommit.
     """
-    shown = _git("show", "--no-patch", "--format=%H%x00%cI%x00%s", revision)
+    shown = git_output("show", "--no-patch", "--format=%H%x00%cI%x00%s", revision)
     if shown:
         full, date, subject = shown.strip().split("\0", 2)
         return Commit(hash=full, date=date, subject=subject)
@@ -147,7 +147,7 @@ def _installed_hash() -> str | None:
     if match := re.search(r"\+g([0-9a-f]{7,40})", version):
         return match[1]
     # A version without a local part was built exactly at its tag.
-    tagged = _git("rev-list", "-1", f"v{version}") or _git("rev-list", "-1", version)
+    tagged = git_output("rev-list", "-1", f"v{version}") or git_output("rev-list", "-1", version)
     return tagged.strip() if tagged else None
 
 
@@ -158,10 +158,16 @@ def _installed_version() -> str:
         return "(not installed)"
 
 
-def _git(*arguments: str) -> str | None:
+def git_output(*arguments: str) -> str | None:
+    """Return what git prints in this checkout; None if it fails or is missing."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=30
+            ["git", "-C", str(ROOT), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=30,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

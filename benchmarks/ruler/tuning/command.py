@@ -16,6 +16,7 @@ import click
 from benchmarks.ruler.errors import RulerError
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import settings_from_environment
+from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.tuning.candidates import candidates, this_machine
 from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell
@@ -93,11 +94,11 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
         finished.append(line)
         n_measured += 1
         longest_s = max(longest_s, now() - begun)
-        say(f"[{number:>{len(str(len(asked)))}}/{len(asked)}] {cell}: {conclusion(line)}")
+        say(f"[{number:>{len(str(len(asked)))}}/{len(asked)}] {cell}: {cell_summary(line)}")
     return TuningProgress(lines=tuple(finished), n_measured=n_measured, n_left=n_left)
 
 
-def conclusion(line: Line) -> str:
+def cell_summary(line: Line) -> str:
     """Return a one-line description of a finished cell."""
     trouble = [f"{one.name}: {one.reason}" for one in line.measured if (one.reason or "").startswith("wrong")]
     notes = [*trouble, *([f"disturbed: {line.disturbed}"] if line.disturbed else [])]
@@ -119,9 +120,7 @@ def write_table(path: Path, tuned: TuningProgress, machine: Machine) -> None:
     device = machine.circumstances.device
     found = [(line.cell, line.measured) for line in tuned.lines]
     known[device] = merged(known.get(device), machine.circumstances, found)
-    unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-    unfinished.write_text(json_from_entries(known[name] for name in sorted(known)), encoding="utf-8")
-    unfinished.replace(path)
+    write_whole(path, json_from_entries(known[name] for name in sorted(known)))
 
 
 def _line(key: str, cell: Cell, machine: Machine) -> Line:

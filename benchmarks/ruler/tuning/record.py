@@ -23,7 +23,7 @@ FORMAT = 1
 class Line:
     """Line of the record: a finished cell, or a candidate that crashed the process.
 
-    key: see tuning_cells.key_of. measured: every candidate, the default first; empty if `crashed` names one.
+    key: see tuning.cells.key_of. measured: every candidate, the default first; empty if `crashed` names one.
     disturbed: what else the machine did meanwhile, in words. measured_at: ISO 8601 in UTC.
     """
 

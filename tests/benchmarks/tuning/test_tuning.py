@@ -19,7 +19,7 @@ from benchmarks.ruler.tuning import command as tuning_command
 from benchmarks.ruler.tuning.candidates import Candidate, CannotBuild, Machine
 from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell
 from benchmarks.ruler.tuning.cells import Cell, Measured, Question, TuningConditions, cells, key_of
-from benchmarks.ruler.tuning.command import conclusion, summary, tune, write_table
+from benchmarks.ruler.tuning.command import cell_summary, summary, tune, write_table
 from benchmarks.ruler.tuning.conclusions import merged, policies_from, policy_value, ways_from, winner
 from benchmarks.ruler.tuning.record import read_lines
 from fused_mlp.tuned import Entry, Policy, Way, entries_from_json, json_from_entries
@@ -374,7 +374,7 @@ def test_the_table_is_written_with_other_devices_untouched(machine, candidate, c
 def test_a_disturbed_or_wrong_cell_says_so(machine, candidate, compete, tmp_path):
     compete(candidate("right", 1e-3), candidate("wrong", 1e-6, spoil=lambda out: out + 1))
     (line,) = tune(CELLS[:1], machine, path=tmp_path / "a.jsonl", say=lambda _: None).lines
-    said = conclusion(replace(line, disturbed="a backup"))
+    said = cell_summary(replace(line, disturbed="a backup"))
     assert said.startswith("right, 1000.0 µs, of 2; wrong: wrong at mlp gelu float32")
     assert said.endswith("; disturbed: a backup")
 
