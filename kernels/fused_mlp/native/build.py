@@ -124,7 +124,7 @@ def _built_libraries() -> tuple[Path, Path | str]:
         calls = beside.submit(_built_calls, compiler)
         if compiler is not None:
             source = str(PACKAGE / "cpu" / "extension.cpp")
-            command = [*compiler, *_compile_flags(), source, *_link_flags()]
+            command = [*compiler, *_kernel_flags(), *_torch_headers(), source, *_link_flags()]
             ensure_compiled(_library_path(), compiler="the C++ compiler", command=command)
         return _library_path(), calls.result()
 
@@ -135,11 +135,12 @@ def _built_calls(compiler: list[str] | None) -> Path | str:
     if not (_python_headers() / "Python.h").exists():
         return f"{_python_headers()} has no Python.h; install Python's headers (on Debian python3-dev)"
     source = str(PACKAGE / "host" / "calls.cpp")
+    headers = (*_torch_headers(), "-isystem", str(_python_headers()))
     try:
         ensure_compiled(
             _calls_path(),
             compiler="the C++ compiler",
-            command=[*compiler, *_calls_flags(), source, *_link_flags(), "-ltorch_python"],
+            command=[*compiler, *_calls_flags(), *headers, source, *_link_flags(), "-ltorch_python"],
         )
     except Unavailable as unavailable:
         return str(unavailable)
@@ -160,21 +161,25 @@ def _no_compiler() -> str:
     return f"the CPU kernels need a C++ compiler and {missing}; install one (g++ 11 or later does)"
 
 
-def _compile_flags() -> list[str]:
+def _kernel_flags() -> list[str]:
     # What at::vec vectorises for; torch's answer follows ATEN_CPU_CAPABILITY.
     reported = torch.backends.cpu.get_cpu_capability()
     capability = reported if reported in ("AVX2", "AVX512") else "DEFAULT"
     instructions = ["-march=native", "-fopenmp", f"-DCPU_CAPABILITY={capability}", f"-DCPU_CAPABILITY_{capability}"]
-    return [*_torch_flags(), "-O3", *instructions]
+    return [*_abi_flags(), "-O3", *instructions]
 
 
 def _calls_flags() -> list[str]:
-    return [*_torch_flags(), "-O2", "-isystem", str(_python_headers())]
+    return [*_abi_flags(), "-O2"]
 
 
-def _torch_flags() -> list[str]:
-    include = [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
-    return ["-std=c++20", "-fPIC", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}", *include]
+def _abi_flags() -> list[str]:
+    return ["-std=c++20", "-fPIC", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+
+
+def _torch_headers() -> list[str]:
+    # No condition of a library: torch's version says what they hold, wherever an environment keeps them.
+    return [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
 
 
 def _python_headers() -> Path:
@@ -190,7 +195,7 @@ def _link_flags() -> list[str]:
 @cache
 def _library_path() -> Path:
     sources = (*PACKAGE.glob("cpu/*.cpp"), *PACKAGE.glob("cpu/*.h"), *PACKAGE.glob("*/cpu*.cpp"))
-    conditions = (*_compile_flags(), *_link_flags(), torch.__version__, _cpu_features())
+    conditions = (*_kernel_flags(), torch.__version__, _cpu_features())
     return library_path(_LIBRARY_NAME, sources=sources, conditions=conditions)
 
 

@@ -56,7 +56,6 @@ def torch_activation(z, activation):
     return reference_linear(z, eye, activation=activation)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "n_out", "hidden"), SHAPES)
 def test_the_pointwise_gradient_is_within_its_bound(draw, dtype, activation, rows, n_out, hidden):
     from fused_mlp.linear.triton_backward import launch_activation_gradient
@@ -67,7 +66,6 @@ def test_the_pointwise_gradient_is_within_its_bound(draw, dtype, activation, row
     assert_hidden_gradients(result, dh.double(), exact, z.double(), activation, dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "n_out", "hidden"), SHAPES)
 def test_the_hidden_gradient_is_within_its_bound(draw, dtype, activation, rows, n_out, hidden):
     from fused_mlp.mlp.triton_backward import launch_hidden_gradient_epilogue
@@ -80,7 +78,6 @@ def test_the_hidden_gradient_is_within_its_bound(draw, dtype, activation, rows, 
     assert_hidden_gradients(result, wide_dy @ wide_w.t(), dh_error, z.double(), activation, dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("epilogue", [True, False], ids=["epilogue", "pointwise"])
 @pytest.mark.parametrize(("rows", "n_out", "hidden"), SHAPES)
 def test_the_gated_gradients_are_within_their_bounds(draw, dtype, activation, epilogue, rows, n_out, hidden):

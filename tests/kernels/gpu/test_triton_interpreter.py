@@ -35,7 +35,6 @@ def assert_within(actual, expected, bound, dtype):
     assert excess.max() <= 0, f"beyond its bound by {excess.max():.3g}"
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 @pytest.mark.parametrize(("rows", "n_in", "n_out"), SHAPES)
 def test_the_linear_epilogue_is_within_its_bound(draw, dtype, activation, bias, rows, n_in, n_out):
@@ -49,7 +48,6 @@ def test_the_linear_epilogue_is_within_its_bound(draw, dtype, activation, bias, 
     assert_within(actual, expected, linear_activated_bound(*wide, dtype=dtype, activation=activation), dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "n_in", "n_out"), SHAPES)
 def test_the_dual_product_is_within_its_bound(draw, dtype, activation, rows, n_in, n_out):
     from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product
@@ -65,7 +63,6 @@ def test_the_dual_product_is_within_its_bound(draw, dtype, activation, rows, n_i
     assert_within(actual, gate * up, bound, dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("tiled", [True, False], ids=["kernel", "cublas"])
 def test_what_is_kept_for_backward_is_what_was_computed(draw, dtype, activation, tiled):
     from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_keeping

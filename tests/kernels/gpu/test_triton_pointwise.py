@@ -33,7 +33,6 @@ def assert_within(actual, expected, bound, dtype):
     assert excess.max() <= 0, f"beyond its bound by {excess.max():.3g}"
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(
     ("rows", "n_in", "n_out", "bias"), [(*SHAPES[0], True), (*SHAPES[1], True), (*SHAPES[2], False)]
 )
@@ -49,7 +48,6 @@ def test_linear_is_within_its_bound(draw, dtype, activation, bias, rows, n_in, n
     assert_within(actual, reference.linear(wx, ww, wb, activation=activation), activated_bound(z, z_error), dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(
     ("rows", "n_in", "n_out", "packed"), [(*SHAPES[0], False), (*SHAPES[1], True), (*SHAPES[2], False)]
 )
@@ -74,7 +72,6 @@ def test_gated_mlp_is_within_its_bound(draw, dtype, activation, packed, rows, n_
     assert_within(actual, reference.gated_mlp(wx, wg, wu, wd, activation=activation), bound, dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "dim", "hidden"), SHAPES)
 def test_mlp_is_within_its_bound(draw, dtype, activation, rows, dim, hidden):
     from fused_mlp.mlp.triton_pointwise import launch_mlp_pointwise

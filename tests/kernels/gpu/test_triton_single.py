@@ -76,7 +76,6 @@ def adding_with_atomics(monkeypatch):
     monkeypatch.setattr(triton_partials, "MOST_ORDERED_BYTES", 0)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "dim", "hidden"), SPLIT_SHAPES)
 def test_split_hidden_is_within_its_bound(single, dtype, activation, rows, dim, hidden):
     case = single["operation"].case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)
@@ -84,7 +83,6 @@ def test_split_hidden_is_within_its_bound(single, dtype, activation, rows, dim, 
     assert_right(y, case, dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.usefixtures("adding_with_atomics")
 @pytest.mark.parametrize(("rows", "dim", "hidden"), [*SPLIT_SHAPES, (40, 300, 33), (16, 64, 128)])
 def test_split_hidden_is_within_its_bound_when_atomics_add(single, dtype, rows, dim, hidden):
@@ -93,7 +91,6 @@ def test_split_hidden_is_within_its_bound_when_atomics_add(single, dtype, rows, 
     assert_right(y, case, dtype)
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize(("rows", "dim", "hidden"), FULL_SHAPES)
 def test_the_full_tile_is_within_its_bound(single, dtype, activation, rows, dim, hidden):
     case = single["operation"].case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)

@@ -73,7 +73,6 @@ def test_compile_names_the_wrong_argument(operation, small):
         compiled(small[0][:, :-1], *small[1:])
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("recompute", fused_mlp.Recompute)
 @pytest.mark.parametrize("suffix", ["", "_keeping"])
 def test_the_op_passes_opcheck(operation, small, suffix, recompute):

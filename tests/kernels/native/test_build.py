@@ -52,6 +52,14 @@ def test_a_compiler_that_fails_is_quoted(tmp_path):
     assert "unavailable: the C++ compiler failed (false " in out
 
 
+def test_environments_with_the_same_torch_share_a_library_wherever_they_keep_it(monkeypatch):
+    here = build._library_path.__wrapped__(), build._calls_path.__wrapped__()
+    monkeypatch.setattr(build.cpp_extension, "include_paths", lambda: ["/elsewhere/torch/include"])
+    assert (build._library_path.__wrapped__(), build._calls_path.__wrapped__()) == here
+    monkeypatch.setattr(build.torch, "__version__", "2.99.0")
+    assert build._library_path.__wrapped__() != here[0]
+
+
 @pytest.mark.usefixtures("cpu_kernels")
 def test_building_again_in_one_process_is_the_same_library():
     assert fused_mlp.native.build.ensure_built() == fused_mlp.native.build.ensure_built()

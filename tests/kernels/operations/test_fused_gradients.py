@@ -63,7 +63,6 @@ def gradients_both_ways(operation, *, rows, dim, hidden, dtype, activation, bias
     return [a for a in actual if a is not None], exact
 
 
-@pytest.mark.sample
 @pytest.mark.interpreter
 @pytest.mark.parametrize(("rows", "dim", "hidden"), SHAPES)
 def test_fused_gradients_agree_with_float64(operation, dtype, activation, rows, dim, hidden):

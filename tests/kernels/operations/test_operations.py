@@ -19,7 +19,6 @@ def assert_within_bound(actual, case, context):
     assert excess.numel() == 0 or excess.max() <= 0, f"{context}: beyond its bound by {excess.max():.3g}"
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 @pytest.mark.parametrize("rows", ODD_SIZES)
 def test_every_odd_shape_is_within_the_bound_of_the_reference(operation, dtype, activation, bias, rows):
@@ -31,7 +30,6 @@ def test_every_odd_shape_is_within_the_bound_of_the_reference(operation, dtype, 
         assert_within_bound(actual, case, f"rows {rows}, dim {dim}, hidden {hidden}")
 
 
-@pytest.mark.sample
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 def test_every_odd_shape_is_within_the_bound_in_pure_pytorch(operation, dtype, activation, bias):
     for rows, dim, hidden in product((1, 17, 130), (3, 127), (1, 130)):
