@@ -11,10 +11,10 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows
 from results.commands.echo import echo
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import db_option, where_option
+from results.commands.selected_rows import SelectedPoints, SelectedValues, select_rows
 from results.commands.selection import selection_from_texts
 from results.errors import ResultsError, UnknownRevision
 from results.exit_codes import ExitCode
@@ -58,24 +58,24 @@ def export(
     fusebench export --output points.parquet
     fusebench export HEAD --where operation=mlp --format json
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    chosen_format = _format_of(export_format, output)
+    named_format = _format_of(export_format, output)
     selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
         try:
-            chosen = chosen_rows(store, selection)
-            batches = iter(()) if chosen is None else _not_empty(chosen.by_commit(store, revision))
+            selected = select_rows(store, selection)
+            batches = iter(()) if selected is None else _not_empty(selected.by_commit(store, revision))
             first = next(batches, None)
         except UnknownRevision as error:
             return not_measured(store, error)
-        if chosen is None:
+        if selected is None:
             return nothing_to_show(EMPTY_STORE)
         if first is None:
-            return nothing_selected(store, chosen, selection)
-        n_rows = _write(output, _table_of(store, chosen), chain([first], batches), chosen_format)
+            return nothing_selected(store, selected, selection)
+        n_rows = _write(output, _table_of(store, selected), chain([first], batches), named_format)
     if output is not None:
         echo(f"Wrote {counted(n_rows, 'row')} to {output}.")
-    if chosen.others:
-        echo(f"Not written: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
+    if selected.others:
+        echo(f"Not written: {', '.join(selected.others)} (--where project={selected.others[0]}).", err=True)
     return ExitCode.FINE
 
 
@@ -90,10 +90,10 @@ def _format_of(named: str | None, output: Path | None) -> ExportFormat:
         raise click.UsageError(
             f"{output} ends in none of {endings}; name the file so, or give --format {'|'.join(ExportFormat)}"
         )
-    chosen = ExportFormat(named or suffix or ExportFormat.CSV)
-    if chosen is ExportFormat.PARQUET and _is_terminal(output):
+    selected = ExportFormat(named or suffix or ExportFormat.CSV)
+    if selected is ExportFormat.PARQUET and _is_terminal(output):
         raise click.UsageError("Parquet is binary and not for a terminal; name a file with --output")
-    return chosen
+    return selected
 
 
 def _is_terminal(output: Path | None) -> bool:
@@ -105,11 +105,13 @@ def _is_terminal(output: Path | None) -> bool:
         return device.isatty()
 
 
-def _table_of(store: Store, chosen: ChosenPoints | ChosenValues) -> Table:
-    if isinstance(chosen, ChosenPoints):
+def _table_of(store: Store, selected: SelectedPoints | SelectedValues) -> Table:
+    if isinstance(selected, SelectedPoints):
         return table_of_points()
     return table_of_values(
-        benchmarks(store, project=chosen.chosen.get("project"), benchmark=chosen.chosen.get("benchmark"))
+        benchmarks(
+            store, project=selected.series_filter.get("project"), benchmark=selected.series_filter.get("benchmark")
+        )
     )
 
 

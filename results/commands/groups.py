@@ -1,4 +1,4 @@
-"""A group of commands that suggests the right name for a misspelt one."""
+"""Group of commands that suggests the right name for a misspelt one."""
 
 from __future__ import annotations
 

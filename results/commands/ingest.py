@@ -64,15 +64,15 @@ def ingest(  # noqa: PLR0913 - its options
     fusebench ingest ../scipy-bench/results --project scipy --repository ../scipy
     fusebench ingest --rebuild                            the database anew from the files
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    chosen = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
-    if not chosen:
+    sources = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
+    if not sources:
         echo(
             "Nothing has been measured here yet: `make bench` measures, `fusebench ingest PATH` reads results "
             "from elsewhere.",
             err=True,
         )
         return ExitCode.NOTHING_COMPARABLE
-    missing = [path for path in chosen if not os.path.exists(path)]  # noqa: PTH110 - never raises
+    missing = [path for path in sources if not os.path.exists(path)]  # noqa: PTH110 - never raises
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
     notices: list[str] = []
@@ -80,7 +80,7 @@ def ingest(  # noqa: PLR0913 - its options
         if rebuild:
             name, report = rebuild_store(
                 db,
-                chosen,
+                sources,
                 project=project,
                 repository=repository,
                 n_processes=n_processes,
@@ -91,10 +91,10 @@ def ingest(  # noqa: PLR0913 - its options
             with open_store(db, mode=OpenMode.WRITE) as store:
                 name = store.name
                 report = store.ingest(
-                    chosen, project=project, repository=repository, n_processes=n_processes, on_progress=progress
+                    sources, project=project, repository=repository, n_processes=n_processes, on_progress=progress
                 )
                 if prune:
-                    n_removed = counted(prune_missing_files(store, chosen), "run")
+                    n_removed = counted(prune_missing_files(store, sources), "run")
                     notices.append(f"Removed {n_removed} whose files are gone.")
     for notice in notices:
         echo(notice)

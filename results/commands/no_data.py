@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import known_values
 from results.commands.echo import echo
+from results.commands.selected_rows import describe_known_values
 from results.exit_codes import ExitCode
 from results.queries import commits
 
 if TYPE_CHECKING:
-    from results.commands.chosen_rows import ChosenPoints, ChosenValues
+    from results.commands.selected_rows import SelectedPoints, SelectedValues
     from results.commands.selection import Selection
     from results.errors import UnknownRevision
     from results.store import Store
@@ -46,7 +46,7 @@ def nothing_to_show(why: str) -> int:
     return ExitCode.NOTHING_COMPARABLE
 
 
-def nothing_selected(store: Store, chosen: ChosenPoints | ChosenValues, selection: Selection) -> int:
+def nothing_selected(store: Store, selected: SelectedPoints | SelectedValues, selection: Selection) -> int:
     """Print the values there are of what was selected by and return NOTHING_COMPARABLE."""
-    known = known_values(store, chosen, selection)
+    known = describe_known_values(store, selected, selection)
     return nothing_to_show(f"No stored measurement matches the selection. {known}".strip())

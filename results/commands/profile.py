@@ -1,4 +1,4 @@
-"""The command that prints what one call of a point does inside."""
+"""`fusebench profile`: print what one call of a sweep point does inside."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import ChosenPoints, chosen_rows
 from results.commands.echo import echo_rendered, terminal_of_output
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import db_option, where_option
+from results.commands.selected_rows import SelectedPoints, select_rows
 from results.commands.selection import AXES, selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from results.rows import PointRow
     from results.store import Store
 
-NO_PROFILE = "No profile of this point is stored: the run that timed it took none, or ended before it."
+NO_PROFILE = "No profile of this point is stored: the run that timed it did not profile it, or ended before."
 NO_STACKS = (
-    "No stacks of the {kind} are stored for this point: it ran nothing there, or an older ruler profiled it; "
-    "`fusebench run --again` measures anew."
+    "No stacks of the {kind} are stored for this point: it ran nothing there, or an older version profiled it; "
+    "`fusebench run --again` measures it again."
 )
 
 
 @click.command()
 @click.argument("revision", metavar="[REV]", required=False)
 @click.option(
-    "--stacks", "kind", type=click.Choice([kind.value for kind in StackKind]), help="Its folded stacks there, instead."
+    "--stacks", "kind", type=click.Choice([kind.value for kind in StackKind]), help="Print its folded stacks instead."
 )
 @click.option("--all", "shows_all", is_flag=True, help="List every operator and kernel, not the 20 that take longest.")
 @where_option
@@ -51,17 +51,17 @@ def profile(revision: str | None, kind: str | None, where: Sequence[str], db: st
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
-        chosen = chosen_rows(store, selection)
-        if chosen is None:
+        selected = select_rows(store, selection)
+        if selected is None:
             return nothing_to_show(EMPTY_STORE)
-        if not isinstance(chosen, ChosenPoints):
-            return nothing_to_show("Only points of the sweep are profiled, and that chooses another suite.")
+        if not isinstance(selected, SelectedPoints):
+            return nothing_to_show("Only points of the sweep have a profile, and the selection is of another suite.")
         try:
-            points = chosen.latest(store, revision)
+            points = selected.latest(store, revision)
         except UnknownRevision as error:
             return not_measured(store, error)
         if not points:
-            return nothing_selected(store, chosen, selection)
+            return nothing_selected(store, selected, selection)
         if len(points) > 1:
             raise click.UsageError(_which_one(points))
         return _print(store, points[0], None if kind is None else StackKind(kind), shows_all=shows_all)
@@ -85,7 +85,7 @@ def _print(store: Store, point: PointRow, kind: StackKind | None, *, shows_all: 
 
 
 def _which_one(points: Sequence[PointRow]) -> str:
-    """What still has to be said, with the choices there are."""
+    """Return the error that lists the options which tell these points apart."""
     choices = {name: dict.fromkeys(str(getattr(point, axis)) for point in points) for name, axis in AXES.items()}
-    said = [f"--where {name}=…  ({', '.join(values)})" for name, values in choices.items() if len(values) > 1]
-    return "\n  ".join([f"{len(points)} points are chosen, and a profile is of one; choose by", *said])
+    options = [f"--where {name}=…  ({', '.join(values)})" for name, values in choices.items() if len(values) > 1]
+    return "\n  ".join([f"{len(points)} points match, and a profile is of one; add one of each", *options])

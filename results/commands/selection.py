@@ -1,4 +1,4 @@
-"""What a person types to choose rows, `batch=64`, `batch=64..1024` or `dtype=float32`, as filters; pure."""
+"""Parse NAME=VALUE options such as `batch=64`, `batch=64..1024` or `dtype=float32` into filters; pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 INTEGER_AXES = frozenset({"batch", "hidden", "dim", "threads"})
 AXES = {"pass" if axis == "pass_" else axis: axis for axis in PointFilter.__annotations__}
-# What a value of any suite has besides its parameters.
+# Fields of a value of any suite besides its parameters.
 SERIES_FIELDS = tuple(name for name in SeriesFilter.__annotations__ if name != "parameters")
 RANGE = re.compile(r"(?P<least>-?[0-9.e+]*?)\.\.(?P<most>-?[0-9.e+]*)")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The texts chosen for each name; a name with several takes any of them, different names must all hold."""
+    """Values given for each name: any value of a name matches, and every name must match."""
 
     texts: Mapping[str, tuple[str, ...]]
 
@@ -32,39 +32,39 @@ class Selection:
         return bool(self.texts)
 
     def without(self, *names: str) -> Selection:
-        """The rest of the selection."""
+        """Return the selection without these names."""
         return Selection({name: texts for name, texts in self.texts.items() if name not in names})
 
 
 def selection_from_texts(texts: Iterable[str]) -> Selection:
-    """`["batch=64", "batch=128"]` as a selection. Raises: UnknownParameter if one is not NAME=VALUE."""
-    chosen: dict[str, tuple[str, ...]] = {}
+    """Parse texts such as `batch=64`. Raises: UnknownParameter if one is not NAME=VALUE."""
+    found: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UnknownParameter(f"{text!r} is not NAME=VALUE or NAME=FROM..TO")
-        chosen[name] = (*chosen.get(name, ()), value)
-    return Selection(chosen)
+        found[name] = (*found.get(name, ()), value)
+    return Selection(found)
 
 
 def states_from(selection: Selection) -> frozenset[str] | None:
-    """The states chosen; None for all. Raises: UnknownParameter for a word that is none."""
+    """Return the selected states; None for all. Raises: UnknownParameter for an unknown state."""
     texts = selection.texts.get("state")
     if texts is None:
         return None
     for text in texts:
         if text not in set(State):
-            raise UnknownParameter(f"{text!r} is no state; there are {', '.join(State)}")
+            raise UnknownParameter(f"{text!r} is not a state; the states are {', '.join(State)}")
     return frozenset(texts)
 
 
 def point_filter_from(selection: Selection) -> PointFilter:
-    """The selection as axes of the sweep. Raises: UnknownParameter for a name that is no axis."""
+    """Return the selection as a filter of sweep points. Raises: UnknownParameter for a name that is no axis."""
     found: dict[str, object] = {}
     for name, texts in selection.without("state").texts.items():
         if name not in AXES:
             known = [*AXES, "state"]
-            raise UnknownParameter(f"{name} is no axis of the sweep{_like(name, known)}; there are {', '.join(known)}")
+            raise UnknownParameter(f"{name} is not an axis{_like(name, known)}; the axes are {', '.join(known)}")
         found[AXES[name]] = _whole_numbers(name, texts) if name in INTEGER_AXES else _texts_or_none(name, texts)
     return cast("PointFilter", found)
 
@@ -82,9 +82,9 @@ def _texts_or_none(name: str, texts: tuple[str, ...]) -> list[str | None]:
 
 
 def series_filter_from(selection: Selection, *, parameters: Collection[str]) -> SeriesFilter:
-    """The selection as a choice of series of any suite; `parameters` are the names that stored ones have.
+    """Return the selection as a filter of series of any suite; `parameters`: the names of the stored parameters.
 
-    A number takes the same number however it was written: `n=1000` takes `1e3`.
+    A number matches however it is written: `n=1000` matches `1e3`.
     Raises: UnknownParameter for a name that nothing stored has.
     """
     found: dict[str, object] = {}
@@ -96,7 +96,9 @@ def series_filter_from(selection: Selection, *, parameters: Collection[str]) -> 
             by_name[name] = _between(name, texts) or [value for text in texts for value in _meanings(text)]
         else:
             known = [*SERIES_FIELDS, "state", *sorted(parameters)]
-            raise UnknownParameter(f"no stored value has a {name}{_like(name, known)}; there are {', '.join(known)}")
+            raise UnknownParameter(
+                f"no stored value has a {name}{_like(name, known)}; the names are {', '.join(known)}"
+            )
     return cast("SeriesFilter", {**found, "parameters": by_name})
 
 
@@ -106,13 +108,13 @@ def _like(name: str, known: Collection[str]) -> str:
 
 
 def _meanings(text: str) -> set[float | bool | str | None]:
-    """`64` is the number or the text: whoever types it need not know which the suite has."""
+    """Return the number and the text that `64` may mean: a suite may have either."""
     typed = typed_from_repr(text)
     return {text, value_from_typed(typed.type, typed.text, typed.number)}
 
 
 def _between(name: str, texts: tuple[str, ...]) -> Between | None:
-    """`64..1024`, `64..` or `..1024` as a range; None if no text is one."""
+    """Parse `64..1024`, `64..` or `..1024`; None if no text is a range."""
     found = [_range_from(text) for text in texts]
     if not any(found):
         return None

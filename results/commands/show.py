@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.chosen_rows import ChosenPoints, ChosenValues, chosen_rows
 from results.commands.echo import echo, echo_csv, echo_rendered, terminal_of_output
 from results.commands.known_changes import known_of_points, known_of_values
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import db_option, where_option
+from results.commands.selected_rows import SelectedPoints, SelectedValues, select_rows
 from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
@@ -71,29 +71,34 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
     selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
         try:
-            chosen = chosen_rows(store, selection)
-            if chosen is None:
+            selected = select_rows(store, selection)
+            if selected is None:
                 return nothing_to_show(EMPTY_STORE)
-            is_printed = _print(store, chosen, revision, ShowFormat(show_format), shows_all=shows_all)
+            is_printed = _print(store, selected, revision, ShowFormat(show_format), shows_all=shows_all)
         except UnknownRevision as error:
             return not_measured(store, error)
         if not is_printed:
-            return nothing_selected(store, chosen, selection)
-    if chosen.others:
-        echo(f"Stored too: {', '.join(chosen.others)} (--where project={chosen.others[0]}).", err=True)
+            return nothing_selected(store, selected, selection)
+    if selected.others:
+        echo(f"Stored too: {', '.join(selected.others)} (--where project={selected.others[0]}).", err=True)
     return ExitCode.FINE
 
 
 def _print(
-    store: Store, chosen: ChosenPoints | ChosenValues, revision: str | None, show_format: ShowFormat, *, shows_all: bool
+    store: Store,
+    selected: SelectedPoints | SelectedValues,
+    revision: str | None,
+    show_format: ShowFormat,
+    *,
+    shows_all: bool,
 ) -> bool:
-    """Print the chosen rows; return False if there are none."""
-    if isinstance(chosen, ChosenPoints):
-        points = chosen.latest(store, revision)
+    """Print the selected rows; return False if there are none."""
+    if isinstance(selected, SelectedPoints):
+        points = selected.latest(store, revision)
         if points:
             _print_points(store, points, show_format, shows_all=shows_all)
         return bool(points)
-    values = chosen.latest(store, revision)
+    values = selected.latest(store, revision)
     if values:
         _print_values(store, values, show_format, shows_all=shows_all)
     return bool(values)

@@ -1,4 +1,4 @@
-"""Rows → files for other programs: CSV, JSON, Parquet; units are in the column names.
+"""Rows → CSV, JSON and Parquet for other programs; units are in the column names.
 
 Rows are written as they come, so that an export of everything needs no more memory than one commit's.
 """
@@ -26,7 +26,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 class ExportFormat(StrEnum):
-    """What another program can read."""
+    """Format that other programs read."""
 
     CSV = "csv"
     JSON = "json"
@@ -34,7 +34,7 @@ class ExportFormat(StrEnum):
 
 
 class ColumnType(StrEnum):
-    """What a column holds; a missing entry is null in each."""
+    """Type of a column; every type has null for a missing entry."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -53,23 +53,24 @@ TYPE_OF_ANNOTATION = {
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and how a row fills them: `cells_of` gives a row's entries in the order of `columns`."""
+    """Columns of an export; `cells_of` returns a row's entries in their order."""
 
     columns: Mapping[str, ColumnType]
     cells_of: Callable[[Any], Sequence[object]]
 
 
 def table_of_points() -> Table:
-    """Sweep points; the names of their fields carry their units already."""
+    """Return the table of sweep points, whose fields have their units in their names."""
     # A named tuple keeps its types as references to what was written.
     types = {name: reference.__forward_arg__ for name, reference in PointRow.__annotations__.items()}
     return Table({EXTERNAL_NAMES.get(name, name): _type_of(kind) for name, kind in types.items()}, list)
 
 
 def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
-    """Values of `benchmarks`: a column for each unit (`value_seconds`) and for each parameter (`param_n`).
+    """Return the table of values of `benchmarks`, with columns for units and parameters: `value_seconds`, `param_n`.
 
-    Every row has every column, null where it has none. A parameter that is a number here and a text there is text.
+    Every row has every column, null where it has none. A parameter that is a number in one benchmark and a text in
+    another is text.
     """
     left_out = {"samples", "series_id", "parameters", "unit", *MEASURED}
     described = [field for field in fields(SeriesValueRow) if field.name not in left_out]
@@ -88,9 +89,9 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
         **{f"param_{name}": kind for name, kind in parameters.items()},
         **{f"{part}{suffix}": ColumnType.NUMBER for suffix in suffixes.values() for part in MEASURED},
     }
-    place_of_parameter = {name: (len(names) + i, kind) for i, (name, kind) in enumerate(parameters.items())}
+    column_of_parameter = {name: (len(names) + i, kind) for i, (name, kind) in enumerate(parameters.items())}
     first = len(names) + len(parameters)
-    place_of_unit = {unit: first + list(suffixes).index(unit) * len(MEASURED) for unit in suffixes}
+    column_of_unit = {unit: first + list(suffixes).index(unit) * len(MEASURED) for unit in suffixes}
     # A suite may have hundreds of parameters, of which a row has two.
     empty: list[object] = [None] * len(columns)
 
@@ -98,9 +99,9 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
         cells = empty.copy()
         cells[: len(names)] = [getattr(row, name) for name in names]
         for parameter in row.parameters:
-            place, kind = place_of_parameter[parameter.name]
-            cells[place] = _as_type(parameter.value, kind)
-        start = place_of_unit[row.unit]
+            column, kind = column_of_parameter[parameter.name]
+            cells[column] = _as_type(parameter.value, kind)
+        start = column_of_unit[row.unit]
         cells[start : start + len(MEASURED)] = [getattr(row, part) for part in MEASURED]
         return cells
 
@@ -108,7 +109,7 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
 
 
 def suffix_of_units(units: Sequence[str]) -> dict[str, str]:
-    """What each unit adds to a column's name: `_seconds`, `_GB_per_s`; as it stands where two would be the same."""
+    """Return the suffix of each unit in a column's name: `_seconds`, `_GB_per_s`; the bare unit where two are alike."""
     found: dict[str, str] = {}
     for unit in units:
         words = re.sub(r"\W+", "_", unit.replace("/", "_per_").replace("%", "percent")).strip("_")
@@ -120,7 +121,7 @@ def suffix_of_units(units: Sequence[str]) -> dict[str, str]:
 def write_table(
     sink: IO[bytes], table: Table, batches: Iterable[Iterable[object]], *, export_format: ExportFormat
 ) -> int:
-    """Write every row of `batches`; how many. Raises: ModuleNotFoundError for Parquet without pyarrow."""
+    """Write every row of `batches` and return their number. Raises: ModuleNotFoundError for Parquet without pyarrow."""
     match export_format:
         case ExportFormat.CSV:
             return _write_csv(sink, table, batches)
@@ -181,7 +182,8 @@ def _write_parquet(sink: IO[bytes], table: Table, batches: Iterable[Iterable[obj
 
 
 def _plain(cells: Sequence[object]) -> list[object]:
-    """Most cells are empty, and looking at one is a tenth of asking what it becomes."""
+    """Return the cells as plain values."""
+    # Most cells are empty, and checking here takes a tenth of the time of the call.
     return [cell if cell is None or type(cell) is str else plain_value(cell) for cell in cells]
 
 

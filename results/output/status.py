@@ -1,4 +1,4 @@
-"""What was measured when, what fails and which changes are known, by machine → text, JSON; pure."""
+"""Freshness, failures and known changes of each machine → text, JSON; pure."""
 
 from __future__ import annotations
 

@@ -97,10 +97,10 @@ def test_what_a_value_has_besides_parameters_is_chosen_by_name():
     [
         (points, ["batch"], "'batch' is not NAME=VALUE or NAME=FROM..TO"),
         (points, ["batch=many"], r"a whole number or a range such as 64\.\.1024, not many"),
-        (points, ["provder=x"], r"provder is no axis of the sweep \(did you mean provider\?\); there are .*provider"),
+        (points, ["provder=x"], r"provder is not an axis \(did you mean provider\?\); the axes are .*provider"),
         (points, ["batch=1..2", "batch=64"], "give one range, or values"),
-        (series, ["knd=x"], r"no stored value has a knd \(did you mean kind\?\); there are project, .*, kind, n$"),
-        (lambda text: states_from(selection_from_texts([text])), ["state=bad"], "'bad' is no state; there are ok, "),
+        (series, ["knd=x"], r"no stored value has a knd \(did you mean kind\?\); the names are project, .*, kind, n$"),
+        (lambda text: states_from(selection_from_texts([text])), ["state=bad"], "'bad' is not a state; "),
     ],
 )
 def test_what_makes_no_sense_is_told_with_what_there_is(choose, texts, said):

@@ -1,4 +1,4 @@
-"""Which stored rows a command's words choose: points of the sweep, or values of other suites."""
+"""Stored rows that the options of a command select: points of the sweep, or values of other suites."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from results.rows import PointFilter, PointRow, ProjectRow, SeriesFilter, SeriesValueRow
     from results.store import Store
 
-MANY = 20  # values, more than which nobody reads
+MANY = 20  # values that are listed at most
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenPoints:
-    """Points of the sweep. `others`: projects that are stored too and were not asked for."""
+class SelectedPoints:
+    """Selected points of the sweep; `others`: projects that are stored too and were not selected."""
 
     axes: PointFilter
     states: frozenset[str] | None
     others: tuple[str, ...]
 
     def latest(self, store: Store, revision: str | None) -> list[PointRow]:
-        """The newest measurements, or those at `revision`."""
+        """Return the newest measurements, or those at `revision`."""
         return self._with_state(latest_points(store, revision=revision, **self.axes))
 
     def by_commit(self, store: Store, revision: str | None) -> Iterator[list[PointRow]]:
-        """Those of every commit, the oldest first, or of `revision` alone; one commit at a time in memory."""
+        """Yield the rows of each commit, oldest first, or of `revision` alone; one commit at a time is in memory."""
         stored = [row.commit for row in commits(store) if row.sweep_machines] if revision is None else [revision]
         for commit in dict.fromkeys(stored):
             yield self._with_state(latest_points(store, revision=commit, **self.axes))
@@ -54,29 +54,29 @@ class ChosenPoints:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenValues:
-    """Values of suites that are not the sweep. `others`: projects that are stored too and were not asked for."""
+class SelectedValues:
+    """Selected values of suites other than the sweep; `others`: projects that are stored too and were not selected."""
 
-    chosen: SeriesFilter
+    series_filter: SeriesFilter
     states: frozenset[str] | None
     others: tuple[str, ...]
 
     def latest(self, store: Store, revision: str | None) -> list[SeriesValueRow]:
-        """Those of each project's newest commit, or those at `revision`."""
+        """Return the values of each project's newest commit, or those at `revision`."""
         if revision is not None:
             return self._at(store, commit_of(store, revision))
         newest = {row.project: row.commit for row in commits(store)}
         return [
             row
             for project, commit in newest.items()
-            if project in _as_names(self.chosen.get("project"))
+            if project in _as_names(self.series_filter.get("project"))
             for row in self._at(store, commit)
             if row.project == project
         ]
 
     def by_commit(self, store: Store, revision: str | None) -> Iterator[list[SeriesValueRow]]:
-        """Those of every commit, the oldest first, or of `revision` alone; one commit at a time in memory."""
-        wanted = _as_names(self.chosen.get("project"))
+        """Yield the rows of each commit, oldest first, or of `revision` alone; one commit at a time is in memory."""
+        wanted = _as_names(self.series_filter.get("project"))
         stored = (
             [row.commit for row in commits(store) if row.project in wanted]
             if revision is None
@@ -86,14 +86,14 @@ class ChosenValues:
             yield self._at(store, commit)
 
     def _at(self, store: Store, commit: str) -> list[SeriesValueRow]:
-        rows = values_at(store, commit=commit, **self.chosen)
+        rows = values_at(store, commit=commit, **self.series_filter)
         return rows if self.states is None else [row for row in rows if row.state in self.states]
 
 
-def chosen_rows(store: Store, selection: Selection) -> ChosenPoints | ChosenValues | None:
-    """What `selection` chooses; None for an empty store.
+def select_rows(store: Store, selection: Selection) -> SelectedPoints | SelectedValues | None:
+    """Return what `selection` selects; None for an empty store.
 
-    The sweep is meant where there is one, unless a project without one is named, or a name that is no axis.
+    That is the sweep where there is one, unless `selection` names a project without one, or a name that is no axis.
     Raises: UnknownParameter for a project or name that nothing stored has.
     """
     stored = projects(store)
@@ -106,20 +106,22 @@ def chosen_rows(store: Store, selection: Selection) -> ChosenPoints | ChosenValu
     if any(row.has_sweep for row in named) and (is_of_axes or not suites):
         shown = {row.project for row in named if row.has_sweep}
         axes = point_filter_from(selection)
-        return ChosenPoints(axes=axes, states=states, others=_others(stored, shown))
-    chosen = series_filter_from(selection, parameters=parameter_names(store, project=suites))
-    return ChosenValues(chosen={**chosen, "project": suites}, states=states, others=_others(stored, set(suites)))
+        return SelectedPoints(axes=axes, states=states, others=_others(stored, shown))
+    series_filter = series_filter_from(selection, parameters=parameter_names(store, project=suites))
+    return SelectedValues(
+        series_filter={**series_filter, "project": suites}, states=states, others=_others(stored, set(suites))
+    )
 
 
-def known_values(store: Store, chosen: ChosenPoints | ChosenValues, selection: Selection) -> str:
-    """For who chose nothing: what the named axes and parameters could have been, in words."""
-    values = _values_of_points(store) if isinstance(chosen, ChosenPoints) else _values_of_suites(store, chosen)
-    said = [
+def describe_known_values(store: Store, selected: SelectedPoints | SelectedValues, selection: Selection) -> str:
+    """Describe the stored values of each name in `selection` whose value is not stored; empty if there is none."""
+    values = _values_of_points(store) if isinstance(selected, SelectedPoints) else _values_of_suites(store, selected)
+    described = [
         f"{name} is one of {_listed(values[name], near=texts[0])}"
         for name, texts in selection.texts.items()
         if name in values and not set(texts) <= set(map(str, values[name]))
     ]
-    return "; ".join(said)
+    return "; ".join(described)
 
 
 def _values_of_points(store: Store) -> dict[str, list[object]]:
@@ -133,11 +135,11 @@ def _sorted(values: Collection[object]) -> list[object]:
     return sorted(values, key=lambda value: (value if isinstance(value, int) else 0, str(value)))
 
 
-def _values_of_suites(store: Store, chosen: ChosenValues) -> dict[str, list[object]]:
+def _values_of_suites(store: Store, selected: SelectedValues) -> dict[str, list[object]]:
     found: dict[str, list[object]] = {}
-    rows = benchmarks(store, project=chosen.chosen.get("project"))
-    # Of the benchmark that was named, if one was: a name such as `n` means something else in each.
-    named = _as_names(chosen.chosen.get("benchmark"))
+    rows = benchmarks(store, project=selected.series_filter.get("project"))
+    # A parameter such as `n` means something else in each benchmark.
+    named = _as_names(selected.series_filter.get("benchmark"))
     for row in [row for row in rows if row.benchmark in named] or rows:
         for parameter in row.parameters:
             of_name = found.setdefault(parameter.name, [])
