@@ -1,48 +1,24 @@
-"""The campaign's pieces: what they find, what they keep, and how they go on."""
+"""What the correctness piece finds, what it keeps, and how it goes on."""
 
 import json
 import re
-import subprocess
-import sys
-import tarfile
 import time
 from dataclasses import replace
-from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
 import torch
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
-from benchmarks.ruler.campaign import __main__ as campaign
 from benchmarks.ruler.campaign import correctness as campaign_correctness
-from benchmarks.ruler.campaign import pack as campaign_pack
-from benchmarks.ruler.campaign import pieces as campaign_pieces
 from benchmarks.ruler.campaign.correctness import CONTENDERS, Verdict, check_kernels
-from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Status
-from benchmarks.ruler.checks import host_cost
+from benchmarks.ruler.campaign.settings import Budget, Status
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass, Weights
-from benchmarks.ruler.plan.settings import Settings as RulerSettings
 from benchmarks.ruler.providers.registry import PACKED_PROVIDERS, PROVIDERS
 from benchmarks.ruler.providers.workload import error_rel, padded_with_nan, workload
-from benchmarks.ruler.record.journal import append, journal_path
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.worker.protocol import Task
 
-ROOT = Path(__file__).parents[3]
 BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
-
-
-@pytest.fixture
-def settings(tmp_path, monkeypatch):
-    ruler = RulerSettings(
-        data_dir=tmp_path / "data", machine="testbox", threads=1, device=DeviceKind.CPU, is_uncommitted=True
-    )
-    monkeypatch.setattr(campaign_correctness, "code_measured", lambda _: "this code")
-    out = tmp_path / "out"
-    out.mkdir()
-    return CampaignSettings(ruler=ruler, device=DeviceKind.CPU, budget=Budget.QUICK, out=out, until=time.time() + 600)
 
 
 @pytest.fixture
@@ -220,95 +196,3 @@ def test_a_device_that_is_not_there_is_absent_and_nothing_is_said_of_its_kernels
     assert report.status is Status.ABSENT
     assert "torch sees no cuda device here" in report.words
     assert not (settings.out / "correctness.jsonl").exists()
-
-
-@pytest.fixture
-def packed(settings, run, timing_line, monkeypatch):
-    """A campaign's files to pack: a journal of the commit, one of another, ceilings, traces large and small."""
-    monkeypatch.setattr(campaign_pack, "measured_commit", lambda _: run)
-    monkeypatch.setattr(type(run), "hash", property(lambda self: self.commit), raising=False)
-    data = settings.out.parent / "data"
-    environment = f"py3.{sys.version_info.minor}-cpu-t1"
-    for commit in (run.commit, "d" * 40):
-        of_commit = replace(run, commit=commit, machine="testbox", environment=environment)
-        append(journal_path(data, of_commit), [replace(timing_line, head=replace(timing_line.head, run=of_commit))])
-    for name, size in (("machines/testbox.json", 10), ("traces/c0ffee00-a.json.gz", 100)):
-        (data / name).parent.mkdir(exist_ok=True)
-        (data / name).write_bytes(b"x" * size)
-    (data / "traces" / "c0ffee00-large.json.gz").write_bytes(b"x" * 5_000_000)
-    (settings.out / "table-cpu.md").write_text("a table")
-    return environment
-
-
-def test_the_archive_holds_the_record_of_this_commit_as_it_is_laid_out_and_small_traces(settings, packed):
-    report = campaign_pack.pack(settings)
-    assert report.status is Status.DONE
-    (archive,) = settings.out.glob("*.tar.gz")
-    with tarfile.open(archive) as tar:
-        names = {name for name in tar.getnames() if not name.startswith("asv/")}
-        manifest = json.load(tar.extractfile("campaign/manifest.json"))
-    assert names == {
-        f"journal/testbox/c0ffee00-{packed}.jsonl",
-        "machines/testbox.json",
-        "traces/c0ffee00-a.json.gz",
-        "campaign/table-cpu.md",
-        "campaign/manifest.json",
-    }
-    assert manifest["commit"].startswith("c0ffee")
-
-
-def test_packing_the_same_files_again_writes_nothing_and_a_changed_one_does(settings, packed):
-    campaign_pack.pack(settings)
-    (archive,) = settings.out.glob("*.tar.gz")
-    before = archive.stat().st_mtime_ns
-    assert "already" in campaign_pack.pack(settings).words
-    assert archive.stat().st_mtime_ns == before
-    (settings.out / "table-cpu.md").write_text("another table")
-    assert campaign_pack.pack(settings).measured > 0
-
-
-def test_without_a_journal_there_is_nothing_to_pack(settings):
-    assert campaign_pack.pack(settings).status is Status.UNFINISHED
-
-
-def test_a_machine_that_lacks_packages_is_told_which_and_how_they_come(monkeypatch):
-    monkeypatch.setattr(campaign, "_NEEDED", ("torch", "no_such_package"))
-    said = campaign.missing_packages(DeviceKind.CPU)
-    assert "needs no_such_package, not installed for" in said
-    assert "make gpu-bundle" in said
-    assert "--no-index --find-links wheels" in said
-    monkeypatch.setattr(campaign, "_NEEDED", ("torch",))
-    assert campaign.missing_packages(DeviceKind.CPU) is None
-
-
-def test_the_bundle_names_all_that_its_packages_ask_for_and_no_torch():
-    text = (ROOT / "benchmarks" / "campaign-requirements.txt").read_text()
-    named = {canonicalize_name(line) for line in text.splitlines() if line and not line.startswith("#")}
-    here = {"torch", "triton"}
-    # numpy comes with them.
-    target = {"extra": "", "python_version": "3.12", "python_full_version": "3.12.0"}
-    for name in named - {"liger-kernel"}:
-        for line in requires(name) or []:
-            wanted = Requirement(line)
-            if wanted.marker is None or wanted.marker.evaluate(target):
-                assert canonicalize_name(wanted.name) in named | here, f"{name} asks for {wanted.name}"
-    assert not named & here
-    constraints = (ROOT / "constraints.txt").read_text().splitlines()
-    pinned = {canonicalize_name(line.split("==")[0]) for line in constraints if "==" in line}
-    assert named <= pinned
-
-
-def test_the_campaign_can_be_asked_for_help_and_imports_no_torch_to_answer():
-    script = "import sys; sys.argv = ['campaign', '--help']\nimport benchmarks.ruler.campaign.__main__ as c\n"
-    script += "try:\n    c.main()\nexcept SystemExit as e:\n    print(e.code, 'torch' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
-    )
-    assert "correctness" in done.stdout
-    assert done.stdout.splitlines()[-1] == "0 False"
-
-
-@pytest.mark.parametrize("budget", list(Budget), ids=str)
-def test_the_host_cost_command_takes_what_the_campaign_tells_it(budget):
-    _, (_, _, *arguments) = campaign_pieces._HOST_COST[DeviceKind.CPU, budget]
-    host_cost.main.make_context("host_cost", list(arguments))
