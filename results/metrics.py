@@ -1,4 +1,4 @@
-"""What each metric means: label, unit, which direction is better, exact or noisy; pure."""
+"""Metrics: label, unit, better direction, exact or noisy; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Direction(StrEnum):
-    """Which way is better."""
+    """Better direction of a metric."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -15,14 +15,14 @@ class Direction(StrEnum):
 
 
 class Precision(StrEnum):
-    """How two values are compared: exact ones exactly, noisy ones statistically."""
+    """Way of comparing two values: exact ones exactly, noisy ones statistically."""
 
     EXACT = "exact"
     NOISY = "noisy"
 
 
 class Role(StrEnum):
-    """What a metric is for: `judged` ones make a regression, `context` ones only explain it."""
+    """Purpose of a metric: `judged` ones can regress, `context` ones explain."""
 
     JUDGED = "judged"
     CONTEXT = "context"
@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A quantity: its name in the store, a label for people, its unit, and how it is judged."""
+    """Quantity: its name in the store, a label for people, its unit, and how it is judged."""
 
     name: str
     label: str
@@ -95,15 +95,15 @@ SWEEP_METRICS = {metric.name: metric for metric in (*TIMING_METRICS, *PROFILE_ME
 
 SECONDS = {"s", "sec", "second", "seconds", "ms", "us", "ns"}
 BYTES = {"byte", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib"}
-# asv's types; `track` is whatever its unit says.
+# By asv's types of benchmark.
 ASV_LABELS = {"time": "time", "memory": "size", "peakmemory": "peak memory", "track": "value"}
 
 
 def metric_of(name: str, *, unit: str) -> Metric:
-    """What the metric `name` of unit `unit` means: one of the sweep's, or asv's type.
+    """Return the metric `name`: one of the sweep's, or asv's type in `unit`.
 
-    Seconds and bytes are better lower. What a `track_` of any other unit means nobody said: its direction is
-    unknown, and a change of it is never called a regression.
+    Seconds and bytes are better lower. The direction of a `track_` in any other unit is unknown, and a change of it
+    is never a regression.
     """
     if name in SWEEP_METRICS:
         return SWEEP_METRICS[name]
@@ -114,7 +114,7 @@ def metric_of(name: str, *, unit: str) -> Metric:
         label=ASV_LABELS.get(name, name),
         unit=unit,
         direction=Direction.LOWER if is_time or is_memory else Direction.UNKNOWN,
-        # A peak of memory wavers with the allocator; only the sweep's own counts are exact.
+        # Peak memory varies with the allocator; only the sweep's own counts are exact.
         precision=Precision.NOISY,
         role=Role.JUDGED,
     )

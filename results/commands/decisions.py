@@ -1,4 +1,4 @@
-"""The commands with which a person declares something: store join, store acknowledge."""
+"""`store join` and `store acknowledge`: decisions of a person."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from results.store import OpenMode, Store, open_store
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-LEAST_OF_A_VERSION = 6  # characters that may stand for one of asv's, which have 64
+SHORTEST_VERSION_PREFIX = 6  # of the 64 characters that asv's have
 
 file_option = click.option(
     "--file",
     type=click.Path(path_type=Path, dir_okay=False),
     default=DEFAULT_DECISIONS,
     show_default=True,
-    help="Where to write it down: a file to keep under version control.",
+    help="File of decisions, to keep under version control.",
 )
-project_option = click.option("--project", metavar="NAME", help="Whose; needed where several have it.")
-note_option = click.option("--note", metavar="TEXT", help="Why, in words.")
+project_option = click.option("--project", metavar="NAME", help="Project; needed where several match.")
+note_option = click.option("--note", metavar="TEXT", help="Reason, in words.")
 by_option = click.option("--by", metavar="NAME", help="Who decided.")
 
 
@@ -82,8 +82,8 @@ def join(  # noqa: PLR0913, PLR0917 - its options
         if record.old == record.new:
             raise click.UsageError(f"{old} and {new} are the same version of {benchmark}")
         settled = declare(store, record, file=file)
-    echo(f"{benchmark}: {record.new[:12]} goes on with {record.old[:12]}, written to {file}")
-    echo(f"{settled.n_joined} benchmarks of this store go on with another version")
+    echo(f"{benchmark}: {record.new[:12]} continues {record.old[:12]}, written to {file}")
+    echo(f"{settled.n_joined} benchmarks of this store continue another version")
     return ExitCode.FINE
 
 
@@ -94,7 +94,7 @@ def join(  # noqa: PLR0913, PLR0917 - its options
     type=click.Choice([d.value for d in TriageDecision]),
     default=TriageDecision.ACCEPTED.value,
     show_default=True,
-    help="It may stay, is no change of the code, or is yet to be mended.",
+    help="It may stay, is no change of the code, or is still to be fixed.",
 )
 @click.option("--benchmark", metavar="NAME", help="Only this operation or asv benchmark.")
 @click.option("--metric", metavar="NAME", help="Only this metric.")
@@ -159,14 +159,14 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             return ExitCode.FINE
         n_series = n_series_meant(store, record)
         if not n_series:
-            raise click.UsageError(f"no series that was measured at {commit[:8]} is chosen by that")
+            raise click.UsageError(f"no series that was measured at {commit[:8]} matches the selection")
         declare(store, record, file=file)
     echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
     return ExitCode.FINE
 
 
 def _is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) -> bool:
-    """Whether `stored` is of the same commit and names all that `selection` does."""
+    """Tell whether `stored` is of the same commit and names all that `selection` does."""
     names = ("benchmark", "metric", "machine", "environment")
     return (
         (stored.project, stored.commit) == (selection.project, selection.commit)
@@ -180,7 +180,7 @@ def _decided(note: str | None, by: str | None) -> Decided:
 
 
 def _versions(store: Store, benchmark: str, metric: str | None, project: str | None) -> tuple[str, list[str]]:
-    """The benchmark's project and its versions."""
+    """Return the benchmark's project and its versions."""
     query = sa.select(Project.name, Benchmark.version).join(Project, Project.id == Benchmark.project_id)
     query = query.where(Benchmark.name == benchmark)
     if metric is not None:
@@ -193,10 +193,10 @@ def _versions(store: Store, benchmark: str, metric: str | None, project: str | N
 
 
 def _version(text: str, versions: Sequence[str], benchmark: str) -> str:
-    """The version that `text` is or begins."""
+    """Return the version that `text` is or begins. Raises: click.UsageError."""
     if text in versions:
         return text
-    found = [version for version in versions if len(text) >= LEAST_OF_A_VERSION and version.startswith(text)]
+    found = [version for version in versions if len(text) >= SHORTEST_VERSION_PREFIX and version.startswith(text)]
     if len(found) == 1:
         return found[0]
     known = ", ".join(version[:12] for version in versions)
@@ -211,7 +211,7 @@ def _projects_of(store: Store, commit: str) -> list[str]:
 
 
 def _only(projects: Iterable[str], named: str | None, *, what: str) -> str:
-    """The project that is meant."""
+    """Return the only project, or the named one. Raises: click.UsageError."""
     found = list(projects)
     if named is not None:
         found = [name for name in found if name == named]
@@ -223,7 +223,7 @@ def _only(projects: Iterable[str], named: str | None, *, what: str) -> str:
 
 
 def _parameters(where: Sequence[str]) -> dict[str, str | float | bool]:
-    """`batch=64` as the number 64, `provider=fused` as a text."""
+    """Parse `batch=64` as the number 64 and `provider=fused` as a text."""
     found: dict[str, str | float | bool] = {}
     for name, texts in selection_from_texts(where).texts.items():
         if len(texts) > 1:

@@ -1,4 +1,4 @@
-"""Whether two noisy values differ: by their samples and intervals; pure."""
+"""Comparison of two noisy values by their samples and intervals; pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_P = 0.002
 
 
 class Evidence(StrEnum):
-    """What says that two values differ, or why nothing can."""
+    """Evidence that two values differ, or the reason why there is none."""
 
     SAMPLES = "samples differ (Mann-Whitney) and intervals are apart"
     INTERVALS = "intervals are apart"
@@ -22,7 +22,7 @@ class Evidence(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """A value with what is known of its noise; the interval is None where there is none."""
+    """Value with its noise: interval and samples, None where there are none."""
 
     value: float
     interval: tuple[float, float] | None
@@ -30,7 +30,7 @@ class Observation:
 
 
 def difference_between(base: Observation, head: Observation) -> Evidence:
-    """The evidence that `head` differs from `base`; it does not depend on which is which.
+    """Return the evidence that two values differ; it does not depend on which of them is the base.
 
     Intervals must not touch; where there are samples enough for it, Mann-Whitney's test must agree. A value
     without an interval counts as its own.
@@ -49,12 +49,12 @@ def difference_between(base: Observation, head: Observation) -> Evidence:
 
 
 def can_be_tested(n_base: int, n_head: int) -> bool:
-    """Whether so few samples could reach LARGEST_P at all: the smallest p is 2 / C(n + m, n)."""
+    """Tell whether so few samples can reach LARGEST_P at all: the smallest p is 2 / C(n + m, n)."""
     return 2 / math.comb(n_base + n_head, n_base) < LARGEST_P
 
 
 def _p_value(base: tuple[float, ...], head: tuple[float, ...]) -> float:
-    # Half a second to import, needed for the few series whose intervals are apart.
+    # Half a second to import, and needed only where intervals are apart.
     from scipy.stats import mannwhitneyu  # noqa: PLC0415
 
     return float(mannwhitneyu(base, head, alternative="two-sided").pvalue)

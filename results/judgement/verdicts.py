@@ -1,4 +1,4 @@
-"""Base against head, series by series: what got worse, what failed, what cannot be said; pure."""
+"""Verdicts on the series of two commits, and the exit code they lead to; pure."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ LEAST_RELEVANT_CHANGE = 0.05
 
 
 class Outcome(StrEnum):
-    """What became of a series."""
+    """Outcome of one series between two commits."""
 
     REGRESSION = "regression"
     FAILED = "failed"  # ok at the base, not ok at the head
     IMPROVEMENT = "improvement"
     FIXED = "fixed"  # not ok at the base, ok at the head
-    KNOWN = "known"  # would be a regression or a failure, had nobody acknowledged it
-    UNDECIDED = "undecided"  # would be a regression, had nothing disturbed the measurement
-    CHANGED = "changed"  # relevant and significant, but nobody said which way is better
+    KNOWN = "known"  # would be a regression or a failure, but it was acknowledged
+    UNDECIDED = "undecided"  # would be a regression, but the measurement was disturbed
+    CHANGED = "changed"  # relevant and significant, better direction unknown
     UNCHANGED = "unchanged"
 
 
@@ -39,9 +39,9 @@ EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One series measured at both commits. `ratio` is head ÷ base; None where there is none.
+    """Judgement of one series that was measured at both commits.
 
-    `known`: the acknowledged change that explains it, where the outcome is `known`.
+    ratio: head ÷ base, or None. known: the acknowledged change that explains it, where the outcome is `known`.
     """
 
     base: SeriesValueRow
@@ -55,7 +55,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Every series that could be compared, and those that could not because one side did not measure them."""
+    """Verdicts on the series measured at both commits, and the series that only one of them measured."""
 
     base_commit: str
     head_commit: str
@@ -65,12 +65,12 @@ class Judgement:
     least_change: float
 
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
-        """The verdicts of these outcomes, the largest change first."""
+        """Return the verdicts with these outcomes, the largest change first."""
         chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
         return sorted(chosen, key=lambda verdict: -abs((verdict.ratio or 1.0) - 1.0))
 
     def count(self) -> Counter[Outcome]:
-        """How many series had each outcome."""
+        """Count the series by outcome."""
         return Counter(verdict.outcome for verdict in self.verdicts)
 
 
@@ -84,8 +84,8 @@ def judge(
 ) -> Judgement:
     """Compare the values of two commits, series by series.
 
-    Only metrics made to be judged are looked at. `least_change`: the smallest relative change of a noisy
-    metric that is worth a person's time.
+    Metrics that only explain others are left out. least_change: smallest relative change of a noisy metric that is
+    relevant.
     """
     at_base = {row.series_id: row for row in base if _is_judged(row)}
     at_head = {row.series_id: row for row in head if _is_judged(row)}
@@ -106,7 +106,7 @@ def judge(
 
 
 def verdict_on(base: SeriesValueRow, head: SeriesValueRow, *, least_change: float) -> Verdict:
-    """What became of one series."""
+    """Judge one series."""
     metric = metric_of(base.metric, unit=base.unit)
     outcome, ratio, why = Outcome.UNCHANGED, None, Evidence.SAME.value
     if not _is_ok(head):
@@ -147,9 +147,9 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
 
 
 def exit_code(judgement: Judgement) -> ExitCode:
-    """What the gate answers: failed before regression before nothing comparable before fine.
+    """Return the gate's exit code: failed before regression before nothing comparable before fine.
 
-    An undecided series was not measured well enough to be compared, so the gate does not pass on it.
+    An undecided series was not measured well enough to be compared, so the gate does not pass.
     """
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
@@ -175,7 +175,7 @@ def _explained(verdict: Verdict, level: KnownLevel, *, least_change: float) -> V
 
 
 def _row_of(row: SeriesValueRow, value: HistoryValue) -> SeriesValueRow:
-    """Return what the series of `row` had at another run; histories have no samples."""
+    """Return the value of the same series at another run; histories have no samples."""
     return replace(
         row,
         commit=value.commit,

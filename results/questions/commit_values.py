@@ -1,4 +1,4 @@
-"""Questions about one commit of any suite: its values with their samples."""
+"""Values of any suite at one commit, with their samples → frozen rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> list[SeriesValueRow]:
-    """The newest value at the commit with the full hash `commit` of every series that `chosen` takes.
+    """Return the newest value at `commit`, a full hash, of every series that `chosen` takes.
 
     Ordered by project, benchmark and metric. Where versions were declared equal, `series_id` is the oldest's, so
     that values before and after belong together.
     """
     with store.reading() as connection, gc_paused():
-        # The runs by name: given a subquery, SQLite reads every value there is.
+        # Ids, not a subquery: with one SQLite reads every value there is.
         runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
         run_ids = list(connection.execute(runs).scalars())
         found = connection.execute(_values_at(run_ids).where(*conditions_from(chosen))).all()

@@ -1,4 +1,4 @@
-"""What fails since when → frozen rows."""
+"""Series whose newest value is not ok, and since when → frozen rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured when, and what has been left behind → frozen rows."""
+"""Newest runs of benchmarks, and points left behind at older commits → frozen rows."""
 
 from __future__ import annotations
 

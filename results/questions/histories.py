@@ -1,4 +1,4 @@
-"""Questions about series of any suite, asv's as well as our own → frozen rows."""
+"""Series of any suite and their values over commits → frozen rows."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
     from results.store import Store
 
-# SQLAlchemy's Row; its columns have no names that a type checker could follow.
+# SQLAlchemy's Row: a type checker cannot follow its columns.
 DatabaseRow = Any
 ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
 Place = tuple[int, int, int]  # machine, environment and project
-REASON = 2  # where a row of `_values` has it
+REASON = 2  # index in a row of `_values`
 NO_REASON = (None,)
 
 
 class _Chosen(NamedTuple):
-    """A series whose history is asked for, and what has to be known to find it."""
+    """Series whose history is asked for, with what is needed to find it."""
 
     series: SeriesRow
     place: Place
@@ -59,7 +59,7 @@ class _Chosen(NamedTuple):
 
 
 def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow]:
-    """Every series that `chosen` takes, ordered by project, benchmark, metric, version, machine, environment."""
+    """Return every series that `chosen` takes, ordered by project, benchmark, metric, version, machine, environment."""
     with store.reading() as connection:
         rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
@@ -79,7 +79,7 @@ def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow
 
 
 def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory]:
-    """The chosen series with all their values, in the order of `series_ids`; unknown ids are left out.
+    """Return the chosen series with all their values, in the order of `series_ids`; unknown ids are left out.
 
     A series whose version was declared equal to others' has their values too.
     """
@@ -100,7 +100,7 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
 
 
 def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, DatabaseRow]]:
-    """The runs of a place by id: where each stands in their order, and how a value of it begins."""
+    """Return the runs of a place by id: index in their order, and the first fields of a HistoryValue."""
     moment = datetime_decoder(connection)
     rows = fetch_rows(connection, _RUNS, _at(place))
     return {
@@ -127,7 +127,7 @@ def _history(
 def _values(
     connection: Connection, place: Place, series_id: int, *, may_have_reasons: bool = True
 ) -> list[tuple[Any, ...]]:
-    """The run, and then what a value tells of itself in the order of HistoryValue."""
+    """Return the run and then the other fields of a HistoryValue, for each value of a series."""
     of_series = {"series_id": series_id}
     if connection.dialect.name == "sqlite":
         return fetch_rows(connection, _VALUES_BY_RUN, {**_at(place), **of_series})
@@ -143,7 +143,7 @@ def _at(place: Place) -> dict[str, int]:
 
 
 def _chosen(connection: Connection, series_ids: Iterable[int]) -> list[_Chosen]:
-    """Those of the series that exist, in the order of their ids as given."""
+    """Return those of the series that exist, in the order of `series_ids`."""
     ids = list(series_ids)
     rows_of: dict[int, list[DatabaseRow]] = {}
     for row in connection.execute(_CHOSEN[connection.dialect.name], {"series_ids": ids}):
@@ -152,7 +152,7 @@ def _chosen(connection: Connection, series_ids: Iterable[int]) -> list[_Chosen]:
 
 
 def _chosen_from(rows: list[DatabaseRow]) -> _Chosen:
-    """From a row for each parameter, or the only one where there is none."""
+    """Build one from a row for each parameter, or from the only row where there is none."""
     row = rows[0]
     parameters = tuple(
         ParameterValue(name=row.parameter_name, value=value_from_typed(row.type, row.text, row.number))
@@ -182,8 +182,8 @@ def _series_row(row: DatabaseRow, parameters: tuple[ParameterValue, ...]) -> Ser
     )
 
 
-# Statements are made once: putting one together costs as much as asking a small one. This one is each series with the
-# names of its benchmark and place.
+# Statements are built once: that costs as much as a small query. This one is each series with the names of its
+# benchmark and place.
 SERIES_AT_PLACES = (
     sa.select(
         Series.id,
@@ -259,7 +259,7 @@ _PARAMETERS = (
 
 
 def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
-    """The parameters of each point, in their order; a point without any is left out."""
+    """Return the parameters of each point, in their order; a point without any is left out."""
     found: dict[int, list[ParameterValue]] = {}
     for point_id, name, kind, text, number in fetch_rows(connection, _PARAMETERS, {"point_ids": point_ids}):
         value = ParameterValue(name=name, value=value_from_typed(kind, text, number))

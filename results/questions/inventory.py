@@ -1,4 +1,4 @@
-"""What is stored, without any measured number: projects, places, commits, points, benchmarks → frozen rows."""
+"""Stored projects, places, commits, points and benchmarks, without any measured number → frozen rows."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def benchmark_names(store: Store, *, project: str | Collection[str] | None = Non
 def benchmarks(
     store: Store, *, project: str | Collection[str] | None = None, benchmark: str | Collection[str] | None = None
 ) -> list[BenchmarkRow]:
-    """Every benchmark in every version, with its parameters; ordered by project, name, metric and version."""
+    """Return every benchmark in every version, with its parameters; ordered by project, name, metric and version."""
     continued = sa.orm.aliased(Benchmark)
     chosen = [*names_in(Project.name, project), *names_in(Benchmark.name, benchmark)]
     n_series = sa.select(sa.func.count()).where(Series.benchmark_id == Benchmark.id).scalar_subquery()
@@ -181,7 +181,7 @@ def benchmarks(
 
 
 def parameter_names(store: Store, *, project: str | Collection[str] | None = None) -> list[str]:
-    """The names of all parameters that points of `project` have, sorted."""
+    """Return the names of all parameters that points of `project` have, sorted."""
     with store.reading() as connection:
         points = sa.select(Point.id).join(Project).where(*names_in(Project.name, project))
         names = sa.select(Parameter.name).where(Parameter.point_id.in_(points)).distinct().order_by(Parameter.name)
@@ -191,7 +191,7 @@ def parameter_names(store: Store, *, project: str | Collection[str] | None = Non
 def _parameters_of_subjects(
     connection: Connection, subjects: sa.Subquery
 ) -> dict[tuple[int, str], tuple[ParameterRow, ...]]:
-    """What parameters the points of each (project, operation or asv benchmark) have, in their order."""
+    """Return the parameters of each (project, operation or asv benchmark), in their order."""
     found: dict[tuple[int, str], dict[tuple[int, str], dict[str, tuple[str, float | None]]]] = {}
     rows = connection.execute(
         sa.select(

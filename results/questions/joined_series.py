@@ -1,4 +1,4 @@
-"""Series whose benchmark's version was declared equal to another: they are one series with one history."""
+"""Series of versions that were declared equal: they are one series with one history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES = sa.select(Series.id, Series.benchmark_id, Series.point_id, Series.mach
 
 
 def joined_series(connection: Connection) -> dict[int, tuple[int, ...]]:
-    """Each series that is one with others: all of their ids, the oldest version's first; the rest are left out."""
+    """Return for each series that is one with others all of their ids, the oldest version's first."""
     older = {newer: continued for newer, continued in connection.execute(_CONTINUATIONS) if continued is not None}
     if not older:
         return {}
@@ -37,10 +37,10 @@ def joined_series(connection: Connection) -> dict[int, tuple[int, ...]]:
 
 
 def first_of(series_id: int, joined: dict[int, tuple[int, ...]]) -> int:
-    """The series that stands for `series_id`: the oldest of those it is one with, or itself."""
+    """Return the oldest of the series that `series_id` is one with, or itself."""
     return joined.get(series_id, (series_id,))[0]
 
 
 def all_of(series_ids: Iterable[int], joined: dict[int, tuple[int, ...]]) -> set[int]:
-    """`series_ids` and all that are one with them."""
+    """Return `series_ids` and all that are one with them."""
     return {one for series_id in series_ids for one in joined.get(series_id, (series_id,))}

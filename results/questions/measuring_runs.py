@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 FetchedRow = tuple[Any, ...]
-Place = tuple[int, int]  # ids of machine and environment
+MachineAndEnvironment = tuple[int, int]  # their ids
 
 
 class MeasuringRun(NamedTuple):
@@ -32,7 +32,7 @@ class MeasuringRun(NamedTuple):
     machine: str
     environment: str
     uid: str
-    place: Place
+    machine_and_environment: MachineAndEnvironment
 
 
 def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, MeasuringRun]:
@@ -46,16 +46,16 @@ def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, Meas
     return _runs(connection, (row[:-4] for row in sorted(rows, key=order_key)))
 
 
-def runs_at(connection: Connection, places: Collection[Place]) -> Mapping[int, MeasuringRun]:
+def runs_at(connection: Connection, places: Collection[MachineAndEnvironment]) -> Mapping[int, MeasuringRun]:
     """Return every run on these machines and environments, oldest first."""
     return cached_for_snapshot(connection, (runs_at, frozenset(places)), partial(_runs_at, connection, places))
 
 
-def _runs_at(connection: Connection, places: Collection[Place]) -> dict[int, MeasuringRun]:
+def _runs_at(connection: Connection, places: Collection[MachineAndEnvironment]) -> dict[int, MeasuringRun]:
     machine_ids, environment_ids = ({place[i] for place in places} for i in (0, 1))
     where = {"machine_ids": machine_ids, "environment_ids": environment_ids}
     found = _runs(connection, fetch_rows(connection, _RUNS_AT, where))
-    return {run_id: run for run_id, run in found.items() if run.place in places}
+    return {run_id: run for run_id, run in found.items() if run.machine_and_environment in places}
 
 
 def _runs(connection: Connection, rows: Iterable[FetchedRow]) -> dict[int, MeasuringRun]:

@@ -1,4 +1,4 @@
-"""Rows of sweep points: their order, who wins among them, which are beside each other; pure."""
+"""Order of sweep points, and the winner among those of one shape; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def by_shape(row: PointRow) -> tuple[object, ...]:
-    """The order in which points are listed: what was computed, then how large, then by whom."""
+    """Return the sort key of a list of points: what is computed, how large, by which contender."""
     return (
         row.operation,
         row.pass_,
@@ -31,12 +31,12 @@ def by_shape(row: PointRow) -> tuple[object, ...]:
 
 
 def shape_of(row: PointRow) -> tuple[object, ...]:
-    """Everything that must be equal to compete; who packs its weights competes with who leaves them plain."""
+    """Return everything that competing points have in common; packed weights compete with plain ones."""
     return by_shape(row)[:-2]
 
 
 def winner_among(rows: Sequence[PointRow]) -> WinnerRow | None:
-    """Who is fastest among the points of one shape; None if none of them is ok."""
+    """Return the fastest among the points of one shape; None if none of them is ok."""
     ranked = sorted((row for row in rows if row.latency_s is not None), key=lambda row: row.latency_s or math.inf)
     if not ranked:
         return None
@@ -53,6 +53,6 @@ def winner_among(rows: Sequence[PointRow]) -> WinnerRow | None:
     )
 
 
-def quotient(above: float | None, below: float | None, *, scale: float = 1.0) -> float | None:
-    """`above` over `below`; None where either is not known or the latter is 0."""
-    return above * scale / below if above is not None and below else None
+def quotient(numerator: float | None, denominator: float | None, *, scale: float = 1.0) -> float | None:
+    """Divide, scaled; None where either is unknown or the denominator is 0."""
+    return numerator * scale / denominator if numerator is not None and denominator else None

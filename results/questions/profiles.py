@@ -1,4 +1,4 @@
-"""What one call of a sweep point does inside → frozen rows."""
+"""Profiles of sweep points → frozen rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
-    """What one call of `point` does inside, from the same run; None if that run took no profile of it."""
+    """Return the profile of `point` from the same run; None if that run took none."""
     with store.reading() as connection:
         run_id = _run_id(connection, point)
         columns = [column for column in Profile.__table__.c if column.name != "stacks"]
@@ -68,7 +68,7 @@ def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
 
 
 def stacks_of(store: Store, *, point: PointRow, kind: StackKind = StackKind.HOST) -> tuple[FoldedStack, ...]:
-    """The folded stacks of one call of `point` on the host or the device, from the same run; none if it took none."""
+    """Return the folded stacks of one call of `point` on the host or the device, from the same run."""
     with store.reading() as connection:
         where = (Profile.run_id == _run_id(connection, point), Profile.point_id == point.point_id)
         stored = connection.execute(sa.select(Profile.stacks).where(*where)).scalar()

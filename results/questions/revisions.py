@@ -1,4 +1,4 @@
-"""Revisions as people type them → commits the store knows, with a git repository at hand or without one."""
+"""Revisions as people type them → stored commits, with or without a git repository."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HASH_PREFIX = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
 def commit_of(store: Store, revision: str, *, repository: Path | None = None) -> str:
-    """The full hash of the stored commit `revision` means: a hash or the start of one, or any name git knows.
+    """Return the full hash of a stored commit by a hash, the start of one, or any name that git knows.
 
-    `repository`: where to ask git; None is the current folder.
-    Raises: UnknownRevision, saying whether git knows the commit that the store does not.
+    repository: where git is asked; default: the current folder.
+    Raises: UnknownRevision, with the commit if git knows it.
     """
     with store.reading() as connection:
         stored = _starting_with(connection, revision)
@@ -45,7 +45,7 @@ def commit_of(store: Store, revision: str, *, repository: Path | None = None) ->
 
 
 def _starting_with(connection: Connection, prefix: str) -> list[str]:
-    """The stored hashes that are `prefix` or, if it is long enough to mean one, start with it."""
+    """Return the stored hashes that are `prefix` or, from four characters on, start with it."""
     hashes = set(connection.execute(sa.select(Commit.hash).where(Commit.hash == prefix)).scalars())
     if not hashes and HASH_PREFIX.fullmatch(prefix):
         start = prefix.lower()

@@ -1,4 +1,4 @@
-"""Which series an answer is asked for → conditions on series, benchmark and parameters."""
+"""SeriesFilter → conditions on series, benchmark and parameters."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ COLUMNS = {
     "version": Benchmark.version,
 }
 NUMBERS = (ParameterType.INT.value, ParameterType.FLOAT.value)
-# A text that is a repr of nothing we know (`<class 'int'>`) is asked for as it is written.
+# A repr that is no literal (`<class 'int'>`) is compared as text.
 TEXTS = (ParameterType.STR.value, ParameterType.OTHER.value)
 
 
 def conditions_from(chosen: SeriesFilter) -> list[sa.ColumnElement[bool]]:
-    """For a query that has series, benchmark, project, machine and environment joined."""
+    """Return the conditions for a query that has series, benchmark, project, machine and environment joined."""
     conditions = [
         condition
         for name, column in COLUMNS.items()
@@ -48,7 +48,7 @@ def conditions_from(chosen: SeriesFilter) -> list[sa.ColumnElement[bool]]:
 def names_in(
     column: sa.orm.InstrumentedAttribute[str], choice: str | Collection[str] | None
 ) -> list[sa.ColumnElement[bool]]:
-    """The condition that a name is the chosen one, or one of them; none if all are."""
+    """Return the condition that a name is the chosen one, or one of several; none if nothing is chosen."""
     return [] if choice is None else [column.in_([choice] if isinstance(choice, str) else list(choice))]
 
 

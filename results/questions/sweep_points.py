@@ -1,4 +1,4 @@
-"""Sweep points as the store holds them: which there are, and which an answer is asked for."""
+"""Stored sweep points, and those that a PointFilter takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLACES = ("project", "machine", "environment")
 
 
 def sweep_points(connection: Connection) -> Mapping[int, PointRecord]:
-    """Every point that a sweep has measured, by id."""
+    """Return every point that a sweep has measured, by id."""
     return cached_for_snapshot(connection, sweep_points, partial(_sweep_points, connection))
 
 
@@ -44,7 +44,7 @@ _SWEEP_POINTS = (
 
 
 def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[int]:
-    """The ids of those of `points` that `axes` lets through; project, machine and environment are not looked at."""
+    """Return the ids of the points that `axes` takes; its project, machine and environment are ignored."""
     wanted = {
         axis: _as_collection(choice) for axis, choice in axes.items() if axis not in PLACES and choice is not None
     }
@@ -56,7 +56,7 @@ def chosen_points(points: Mapping[int, PointRecord], axes: PointFilter) -> list[
 
 
 def chosen_places(axes: PointFilter) -> list[sa.ColumnElement[bool]]:
-    """Conditions on `run` for the project, machine and environment that `axes` asks for."""
+    """Return the conditions on `run` for the project, machine and environment of `axes`."""
     conditions: list[sa.ColumnElement[bool]] = []
     if (project := axes.get("project")) is not None:
         ids = sa.select(Project.id).where(Project.name.in_(_as_collection(project)))
@@ -71,7 +71,7 @@ def chosen_places(axes: PointFilter) -> list[sa.ColumnElement[bool]]:
 
 
 def allowed_places(axes: PointFilter) -> dict[str, Collection[object]]:
-    """The names that `axes` lets through for the project, machine and environment, where it chooses any."""
+    """Return the names that `axes` takes for project, machine and environment, where it chooses any."""
     chosen = {name: axes.get(name) for name in PLACES}
     return {name: _as_collection(choice) for name, choice in chosen.items() if choice is not None}
 

@@ -70,11 +70,9 @@ def throughput_by_commit(
 
 def _chosen_runs(connection: Connection, point_ids: list[int], axes: PointFilter) -> dict[int, MeasuringRun]:
     """Return the runs, oldest first, of the chosen places that may have measured any of the points."""
-    places = {
-        (machine_id, environment_id)
-        for machine_id, environment_id in connection.execute(_PLACES, {"point_ids": point_ids})
-    }
-    return _allowed(runs_at(connection, places), axes)
+    query = sa.select(Series.machine_id, Series.environment_id).where(any_of(Series.point_id, "point_ids")).distinct()
+    found = connection.execute(query, {"point_ids": point_ids})
+    return _allowed(runs_at(connection, {(row.machine_id, row.environment_id) for row in found}), axes)
 
 
 def _newest_of_commits(
@@ -83,7 +81,7 @@ def _newest_of_commits(
     """Return the newest run of each point at each commit and place."""
     run_ids_of: dict[tuple[object, ...], list[int]] = {}
     for run_id, run in runs.items():
-        run_ids_of.setdefault((run.project, run.commit, run.place), []).append(run_id)
+        run_ids_of.setdefault((run.project, run.commit, run.machine_and_environment), []).append(run_id)
     once = [run_ids[0] for run_ids in run_ids_of.values() if len(run_ids) == 1]
     again = {run_id: key for key, run_ids in run_ids_of.items() if len(run_ids) > 1 for run_id in run_ids}
     # A later run of the same commit replaces an earlier one, so those commits need a look at what each run measured.
@@ -156,7 +154,9 @@ def newest_at(
     found = sorted(
         measured_pairs(connection, runs, chosen_points(points, axes)), key=lambda measured: in_order[measured[0]]
     )
-    return list({(point_id, runs[run_id].place): (run_id, point_id) for run_id, point_id in found}.values())
+    return list(
+        {(point_id, runs[run_id].machine_and_environment): (run_id, point_id) for run_id, point_id in found}.values()
+    )
 
 
 def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, MeasuringRun]:
@@ -166,6 +166,3 @@ def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, M
         for run_id, run in runs.items()
         if all(getattr(run, name) in names for name, names in allowed.items())
     }
-
-
-_PLACES = sa.select(Series.machine_id, Series.environment_id).where(any_of(Series.point_id, "point_ids")).distinct()

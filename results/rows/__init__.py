@@ -1,7 +1,7 @@
-"""What the store answers: frozen rows, SI units, the unit in the name; None means not known.
+"""Frozen rows that questions answer in: SI units, the unit in the name; None means unknown.
 
-What is where: what may be asked of (filters), sweep points (points), what one call does inside (profiles), what is
-stored (inventory), series of any suite and their values (series), freshness, failures and known changes (standing).
+Where they are: filters, what is stored (inventory), sweep points (points), profiles, series of any suite and their
+values (series), freshness, failures and known changes (standing). Imported by every wing; imports none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a question may be asked of: filters of sweep points and of series. One left out takes all."""
+"""Filters of places, sweep points and series. A name left out takes all."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Between:
-    """Every number from `least` to `most`, both included; an end that is None is open."""
+    """Range from `least` to `most`, both included; an end that is None is open."""
 
     least: float | None = None
     most: float | None = None
 
     def __contains__(self, number: object) -> bool:
-        """Whether `number` lies within; what is no number does not."""
+        """Tell whether `number` lies within; anything else does not."""
         if isinstance(number, bool) or not isinstance(number, int | float):
             return False
         return (self.least is None or self.least <= number) and (self.most is None or number <= self.most)
 
 
 class PlaceFilter(TypedDict, total=False):
-    """Projects, machines and environments: one name or several each; one left out or None takes all."""
+    """Filter of places: one name or several of each; None takes all."""
 
     project: str | Collection[str] | None
     machine: str | Collection[str] | None
@@ -32,7 +32,7 @@ class PlaceFilter(TypedDict, total=False):
 
 
 class PointFilter(PlaceFilter, total=False):
-    """Which points: each axis is one value, a collection of them or a range; one left out or None takes all."""
+    """Filter of sweep points: each axis is one value, a collection of them or a range; None takes all."""
 
     operation: str | Collection[str] | None
     provider: str | Collection[str] | None
@@ -48,10 +48,10 @@ class PointFilter(PlaceFilter, total=False):
 
 
 class SeriesFilter(TypedDict, total=False):
-    """Which series of any suite: one left out or None takes all.
+    """Filter of series of any suite; None takes all.
 
-    `parameters`: by name, one value, a collection of values or a range. A number takes the same number however
-    it was written; a text takes the same text.
+    parameters: by name, one value, a collection of values or a range. A number takes the same number however it was
+    written; a text takes the same text.
     """
 
     project: str | Collection[str] | None

@@ -1,4 +1,4 @@
-"""What is stored, without any measured number: projects, places, commits, points, benchmarks with their parameters."""
+"""Stored projects, places, commits, points, and benchmarks with their parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def contender_name(provider: str, weights: str) -> str:
 
 
 class PointChoice(NamedTuple):
-    """Axes of a sweep point on one machine and environment. A tuple: they come by the thousand.
+    """Axes of a sweep point on one machine and environment; a tuple, because there are thousands.
 
     `measured_at`: when it was measured last, in any state.
     """

@@ -1,4 +1,4 @@
-"""Sweep points: each as one run measured it, who is fastest among them, and what there is to choose from."""
+"""Sweep points as one run measured them, and the fastest of a shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PointRow(NamedTuple):
-    """One sweep point as one run measured it: everything `show --format json` prints. A tuple: they come by thousands.
+    """Sweep point as one run measured it: what `show --format json` prints. A tuple, because there are thousands.
 
     Every number is None unless `state` is "ok" (`error_rel` is also given when "wrong").
     latency: median seconds of one call, with its 95 % interval. `percent_of_floor`: 100 means as fast as the
@@ -76,10 +76,9 @@ class PointRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class WinnerRow:
-    """Who is fastest at one shape. `winner`: the point of the least latency; `runner_up`: the next, if any.
+    """Fastest point of one shape, the next, and the eager one, where they were measured.
 
-    `margin`: the runner-up's latency over the winner's. `is_clear`: their intervals do not touch, so that noise
-    alone did not choose. `eager`: the eager point, if measured.
+    margin: the runner-up's latency over the winner's. is_clear: their intervals do not touch.
     """
 
     winner: PointRow

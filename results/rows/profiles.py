@@ -1,4 +1,4 @@
-"""What one call of a sweep point does inside."""
+"""Profiles of sweep points: operators and kernels of one call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorRow:
-    """One operator of a profile, per call; times on the host in seconds."""
+    """Operator of a profile, per call; times on the host in seconds."""
 
     name: str
     count: float
@@ -22,7 +22,7 @@ class OperatorRow:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRow:
-    """One device kernel of a profile, per call."""
+    """Device kernel of a profile, per call."""
 
     name: str
     count: float
@@ -31,10 +31,10 @@ class KernelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRow:
-    """What one call does inside: counts and times per call, operators and kernels by descending time.
+    """Profile of one call: counts and times, operators and kernels by descending time.
 
-    expected_…: what the provider declares; `unexpected`: how the counts differ from it, in words. `trace`: the name
-    of a file under traces/, which may have been removed since. Its stacks are asked for apart (stacks_of).
+    expected_…: declared by the provider. unexpected: how the counts differ from it, in words. trace: name of a file
+    under traces/, which may have been removed since. `stacks_of` has the stacks.
     """
 
     state: str

@@ -1,4 +1,4 @@
-"""Series of any suite: what stays the same along one, its values over commits, and what one commit has of all."""
+"""Series of any suite and their values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterValue:
-    """One parameter of a benchmark as it was given: `value` is an int, float, bool, None or text."""
+    """Parameter of a benchmark as it was given."""
 
     name: str
     value: float | bool | str | None
@@ -25,7 +25,7 @@ def parameters_in_words(parameters: Iterable[ParameterValue], *, without: Collec
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesRow:
-    """What stays the same along a series: any metric of any asv suite or of our own sweep."""
+    """Series: a metric of an asv benchmark or of the sweep, with all that identifies it."""
 
     series_id: int
     project: str
@@ -40,7 +40,7 @@ class SeriesRow:
 
 
 class HistoryValue(NamedTuple):
-    """One value along a series. `value` is None unless `state` is "ok"; the interval where there is none."""
+    """Value of a series in one run; `value` is None unless `state` is "ok", the interval where there is none."""
 
     commit: str
     commit_date: datetime | None
@@ -59,7 +59,7 @@ class HistoryValue(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesHistory:
-    """A series and its values in the order of their runs, oldest commit first."""
+    """Series and its values in the order of their runs, oldest commit first."""
 
     series: SeriesRow
     values: tuple[HistoryValue, ...]
@@ -67,11 +67,10 @@ class SeriesHistory:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesValueRow:
-    """One value of one series: any metric of any asv suite or of our own sweep.
+    """Value at one commit, with its series and samples.
 
-    `value` is None unless `state` is "ok"; `reason` says why it is not, or what disturbed a value that is.
-    Lower, higher or unknown is better: see `metrics.metric_of`.
-    The interval is None where the file gave none; asv's is 99 %, the sweep's 95 %.
+    value: None unless `state` is "ok". reason: why it is not, or what disturbed a value that is. The interval is None
+    where the file gave none; asv's is 99 %, the sweep's 95 %. `metrics.metric_of` has the better direction.
     """
 
     series_id: int

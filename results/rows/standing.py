@@ -1,4 +1,4 @@
-"""Where the benchmarks stand: how fresh each is, which series fail since when, which changes are known."""
+"""Freshness of benchmarks, failing series, known changes."""
 
 from __future__ import annotations
 
