@@ -8,14 +8,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import JSON
 
 from results.database.schema import UtcDateTime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy.engine import Connection
+    from sqlalchemy.engine import Connection, Dialect
     from sqlalchemy.orm import DeclarativeBase
+    from sqlalchemy.types import TypeEngine
 
     Table = type[DeclarativeBase]
 
@@ -68,7 +70,7 @@ def _insert(connection: Connection, table: Table, columns: Mapping[str, Sequence
     cells: list[Any] = [None] * (width * n_rows)
     for offset, (name, column) in enumerate(columns.items()):
         kind, may_be_null = table.__table__.c[name].type, table.__table__.c[name].nullable
-        processor = kind.bind_processor(connection.dialect) if isinstance(kind, UtcDateTime) else None
+        processor = _processor_of(kind, connection.dialect)
         given = column if processor is None else map(processor, column)
         cells[offset::width] = [math.nan if cell is None else cell for cell in given] if may_be_null else list(given)
     insert = f"INSERT INTO {table.__tablename__} ({', '.join(columns)}) VALUES "  # noqa: S608 - our own names
@@ -80,6 +82,13 @@ def _insert(connection: Connection, table: Table, columns: Mapping[str, Sequence
         many = (cells[start : start + stride] for start in range(0, n_in_many, stride))
         driver.executemany(insert + ", ".join([row] * n_together), many)
         driver.executemany(insert + row, (cells[i : i + width] for i in range(n_in_many, len(cells), width)))
+
+
+def _processor_of(kind: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
+    """Return the function that prepares values which the driver does not take as they are."""
+    if not isinstance(kind, UtcDateTime | JSON):
+        return None
+    return kind.dialect_impl(dialect).bind_processor(dialect)
 
 
 @contextmanager

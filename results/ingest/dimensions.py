@@ -13,6 +13,7 @@ from results.ingest.series_ids import SeriesIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy.engine import Connection
 
@@ -23,12 +24,25 @@ GROWING: tuple[type[Base], ...] = (Project, Machine, Environment, Commit, Run, B
 LARGEST_IDS = "SELECT " + ", ".join(f"(SELECT max(id) FROM {table.__tablename__})" for table in GROWING)  # noqa: S608
 
 
+_STORED_COMMIT = sa.select(Commit.id, Commit.date, Commit.subject, Commit.ordered_at, Commit.position).where(
+    Commit.project_id == sa.bindparam("project"), Commit.hash == sa.bindparam("named")
+)
+
+
 class BenchmarkIdentity(NamedTuple):
     """What tells one benchmark from another within a project."""
 
     name: str
     metric: str
     version: str
+
+
+class StoredCommit(NamedTuple):
+    """A commit as stored; `position` and `ordered_at` are None until a repository or a date gives them."""
+
+    id: int
+    ordered_at: datetime | None
+    position: int | None
 
 
 class Dimensions:
@@ -75,7 +89,7 @@ class Dimensions:
             found = connection.execute(sa.select(columns.id).where(*where)).scalar()
             if found is None:
                 found = next_id(connection, table)
-                connection.execute(sa.insert(table).values(id=found, **identity, **others))
+                connection.execute(sa.insert(table), {"id": found, **identity, **others})
             self._ids[cached] = found
         return found
 
@@ -91,29 +105,25 @@ class Dimensions:
         """The id of the environment `name`; `details` are kept when it is new."""
         return self._id(connection, Environment, {"name": name}, {"details": dict(details)})
 
-    def commit(self, connection: Connection, project_id: int, commit: CommitRecord) -> int:
-        """The id of `commit`; a date or subject that was missing so far is filled in."""
-        identity = {"project_id": project_id, "hash": commit.hash}
-        others = {
-            "date": commit.date,
-            "subject": commit.subject,
-            "position": None,
-            "is_orphaned": None,
-            "ordered_at": commit.date,
-        }
-        is_remembered = ("commits", project_id, commit.hash) in self._ids
-        commit_id = self._id(connection, Commit, identity, others)
-        if not is_remembered:
-            columns = (Commit.date, Commit.subject, Commit.ordered_at)
-            row = connection.execute(sa.select(*columns).where(Commit.id == commit_id)).one()
-            if (row.date is None and commit.date) or (row.subject is None and commit.subject):
-                known = {
-                    "date": row.date or commit.date,
-                    "subject": row.subject or commit.subject,
-                    "ordered_at": row.ordered_at or commit.date,
-                }
-                connection.execute(sa.update(Commit).where(Commit.id == commit_id).values(known))
-        return commit_id
+    def commit(self, connection: Connection, project_id: int, commit: CommitRecord) -> StoredCommit:
+        """Return `commit` as stored, inserted if new; a date or subject that was missing so far is filled in."""
+        row = connection.execute(_STORED_COMMIT, {"project": project_id, "named": commit.hash}).first()
+        if row is None:
+            new = {"project_id": project_id, "hash": commit.hash, "position": None, "is_orphaned": None}
+            known = {"date": commit.date, "subject": commit.subject, "ordered_at": commit.date}
+            commit_id = next_id(connection, Commit)
+            connection.execute(sa.insert(Commit), {"id": commit_id, **new, **known})
+            return StoredCommit(commit_id, commit.date, None)
+        ordered_at = row.ordered_at or commit.date
+        if (row.date is None and commit.date) or (row.subject is None and commit.subject):
+            known = {
+                "date": row.date or commit.date,
+                "subject": row.subject or commit.subject,
+                "ordered_at": ordered_at,
+            }
+            connection.execute(sa.update(Commit).where(Commit.id == row.id).values(known))
+            return StoredCommit(row.id, ordered_at, row.position)
+        return StoredCommit(row.id, row.ordered_at, row.position)
 
     def benchmark(  # noqa: PLR0913 - the columns of a benchmark
         self,
@@ -147,6 +157,8 @@ class Dimensions:
     def recall_benchmarks(self, connection: Connection, project_id: int, names: Iterable[str]) -> None:
         """Look up many benchmarks at once, which is cheaper than one by one."""
         unknown = [name for name in names if (project_id, name) not in self._benchmarks]
+        if not unknown:
+            return
         self._benchmarks.update(((project_id, name), {}) for name in unknown)
         columns = (Benchmark.id, Benchmark.name, Benchmark.metric, Benchmark.version)
         where = (Benchmark.project_id == project_id, any_of(Benchmark.name, keys=unknown))

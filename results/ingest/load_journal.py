@@ -25,7 +25,7 @@ from results.ingest.runs import (
     stored_run,
 )
 from results.ingest.series_ids import Testbed
-from results.metrics import LATENCY, PROFILE_METRICS, SWEEP_METRICS, TIMING_METRICS, Metric
+from results.metrics import LATENCY, PROFILE_METRICS, TIMING_METRICS, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 LineT = TypeVar("LineT", TimingRecord, ProfileRecord)
 
 SWEEP_INTERVAL_LEVEL = 0.95
+MEASUREMENT_COLUMNS = ("reason", "disturbed", "provider_detail", "stop", "flop", "min_bytes", "floor_s")
 PROFILE_NUMBERS = (
     "operator_count",
     "operator_time_s",
@@ -165,26 +166,20 @@ def _without_outdated(
 
 def _insert_measurements(connection: Connection, run_id: int, lines: Mapping[int, TimingRecord]) -> None:
     rows = [
-        {
-            "run_id": run_id,
-            "point_id": point_id,
-            "ruler_version": line.run.ruler_version,
-            "measured_at": line.measured_at,
-            "together": line.group,
-            "state": line.state.value,
-            "reason": line.reason,
-            "disturbed": line.disturbed,
-            "provider_detail": line.provider_detail,
-            "stop": line.stop,
-            "flop": line.flop,
-            "min_bytes": line.min_bytes,
-            "floor_s": line.floor_s,
-            "conditions": line.conditions,
-        }
+        (
+            run_id,
+            point_id,
+            line.run.ruler_version,
+            line.measured_at,
+            line.group,
+            line.state.value,
+            *(getattr(line, name) for name in MEASUREMENT_COLUMNS),
+            line.conditions,
+        )
         for point_id, line in lines.items()
     ]
-    if rows:
-        connection.execute(sa.insert(Measurement), rows)
+    key = ("run_id", "point_id", "ruler_version", "measured_at", "together", "state")
+    insert_rows(connection, Measurement, (*key, *MEASUREMENT_COLUMNS, "conditions"), rows)
 
 
 def _insert_profiles(connection: Connection, run_id: int, lines: Mapping[int, ProfileRecord]) -> None:
@@ -233,33 +228,36 @@ def _value_rows(
 ) -> list[ValueRow]:
     """Return the rows of all numbers in `lines`; a point that is not ok has one, of its latency, with the reason."""
     connection, dimensions = context.connection, context.dimensions
-    wanted: dict[tuple[str, BenchmarkIdentity], list[int]] = {}
+    groups: dict[tuple[str, str, str], dict[int, Line]] = {}
     for point_id, line in lines.items():
-        for metric in metrics:
-            if getattr(line, metric.name) is not None or (metric is LATENCY and line.state != State.OK):
-                identity = BenchmarkIdentity(line.point.operation, metric.name, line.run.ruler_version)
-                wanted.setdefault((line.run.environment, identity), []).append(point_id)
-    dimensions.recall_benchmarks(connection, project_id, {identity.name for _, identity in wanted})
+        groups.setdefault((line.run.environment, line.point.operation, line.run.ruler_version), {})[point_id] = line
+    dimensions.recall_benchmarks(connection, project_id, {operation for _, operation, _ in groups})
     rows: list[ValueRow] = []
-    for environment in dict.fromkeys(environment for environment, _ in wanted):
-        here = [(identity, point_ids) for (name, identity), point_ids in wanted.items() if name == environment]
-        benchmarks = [
-            dimensions.benchmark(
-                connection,
-                project_id,
-                identity,
-                unit=SWEEP_METRICS[identity.metric].unit,
-                interval_level=SWEEP_INTERVAL_LEVEL,
-                parameter_names=(),
-            )
-            for identity, _ in here
-        ]
-        testbed = _testbed(context, lines[here[0][1][0]])
-        points = [point_ids for _, point_ids in here]
-        series = dimensions.series.of_points(connection, testbed, list(zip(benchmarks, points, strict=True)))
-        for (identity, point_ids), series_ids in zip(here, series, strict=True):
-            metric = SWEEP_METRICS[identity.metric]
-            rows += (_value_row(run_id, s, metric, lines[p]) for s, p in zip(series_ids, point_ids, strict=True))
+    for (_, operation, version), group in groups.items():
+        measured: list[Metric] = []
+        wanted: list[tuple[int, list[int]]] = []
+        for metric in metrics:
+            name = metric.name
+            point_ids = [
+                point_id
+                for point_id, line in group.items()
+                if getattr(line, name) is not None or (metric is LATENCY and line.state is not State.OK)
+            ]
+            if point_ids:
+                benchmark_id = dimensions.benchmark(
+                    connection,
+                    project_id,
+                    BenchmarkIdentity(operation, name, version),
+                    unit=metric.unit,
+                    interval_level=SWEEP_INTERVAL_LEVEL,
+                    parameter_names=(),
+                )
+                measured.append(metric)
+                wanted.append((benchmark_id, point_ids))
+        testbed = _testbed(context, next(iter(group.values())))
+        series = dimensions.series.of_points(connection, testbed, wanted)
+        for metric, (_, point_ids), series_ids in zip(measured, wanted, series, strict=True):
+            rows += (_value_row(run_id, s, metric, group[p]) for s, p in zip(series_ids, point_ids, strict=True))
     return rows
 
 
@@ -267,7 +265,7 @@ def _value_row(run_id: int, series_id: int, metric: Metric, line: Line) -> Value
     number = getattr(line, metric.name)
     state, reason = ("ok", None) if number is not None else (line.state.value, line.reason)
     low = high = q25 = q75 = count = calls = samples = None
-    if isinstance(line, TimingRecord) and metric is LATENCY:
+    if metric is LATENCY and isinstance(line, TimingRecord):
         # An ok value's reason is what disturbed it: the gate does not build on it.
         reason = reason or line.disturbed
         low, high = line.latency_ci_low_s, line.latency_ci_high_s
@@ -277,7 +275,7 @@ def _value_row(run_id: int, series_id: int, metric: Metric, line: Line) -> Value
             q25, q75 = percentile(ordered, 0.25), percentile(ordered, 0.75)
             count = len(ordered)
             samples = array("d", line.samples_s).tobytes()
-    elif isinstance(line, TimingRecord) and metric.name == "speedup_vs_eager":
+    elif metric.name == "speedup_vs_eager" and isinstance(line, TimingRecord):
         low, high = line.speedup_ci_low, line.speedup_ci_high
     return (run_id, series_id, state, number, low, high, q25, q75, count, calls, samples, reason)
 

@@ -66,11 +66,19 @@ class StoredRun(NamedTuple):
     n_values: int
 
 
+_STORED_RUN = sa.select(*(Run.__table__.c[name] for name in StoredRun._fields)).where(
+    Run.project_id == sa.bindparam("project"), Run.uid == sa.bindparam("named")
+)
+_COUNT_VALUES = (
+    sa.update(Run)
+    .where(Run.id == sa.bindparam("counted"))
+    .values(n_values=sa.select(sa.func.count()).where(Value.run_id == sa.bindparam("counted")).scalar_subquery())
+)
+
+
 def stored_run(context: LoadContext, project_id: int, uid: str) -> StoredRun | None:
     """Return the run `uid` of a project, if it is stored."""
-    columns = Run.__table__.c
-    query = sa.select(*(columns[name] for name in StoredRun._fields))
-    row = context.connection.execute(query.where(columns.project_id == project_id, columns.uid == uid)).one_or_none()
+    row = context.connection.execute(_STORED_RUN, {"project": project_id, "named": uid}).one_or_none()
     return None if row is None else StoredRun(*row)
 
 
@@ -90,14 +98,13 @@ def store_run(  # noqa: PLR0913 - the columns of a run
     Raises: UnreadableFile if the stored run is of another machine or commit: run identities are never merged.
     """
     connection = context.connection
-    commit_id = context.dimensions.commit(connection, project_id, commit)
-    if stored is not None and (stored.machine_id, stored.commit_id) != (testbed.machine_id, commit_id):
+    stored_commit = context.dimensions.commit(connection, project_id, commit)
+    if stored is not None and (stored.machine_id, stored.commit_id) != (testbed.machine_id, stored_commit.id):
         raise UnreadableFile(context.path, _conflict(context, stored, uid, testbed=testbed, commit=commit))
-    position = connection.execute(sa.select(Commit.ordered_at, Commit.position).where(Commit.id == commit_id)).one()
     columns = {
-        "commit_id": commit_id,
-        "ordered_at": position.ordered_at or started_at or BEGINNING,
-        "position": position.position or 0,
+        "commit_id": stored_commit.id,
+        "ordered_at": stored_commit.ordered_at or started_at or BEGINNING,
+        "position": stored_commit.position or 0,
         "machine_id": testbed.machine_id,
         "environment_id": testbed.environment_id,
         "source_id": context.source_id,
@@ -108,7 +115,7 @@ def store_run(  # noqa: PLR0913 - the columns of a run
         connection.execute(sa.update(Run).where(Run.id == stored.id).values(**columns))
         return stored.id
     run_id = next_id(connection, Run)
-    connection.execute(sa.insert(Run).values(id=run_id, project_id=project_id, uid=uid, n_values=0, **columns))
+    connection.execute(sa.insert(Run), {"id": run_id, "project_id": project_id, "uid": uid, "n_values": 0, **columns})
     return run_id
 
 
@@ -134,8 +141,7 @@ def path_of_source(context: LoadContext, source_id: int | None) -> str:
 
 def count_values(connection: Connection, run_id: int) -> None:
     """Update the run's count of values."""
-    n_values = sa.select(sa.func.count()).where(Value.run_id == run_id).scalar_subquery()
-    connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
+    connection.execute(_COUNT_VALUES, {"counted": run_id})
 
 
 def n_values_stored(connection: Connection) -> int:

@@ -129,6 +129,8 @@ class SeriesIds:
 
     def _recall_points(self, connection: Connection, project_id: int, subjects: Iterable[str]) -> None:
         unknown = [subject for subject in dict.fromkeys(subjects) if (project_id, subject) not in self._points]
+        if not unknown:
+            return
         self._points.update(((project_id, subject), {}) for subject in unknown)
         where = (Point.project_id == project_id, any_of(Point.subject, keys=unknown))
         rows = connection.execute(sa.select(Point.subject, Point.key, Point.id).where(*where))
@@ -155,6 +157,8 @@ class SeriesIds:
 
     def _recall_series(self, connection: Connection, testbed: Testbed, benchmark_ids: Iterable[int]) -> None:
         unknown = [i for i in dict.fromkeys(benchmark_ids) if (i, testbed) not in self._series]
+        if not unknown:
+            return
         self._series.update(((benchmark_id, testbed), {}) for benchmark_id in unknown)
         columns = (Series.benchmark_id, Series.point_id, Series.id)
         on_testbed = (Series.machine_id == testbed.machine_id, Series.environment_id == testbed.environment_id)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from results.files.discovery import Source
 
+_SOURCE_ID = sa.select(SourceTable.id).where(SourceTable.path == sa.bindparam("named"))
+
 
 @dataclass(frozen=True)
 class StoredSource:
@@ -51,7 +53,7 @@ def register_read(
 ) -> int:
     """Register `source` as read up to `n_bytes_read`; return its id."""
     path = text_from_path(source.path)
-    source_id = connection.execute(sa.select(SourceTable.id).where(SourceTable.path == path)).scalar()
+    source_id = connection.execute(_SOURCE_ID, {"named": path}).scalar()
     columns = {
         "kind": source.kind.name.lower(),
         "signature": signature,
@@ -61,7 +63,7 @@ def register_read(
     }
     if source_id is None:
         source_id = next_id(connection, SourceTable)
-        connection.execute(sa.insert(SourceTable).values(id=source_id, path=path, **columns))
+        connection.execute(sa.insert(SourceTable), {"id": source_id, "path": path, **columns})
     else:
         connection.execute(sa.update(SourceTable).where(SourceTable.id == source_id).values(**columns))
     return source_id

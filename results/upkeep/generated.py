@@ -94,7 +94,7 @@ def _run(connection: Connection, dimensions: Dimensions, project_id: int, testbe
             id=run_id,
             project_id=project_id,
             uid=f"generated {number}",
-            commit_id=dimensions.commit(connection, project_id, commit),
+            commit_id=dimensions.commit(connection, project_id, commit).id,
             machine_id=testbed.machine_id,
             environment_id=testbed.environment_id,
             ordered_at=date,
