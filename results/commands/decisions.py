@@ -19,9 +19,9 @@ from results.exit_codes import ExitCode
 from results.files.decisions import DEFAULT_DECISIONS
 from results.files.parameters import ParameterType, typed_from_repr, value_from_typed
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
-from results.ingest.decisions import declare, n_series_meant, withdraw
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
+from results.upkeep.decisions import declare, n_series_meant, withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

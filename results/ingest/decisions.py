@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.bulk import next_id
-from results.database.error_translation import translate_db_errors
 from results.database.schema import (
     Benchmark,
     Commit,
@@ -28,24 +27,15 @@ from results.database.schema import (
     Value,
 )
 from results.database.transactions import reading, writing
-from results.files.decisions import (
-    ACKNOWLEDGEMENT,
-    CONTINUATION,
-    append_decision,
-    continuation_chain,
-    decision_as_toml,
-    withdraw_acknowledgements,
-)
+from results.files.decisions import ACKNOWLEDGEMENT, CONTINUATION, continuation_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy.engine import Connection, Engine
 
     from results.files.records import AcknowledgementRecord, ContinuationRecord, DecisionsRecord
     from results.ingest.runs import LoadContext
-    from results.store import Store
 
 Content = dict[str, Any]
 
@@ -56,30 +46,6 @@ class Settled:
 
     n_joined: int
     n_acknowledged: int
-
-
-def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> Settled:
-    """Write the decision to its file and let it apply. Raises: OSError, UnreadableFile, StoreError."""
-    append_decision(file, decision_as_toml(record))
-    store.ingest([file])
-    with translate_db_errors(store.engine.url), writing(store.engine) as connection:
-        return settle(connection)
-
-
-def withdraw(
-    store: Store, is_meant: Callable[[AcknowledgementRecord], bool], *, file: Path
-) -> tuple[AcknowledgementRecord, ...]:
-    """Remove acknowledgements from their file and from what is stored. Raises: OSError, UnreadableFile, StoreError."""
-    withdrawn = withdraw_acknowledgements(file, is_meant)
-    if withdrawn:
-        store.ingest([file])
-    return withdrawn
-
-
-def n_series_meant(store: Store, record: AcknowledgementRecord) -> int:
-    """How many stored series an acknowledgement would be about."""
-    with store.reading() as connection:
-        return len(connection.execute(_series_meant(content_of(record))).all())
 
 
 def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
@@ -94,7 +60,7 @@ def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
 
 
 def content_of(record: ContinuationRecord | AcknowledgementRecord) -> Content:
-    """The record as JSON has it."""
+    """Return the record as JSON values."""
     fields = asdict(record)
     decided = fields.pop("decided")
     at = decided["at"]
@@ -186,13 +152,13 @@ def _acknowledged(connection: Connection, contents: Mapping[int, Content]) -> di
             "decided_by": content["by"],
             "decided_at": None if at is None else datetime.fromisoformat(at),
         }
-        for series_id, commit_id in connection.execute(_series_meant(content)):
+        for series_id, commit_id in connection.execute(series_meant(content)):
             known[series_id, commit_id] = {"series_id": series_id, "commit_id": commit_id, **columns}
     return known
 
 
-def _series_meant(content: Content) -> sa.Select[Any]:
-    """The series with a value at the commit of which all that is given holds."""
+def series_meant(content: Content) -> sa.Select[Any]:
+    """Select the series that have a value at the commit and match everything given."""
     measured = (
         sa.select(Value.series_id, Run.commit_id)
         .join(Run, Run.id == Value.run_id)

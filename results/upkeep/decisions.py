@@ -1,0 +1,42 @@
+"""Declare and withdraw decisions: in their file, and in the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from results.database.error_translation import translate_db_errors
+from results.database.transactions import writing
+from results.files.decisions import append_decision, decision_as_toml, withdraw_acknowledgements
+from results.ingest.decisions import content_of, series_meant, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from results.files.records import AcknowledgementRecord, ContinuationRecord
+    from results.ingest.decisions import Settled
+    from results.store import Store
+
+
+def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> Settled:
+    """Write a decision to its file and apply it. Raises: OSError, UnreadableFile, StoreError."""
+    append_decision(file, decision_as_toml(record))
+    store.ingest([file])
+    with translate_db_errors(store.engine.url), writing(store.engine) as connection:
+        return settle(connection)
+
+
+def withdraw(
+    store: Store, is_meant: Callable[[AcknowledgementRecord], bool], *, file: Path
+) -> tuple[AcknowledgementRecord, ...]:
+    """Remove acknowledgements from their file and from the store. Raises: OSError, UnreadableFile, StoreError."""
+    withdrawn = withdraw_acknowledgements(file, is_meant)
+    if withdrawn:
+        store.ingest([file])
+    return withdrawn
+
+
+def n_series_meant(store: Store, record: AcknowledgementRecord) -> int:
+    """Return the number of stored series that an acknowledgement applies to."""
+    with store.reading() as connection:
+        return len(connection.execute(series_meant(content_of(record))).all())
