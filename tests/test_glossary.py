@@ -26,7 +26,7 @@ def words_of(text):
 
 def stem(word):
     """Cut inflections, so that `packing`, `packed` and `pack` are one word."""
-    for ending in ("ations", "ation", "ings", "ing", "ies", "ied", "able", "es", "ed", "s", "y", "e"):
+    for ending in ("ations", "ation", "ions", "ion", "ings", "ing", "ies", "ied", "able", "es", "ed", "s", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= (2 if ending == "s" else 3):
             word = word.removesuffix(ending)
             break
