@@ -35,7 +35,7 @@ _NAMES: dict[str, str] = {activation: activation.value for activation in Activat
 
 
 def name_from_activation(activation: Activation | str) -> str:
-    """The op's name of `activation`, as a plain string. Raises: InvalidArgument if there is none such."""
+    """Return the op's name of `activation`, as a plain string. Raises: InvalidArgument if there is none such."""
     name = _NAMES.get(activation)
     if name is None:
         raise InvalidArgument("activation", got=repr(activation), expected=f"one of {', '.join(_NAMES)}")
@@ -43,12 +43,12 @@ def name_from_activation(activation: Activation | str) -> str:
 
 
 def name_from_optional_activation(activation: Activation | str | None) -> str:
-    """As name_from_activation, with None for no activation."""
+    """Return the op's name of `activation`, "none" for None."""
     return NO_ACTIVATION if activation is None else name_from_activation(activation)
 
 
 def activate(z: Tensor, name: str) -> Tensor:
-    """act(z) in the dtype of z, differentiable twice. `name` as the ops spell it, "none" included."""
+    """Return act(z) in the dtype of z, differentiable twice. `name` as the ops spell it, "none" included."""
     if name == NO_ACTIVATION:
         return z
     match Activation(name):
@@ -65,7 +65,7 @@ def activate(z: Tensor, name: str) -> Tensor:
 
 
 def activate_in_place(z: Tensor, name: str) -> Tensor:
-    """act(z), written over z unless autograd still needs it."""
+    """Return act(z), written over z unless autograd still needs it."""
     if name == NO_ACTIVATION or is_recording(z):
         return activate(z, name)
     aten = torch.ops.aten
@@ -83,12 +83,12 @@ def activate_in_place(z: Tensor, name: str) -> Tensor:
 
 
 def is_recording(*tensors: Tensor) -> bool:
-    """Whether autograd records what is done with any of these."""
+    """Return whether autograd records what is done with any of these."""
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
 def activation_gradient(grad: Tensor, z: Tensor, name: str) -> Tensor:
-    """grad·act'(z) in the dtype of z, itself differentiable in both, so that second derivatives exist."""
+    """Return grad·act'(z) in the dtype of z, itself differentiable in both, so that second derivatives exist."""
     if name == NO_ACTIVATION:
         return grad
     aten = torch.ops.aten

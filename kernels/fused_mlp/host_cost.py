@@ -35,7 +35,7 @@ class HostCost:
 
 
 def host_cost_per_launch(*, launches: int = 200, rounds: int = 15) -> HostCost:
-    """Enqueues `launches` calls behind a busy stream, `rounds` times by each path in turn, and times the enqueueing.
+    """Enqueue `launches` calls behind a busy stream, `rounds` times by each path in turn, and times the enqueueing.
 
     launches: fewer than the about 1000 that a stream takes before it makes the host wait.
     Raises: Unavailable without a CUDA device.
@@ -69,7 +69,7 @@ def host_cost_per_launch(*, launches: int = 200, rounds: int = 15) -> HostCost:
 def medians_of_rounds(
     ways: tuple[Callable[[], None], ...], *, rounds: int, before_each: Callable[[], None], now: Callable[[], float]
 ) -> list[float]:
-    """The median seconds of each way over `rounds` rounds that take them in turn, after one not counted."""
+    """Return the median seconds of each way over `rounds` rounds that take them in turn, after one not counted."""
     samples: list[list[float]] = [[] for _ in ways]
     for round_number in range(rounds + 1):
         for way, its_samples in zip(ways, samples, strict=True):

@@ -19,20 +19,20 @@ __all__ = ["gated_mlp", "linear", "mlp"]
 
 
 def linear(x: Tensor, w: Tensor, b: Tensor | None = None, *, activation: Activation | str | None = None) -> Tensor:
-    """act(x·Wᵀ + b). x: [..., in], w: [out, in], b: [out]; returns [..., out] in the dtype of x."""
+    """Return act(x·Wᵀ + b). x: [..., in], w: [out, in], b: [out]; returns [..., out] in the dtype of x."""
     return activate(functional.linear(x, w, b), name_from_optional_activation(activation))
 
 
 def mlp(
     x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, activation: Activation | str
 ) -> Tensor:
-    """act(x·W1ᵀ + b1)·W2ᵀ + b2. x: [..., dim], w1: [hidden, dim], w2: [out, hidden]; returns [..., out]."""
+    """Return act(x·W1ᵀ + b1)·W2ᵀ + b2. x: [..., dim], w1: [hidden, dim], w2: [out, hidden]; returns [..., out]."""
     hidden = activate(functional.linear(x, w1, b1), name_from_activation(activation))
     return functional.linear(hidden, w2, b2)
 
 
 def gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: Activation | str) -> Tensor:
-    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ. x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden].
+    """Return (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ. x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden].
 
     Source: Shazeer, GLU Variants Improve Transformer (2020), equation 6, for any activation.
     """

@@ -98,12 +98,12 @@ class Entry:
 
 @cache
 def entries() -> Mapping[str, Entry]:
-    """The committed table: device name → what was measured on it."""
+    """Return the committed table: device name → what was measured on it."""
     return entries_from_json(TABLE.read_text(encoding="utf-8"))
 
 
 def policy_for(cpu: str, *, operation: Operation, number_format: NumberFormat) -> tuple[Policy, Found]:
-    """The numbers for `operation` on `cpu` (as cpu_name gives it), and how they were found.
+    """Return the numbers for `operation` on `cpu` (as cpu_name gives it), and how they were found.
 
     Where that pair was not measured there, those of mlp in the same number format stand in, then those of mlp in
     float32; a CPU the table does not know gets the general ones.
@@ -127,7 +127,7 @@ _GENERAL = (Policy(), Found.RULE)
 def way_near(
     ways: Iterable[Way], *, rows: int, dim: int, hidden: int, is_possible: Callable[[Way], bool] = lambda _: True
 ) -> tuple[Way, Found] | None:
-    """The way tuned for this shape, or the possible one nearest to it; None if none is near enough.
+    """Return the way tuned for this shape, or the possible one nearest to it; None if none is near enough.
 
     Near: rows within ROWS_WITHIN, dim and hidden within SIZES_WITHIN. Nearest: the least sum of the absolute
     logarithms of the three ratios, those of the sizes counted twice, because they change what bounds a product. An
@@ -150,7 +150,7 @@ def way_near(
 
 
 def entries_from_json(text: str) -> dict[str, Entry]:
-    """The entries of a table. Raises: ValueError, KeyError or TypeError if it is not one of this format."""
+    """Return the entries of a table. Raises: ValueError, KeyError or TypeError if it is not one of this format."""
     content = json.loads(text)
     if content["format"] != FORMAT:
         raise ValueError(f"the tuned table has format {content['format']!r}, this fused_mlp reads {FORMAT}")
@@ -158,7 +158,7 @@ def entries_from_json(text: str) -> dict[str, Entry]:
 
 
 def json_from_entries(known: Iterable[Entry]) -> str:
-    """The table as its file holds it: one line per policy and per way, so that a change of one is one line."""
+    """Return the table as its file holds it: one line per policy and per way, so that a change of one is one line."""
     blocks = []
     for entry in known:
         head = {name: getattr(entry, name) for name in ("device", "n_threads", "torch", "triton")}
@@ -210,7 +210,7 @@ def _entry(values: dict[str, Any]) -> Entry:
 
 @cache
 def cpu_name() -> str:
-    """Vendor, family and model of this CPU as Linux tells them; hypervisors often hide the marketing name."""
+    """Return vendor, family and model of this CPU as Linux reports them; hypervisors hide the marketing name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
     except OSError:

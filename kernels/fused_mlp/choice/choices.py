@@ -62,7 +62,7 @@ def choice_for(
     dtype: torch.dtype = torch.float32,
     packed: bool = False,
 ) -> Choice:
-    """What a call of `operation` on `rows` rows gets on `device`; with `packed`, on weights prepared for `rows`.
+    """Return what a call of `operation` on `rows` rows gets on `device`; with `packed`, on weights prepared for `rows`.
 
     linear: dim → hidden; mlp and gated_mlp: dim → hidden → dim.
 
@@ -87,7 +87,7 @@ def choice_for(
 def packing_for(
     operation: Operation, *, rows: int | None, dim: int, hidden: int, dtype: torch.dtype
 ) -> tuple[Implementation, Found, str]:
-    """What packs weights for inference on this CPU: the implementation, how it was found, and why.
+    """Return what packs weights for inference on this CPU: the implementation, how it was found, and why.
 
     Where `rows` is None the module may meet any number of rows: then oneDNN only if the table prefers it for every
     number of rows that it knows near this size, else the C++ kernels. They are the rule, too.
@@ -155,7 +155,7 @@ def choice_on_cuda(
     number_format: NumberFormat,
     device_index: int,
 ) -> Choice:
-    """As `chosen_on`, for a device of this process.
+    """Choose as `chosen_on` does, for a device of this process.
 
     Raises: Unavailable if the implementation that is `named` cannot run there or has no kernel for the shape.
     """
@@ -215,7 +215,7 @@ def chosen_on(
 
 @cache
 def cuda_device(index: int) -> CudaDevice:
-    """The device of this process with that index, its ceilings from its data sheet as the driver tells it."""
+    """Return the device of this process with that index, its ceilings from its data sheet as the driver tells it."""
     properties = torch.cuda.get_device_properties(index)
     capability = 10 * properties.major + properties.minor
     # Clocks in kHz; two transfers a clock.
@@ -230,7 +230,7 @@ def cuda_device(index: int) -> CudaDevice:
 
 
 def number_format(dtype: torch.dtype, device_type: str) -> NumberFormat:
-    """How products of `dtype` are computed there: on CUDA, float32 as the user allowed it for PyTorch's own."""
+    """Return how products of `dtype` are computed there: on CUDA, float32 as the user allowed it for PyTorch's own."""
     if dtype == torch.float32 and device_type == "cuda" and torch.get_float32_matmul_precision() != "highest":
         return NumberFormat.TF32
     return _FORMATS[dtype]
@@ -272,7 +272,7 @@ def _why_not_for(sizes: Sizes, implementation: Implementation, device: CudaDevic
 
 
 def _fits(way: Way, sizes: Sizes) -> bool:
-    """Whether the tiles of a neighbour are sure to fit: level 3 pads dim to a power of two, and keeps it on chip."""
+    """Return whether the tiles of a neighbour fit: level 3 pads dim to a power of two and keeps it on chip."""
     if way.implementation is not Implementation.SINGLE:
         return True
     return padded_width(way.dim) == padded_width(sizes.dim) == padded_width(max(sizes.dim, sizes.n_out))

@@ -59,7 +59,7 @@ def without_tiles(compute: Callable[..., Tensor]) -> Level:
 
 
 def beside_the_rule(candidates: Callable[..., Iterable[Any]]) -> Callable[[Shape], Iterable[Any]]:
-    """What tuning tries, of a kernel whose tiles depend on the rows and whose `candidates` name the rule's first."""
+    """Return `candidates` without the rule's choice, which comes first, as a function of a shape."""
     return lambda shape: tuple(candidates(shape.n_rows, shape.dtype, capability=shape.capability))[1:]
 
 
@@ -74,7 +74,7 @@ def launched(
     activation: str,
     implementation: str | None,
 ) -> Tensor:
-    """The operation on the device of x, by the one of `levels` named or else chosen for the shape; arguments checked.
+    """Compute the operation on the device of x, by the level named or else chosen for the shape; arguments checked.
 
     weights: weights and biases in the operation's order. first: the first weight, hidden × dim.
 
@@ -100,7 +100,7 @@ def level_and_tiles(
     products_in: NumberFormat,
     device_index: int,
 ) -> tuple[Implementation, Any | None]:
-    """The level a call gets, `implementation` if it names one, and its tiles; None for the kernel's own rule.
+    """Return the level a call gets, `implementation` if it names one, and its tiles; None for the kernel's own rule.
 
     Remembered, so that a shape met before costs one look-up.
 
@@ -112,7 +112,7 @@ def level_and_tiles(
 
 
 def tiles_from_values(values: Mapping[str, Any]) -> Any | None:
-    """The configuration whose fields `values` holds; None where there are none.
+    """Return the configuration whose fields `values` holds; None where there are none.
 
     Raises: ValueError if no kind of configuration has these fields.
     """
@@ -125,5 +125,5 @@ def tiles_from_values(values: Mapping[str, Any]) -> Any | None:
 
 
 def values_from_tiles(tiles: Any | None) -> dict[str, Any]:
-    """The fields of a configuration by their names; none for None."""
+    """Return the fields of a configuration by their names; none for None."""
     return {} if tiles is None else asdict(tiles)

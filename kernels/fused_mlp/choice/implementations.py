@@ -30,7 +30,7 @@ _Member = TypeVar("_Member", bound="StrEnum")
 def why_unavailable(
     operation: Operation | str, *, device: torch.device | str, implementation: Implementation | str | None = None
 ) -> str | None:
-    """Why `operation` cannot run on `device` here, in words for a user; None if it can.
+    """Return why `operation` cannot run on `device` here, in words for a user; None if it can.
 
     Without an `implementation`, the question is about the one that a call without one would get. Builds and
     launches nothing. A compiler that is there but fails is known only after `fused_mlp.native.build.ensure_built()`,
@@ -73,7 +73,7 @@ def why_not_for_shape(
     dtype: torch.dtype,
     capability: int,
 ) -> str | None:
-    """Why `implementation` has no kernel for this shape on a device of `capability` (90: sm_90), in words, or None.
+    """Return why `implementation` has no kernel for a shape on sm_<capability>, in words; None if it has one.
 
     rows × dim → hidden → n_out; for linear n_out is hidden. Asks nothing of a device, so none need be there; whether
     one is there is `why_unavailable`'s question. On the CPU every implementation takes every shape. float32 is what
@@ -106,7 +106,7 @@ def why_no_kernel(
     capability: int,
     allows_tf32: bool,
 ) -> str | None:
-    """As why_not_for_shape, with float32 products as tf32 or not."""
+    """Return what why_not_for_shape does, with float32 products as tf32 or not."""
     if reason := _why_never(operation, implementation):
         return reason
     if implementation in _TRITON_PRODUCTS and dtype == torch.float32 and not allows_tf32:
@@ -131,7 +131,7 @@ def compute_with(
     op: Callable[[], Tensor],
     pure: Callable[[], Tensor],
 ) -> Tensor:
-    """The result by the implementation named, never by another.
+    """Return the result of the implementation named, never by another.
 
     Raises: InvalidArgument if it is for another device, or for packed weights only.
     """
@@ -150,7 +150,7 @@ def compute_with(
 
 
 def member(kind: type[_Member], value: _Member | str, argument: str) -> _Member:
-    """The member of `kind` called `value`. Raises: InvalidArgument, naming the choices."""
+    """Return the member of `kind` called `value`. Raises: InvalidArgument, naming the choices."""
     try:
         return kind(value)
     except ValueError:

@@ -74,7 +74,7 @@ class Sizes:
 
 
 def nominal_ceilings(*, capability: int, multiprocessors: int, clock_hz: float, bytes_per_s: float) -> Ceilings:
-    """The ceilings of a device from its data sheet: 0.9 of the memory's and 0.75 of the tensor cores' nominal speed.
+    """Return ceilings from a data sheet: 0.9 of the memory's and 0.75 of the tensor cores' nominal speed.
 
     The two parts are assumed, not measured by us: 4.3 of an H200's 4.8 TB/s, 790 TFLOP/s of 1.07 P. FLOP per clock and
     multiprocessor for bfloat16 and float16 with float32 sums: 4096 from sm_90 on, 2048 on sm_80, 1024 on other sm_8x;
@@ -96,7 +96,7 @@ def nominal_ceilings(*, capability: int, multiprocessors: int, clock_hz: float, 
 
 
 def floor_s(sizes: Sizes, ceilings: Ceilings, *, level: int) -> float:
-    """The least time of a call at a level of fusion, in seconds, launches included: the sum over its launches.
+    """Return the least time of a call at a level of fusion, in seconds, launches included: the sum over its launches.
 
     Level 0: each product, the activation and the gate's product are launches of their own. Level 1: activation and
     gate in one. Level 2: they are in the epilogue of the product (of both). Level 3: one launch, nothing between.
@@ -106,7 +106,7 @@ def floor_s(sizes: Sizes, ceilings: Ceilings, *, level: int) -> float:
 
 
 def estimate_s(sizes: Sizes, ceilings: Ceilings, *, implementation: Implementation, capability: int) -> float:
-    """The time to expect of a level's kernels, in seconds; the module's docstring says what is added to the floor."""
+    """Return the expected seconds of a level's kernels; the module's docstring lists what is added to the floor."""
     match implementation:
         case Implementation.POINTWISE:
             return floor_s(sizes, ceilings, level=1)
@@ -121,7 +121,7 @@ def estimate_s(sizes: Sizes, ceilings: Ceilings, *, implementation: Implementati
 def ranked_by_rule(
     sizes: Sizes, ceilings: Ceilings, *, possible: Iterable[Implementation], capability: int
 ) -> list[tuple[Implementation, float]]:
-    """The `possible` levels and the seconds to expect of each, the fastest first."""
+    """Return the `possible` levels and the seconds to expect of each, the fastest first."""
     estimates = [(each, estimate_s(sizes, ceilings, implementation=each, capability=capability)) for each in possible]
     return sorted(estimates, key=lambda pair: pair[1])
 
@@ -134,7 +134,7 @@ def triton_product_speed(sizes: Sizes) -> float:
 
 
 def _unfused(sizes: Sizes, ceilings: Ceilings, *, level: int, of_cublas: float) -> list[float]:
-    """The time of each launch at level 0, 1 or 2; `of_cublas`: the speed of level 2's own products."""
+    """Return the time of each launch at level 0, 1 or 2; `of_cublas`: the speed of level 2's own products."""
     hidden_bytes = sizes.element_bytes * sizes.rows * sizes.hidden
     is_gated = sizes.operation is Operation.GATED_MLP
 

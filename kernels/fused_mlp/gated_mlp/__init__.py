@@ -31,7 +31,7 @@ def gated_mlp(
     implementation: Implementation | str | None = None,
     recompute: Recompute | str | None = None,
 ) -> Tensor:
-    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in the dtype of x, accumulated in float32.
+    """Return (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in the dtype of x, accumulated in float32.
 
     x: [..., dim], w_gate and w_up: [hidden, dim], w_down: [out, hidden]; returns [..., out]. The gated hidden
     activations are rounded to the dtype of x once, after the multiplication.
@@ -65,7 +65,7 @@ def gated_mlp(
 def gated_mlp_by_names(
     x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, activation: str, recompute: str | None
 ) -> Tensor:
-    """As `gated_mlp`, its choices spelt as the op spells them and known to be right: what the modules call."""
+    """Compute `gated_mlp` for the modules: choices are spelt as the op spells them, and not checked."""
     if is_dynamo_compiling():
         # The fake kernel words the faults.
         return _op(x, w_gate, w_up, w_down, activation, None, recompute)

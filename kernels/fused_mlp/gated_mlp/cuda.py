@@ -34,7 +34,7 @@ LEVELS = {
 def gated_mlp_on_cuda(
     x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str, implementation: str | None = None
 ) -> Tensor:
-    """As `gated_mlp`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked.
+    """Compute `gated_mlp` on the device of x, by `implementation` or the level chosen for the shape; arguments checked.
 
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """

@@ -29,7 +29,7 @@ def fused_gated_mlp_gradients(
     needed: tuple[bool, bool, bool, bool],
     kernel: Callable[..., tuple[Tensor, ...]] | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """As gated_mlp_gradients from dy alone, for calls that need more than dWd.
+    """Return gated_mlp_gradients from dy alone, for calls that need more than dWd.
 
     kept_gate (before its activation), kept_up, kept_hidden: from the forward pass; computed again unless given.
     kernel: (dy, w_down, gate, up, activation, with_hidden) → d_gate, d_up, act(gate) ⊙ up; the op on CUDA unless

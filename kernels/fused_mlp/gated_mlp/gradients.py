@@ -29,7 +29,7 @@ def gated_mlp_gradients(
     activation: str,
     needed: tuple[bool, bool, bool, bool],
 ) -> tuple[Tensor | None, ...]:
-    """∂/∂x, ∂/∂w_gate, ∂/∂w_up, ∂/∂w_down of Σ dy·y + Σ dz·z + Σ du·up + Σ dh·hidden, each only where `needed`.
+    """Return ∂/∂x, ∂/∂w_gate, ∂/∂w_up, ∂/∂w_down of Σ dy·y + Σ dz·z + Σ du·up + Σ dh·hidden, where `needed`.
 
     In differentiable operations. grads: dy, dz, du, dh, each None where it is zero; only second derivatives have
     more than dy. z = x·Wgᵀ, up = x·Wuᵀ and hidden = act(z)·up: kept from the forward pass, or None and computed

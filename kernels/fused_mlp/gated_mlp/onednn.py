@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def gated_mlp_onednn(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str) -> Tensor:
-    """As `gated_mlp`, in three oneDNN calls. The weights: by pack_onednn."""
+    """Compute `gated_mlp` in three oneDNN calls. The weights: by pack_onednn."""
     gate = linear_onednn(x, w_gate, None, activation=activation)
     return linear_onednn(linear_times_onednn(x, w_up, gate), w_down, None, activation=NO_ACTIVATION)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def gated_mlp_pure(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str) -> Tensor:
-    """As `gated_mlp`, in five PyTorch operators."""
+    """Compute `gated_mlp` in five PyTorch operators."""
     gate = linear_pure(x, w_gate, None, activation=activation)
     up = functional.linear(x, w_up)
     hidden = gate * up if is_recording(gate, up) else gate.mul_(up)

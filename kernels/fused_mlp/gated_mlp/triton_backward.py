@@ -72,7 +72,7 @@ def store_gated_gradients(
     HAS_HIDDEN: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Writes both gradients, and act(gate) ⊙ up, of the tile whose dh is at hand in float32, contiguous."""
+    """Write both gradients, and act(gate) ⊙ up, of the tile whose dh is at hand in float32, contiguous."""
     columns = first_column + tl.arange(0, COLUMNS)
     inside = (rows < n_rows)[:, None] & (columns < n_columns)[None, :]
     # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
@@ -105,7 +105,7 @@ def gate_gradient_kernel(
     BLOCK_ROWS: tl.constexpr,
     BLOCK_COLUMNS: tl.constexpr,
 ):
-    """The gradients of gate and up from dh, one BLOCK_ROWS × BLOCK_COLUMNS tile a program.
+    """Compute the gradients of gate and up from dh, one BLOCK_ROWS × BLOCK_COLUMNS tile a program.
 
     d_up may be dh itself: each element is read before it is written, by the same program.
     """
@@ -160,7 +160,7 @@ def gated_hidden_gradient_kernel(
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """One tile of the gradients of gate and up, dh = dy·W never leaving the registers; W: [n_in, n_out]."""
+    """Compute one tile of the gradients of gate and up, dh = dy·W never leaving the registers; W: [n_in, n_out]."""
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
@@ -191,20 +191,20 @@ def gated_hidden_gradient_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_gate_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for any rows, as tiles_for_gradient has it."""
+    """Return the configuration for any rows, as tiles_for_gradient has it."""
     del n_rows, capability
     return tiles_for_gradient(dtype)
 
 
 def candidates_for_gate_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[PointwiseTiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first."""
+    """Return what tuning tries for `n_rows`, the rule's choice first."""
     rule = tiles_for_gate_gradient(n_rows, dtype, capability=capability)
     return tuple(dict.fromkeys((rule, PointwiseTiles(block_rows=4, block_columns=512, n_warps=8))))
 
 
 @lru_cache(maxsize=1024)
 def tiles_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
-    """The configuration for `n_rows`. A rule from the arithmetic, not tuned on a device."""
+    """Return the configuration for `n_rows`. A rule from the arithmetic, not tuned on a device."""
     del capability
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
@@ -215,7 +215,7 @@ def tiles_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capabili
 
 
 def candidates_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first."""
+    """Return what tuning tries for `n_rows`, the rule's choice first."""
     rule = tiles_for_gated_hidden_gradient(n_rows, dtype, capability=capability)
     if dtype == torch.float32:
         # Any larger tile of float32 spills.
@@ -228,7 +228,7 @@ def candidates_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, cap
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rules choose and tuning tries, with every output; float32 as tf32."""
+    """Yield all that the rules choose and tuning tries, with every output; float32 as tf32."""
     told = {"HAS_HIDDEN": True}
     for dtype, pointwise in tried_on(capability, candidates_for_gate_gradient, n_rows=(8192,)):
         yield elementwise_configuration(gate_gradient_kernel, dtype, pointwise, told=told)
@@ -239,7 +239,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def launch_gated_gradients(
     dy: Tensor, w_down: Tensor, gate: Tensor, up: Tensor, *, activation: str, with_hidden: bool
 ) -> GatedGradients:
-    """The gradients of gate and up, by the way that suits the width of dy.
+    """Return the gradients of gate and up, by the way that suits the width of dy.
 
     dy: [rows, out], w_down: [out, hidden], gate (before its activation) and up: [rows, hidden], of one dtype, on the
     current device.
@@ -258,7 +258,7 @@ def launch_gate_gradient(
     with_hidden: bool,
     tiles: PointwiseTiles | None = None,
 ) -> GatedGradients:
-    """The gradients of gate and up from dh in one launch; d_up is written over dh, which is the caller's own."""
+    """Return the gradients of gate and up from dh in one launch; d_up is written over dh, which is the caller's own."""
     gate, up = with_contiguous_columns(gate), with_contiguous_columns(up)
     n_rows, n_columns = gate.shape
     if tiles is None:
@@ -286,7 +286,7 @@ def launch_gated_gradient_epilogue(
     with_hidden: bool,
     tiles: Tiles | None = None,
 ) -> GatedGradients:
-    """As launch_gated_gradients, in the epilogue of the product, whatever the width."""
+    """Return launch_gated_gradients by the epilogue of the product, whatever the width."""
     dy, w_down = with_contiguous_columns(dy), with_contiguous_columns(w_down)
     gate, up = with_contiguous_columns(gate), with_contiguous_columns(up)
     (n_rows, n_in), n_out = dy.shape, w_down.shape[1]

@@ -69,7 +69,7 @@ def dual_product_kernel(
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """One tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); the inner dimension of x and both weights is contiguous.
+    """Compute one tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); the inner dimension of x and both weights is contiguous.
 
     KEEPS: both products are written too, to kept_gate and kept_up, which have the strides of y.
     """
@@ -109,7 +109,7 @@ def dual_product_kernel(
 def tiles_for_dual_product(
     n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None, persistent: bool = True
 ) -> Tiles:
-    """The configuration for `n_rows`; half as wide as for one product, because there are two accumulators.
+    """Return the configuration for `n_rows`; half as wide as for one product, because there are two accumulators.
 
     Where `n_out` is given and few rows' tiles would not keep the device busy, they are narrower. From sm_90 on, many
     rows of 16 bits take the persistent kernel, unless `persistent` forbids it. Before, two 128 × 128 accumulators do
@@ -143,13 +143,13 @@ def _narrow_tiles(block_rows: int, dtype: torch.dtype, *, capability: int) -> Ti
 
 @lru_cache(maxsize=1024)
 def tiles_for_dual_product_keeping(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
-    """The ordinary kernel's configuration that also writes gate and up: no two 128 × 128 sums, which would spill."""
+    """Return the configuration that also writes gate and up: no two 128 × 128 sums, which would spill."""
     tiles = tiles_for_dual_product(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
     return replace(tiles, block_out=64) if tiles.block_out > 64 else tiles
 
 
 def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first; persistent ones among them where there are such."""
+    """Return what tuning tries for `n_rows`, the rule's choice first, persistent kernels included."""
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     rule = tiles_for_dual_product(n_rows, dtype, capability=capability)
@@ -178,7 +178,7 @@ def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: 
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, float32 as tf32; for gate and up kept, all that the rule chooses."""
+    """Yield all that the rule chooses and tuning tries; for gate and up kept, all that the rule chooses."""
 
     def tried(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
         return [one for one in candidates_for_dual_product(n_rows, dtype, capability=capability) if not one.persistent]
@@ -202,7 +202,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def launch_dual_product(
     x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str, tiles: Tiles | None = None
 ) -> Tensor:
-    """act(x·Wgᵀ) ⊙ (x·Wuᵀ) in one launch on the current device. Arguments as in `gated_mlp`, checked.
+    """Return act(x·Wgᵀ) ⊙ (x·Wuᵀ) in one launch on the current device. Arguments as in `gated_mlp`, checked.
 
     Where `tiles` ask for the persistent kernel and it cannot take x and the weights (why_not_persistent), the rule's
     ordinary configuration is used.
@@ -229,7 +229,7 @@ def launch_dual_product(
 def launch_dual_product_keeping(
     x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str, tiles: Tiles | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """act(gate) ⊙ up, gate = x·Wgᵀ and up = x·Wuᵀ, in the dtype of x, for a backward pass.
+    """Return act(gate) ⊙ up, gate = x·Wgᵀ and up = x·Wuᵀ, in the dtype of x, for a backward pass.
 
     Arguments as in launch_dual_product. In one launch by the ordinary kernel where that pays (keeping_pays), else
     two products by cuBLAS and PyTorch's activation. tiles: of the kernel, which is then taken in any case.
@@ -275,5 +275,5 @@ def _start(
 def launch_gated_mlp(
     x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor, *, activation: str, tiles: Tiles | None = None
 ) -> Tensor:
-    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in two launches. Arguments as in `gated_mlp`, checked by the caller."""
+    """Return (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in two launches. Arguments as in `gated_mlp`, checked by the caller."""
     return functional.linear(launch_dual_product(x, w_gate, w_up, activation=activation, tiles=tiles), w_down)

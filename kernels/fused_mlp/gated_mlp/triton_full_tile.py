@@ -41,7 +41,7 @@ def gated_mlp_full_tile_kernel(
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """BLOCK_ROWS rows of y = (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
+    """Compute BLOCK_ROWS rows of y = (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
     rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     dims = tl.arange(0, BLOCK_DIM)
     outs = tl.arange(0, BLOCK_OUT)
@@ -77,7 +77,7 @@ def gated_mlp_full_tile_kernel(
 def tiles_for_gated_mlp_full_tile(
     *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
 ) -> FullTile:
-    """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
+    """Return the tile from the arithmetic, as large as compiles without spills; not tuned on a device.
 
     As for mlp, with half the block of hidden: gate and up are two float32 tiles.
     """

@@ -47,7 +47,7 @@ def dual_product_persistent_kernel(
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """Every tl.num_programs(0)-th tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); y_desc has blocks of half a tile's columns.
+    """Compute every tl.num_programs(0)-th tile of y = act(x·Wgᵀ) ⊙ (x·Wuᵀ); y_desc has blocks of half a tile's columns.
 
     The loops over tiles and over the inner dimension are one, and the sums are cleared before a product. Where Triton
     makes one of two (flatten=True) it clears them after it, and then ptxas runs all of Hopper's products one by one.
@@ -85,13 +85,13 @@ def dual_product_persistent_kernel(
 
 
 def tiles_for_dual_product_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
-    """The configuration for `n_rows` ≥ 4096: two 128 × 128 sums are what the registers of eight warps hold."""
+    """Return the configuration for `n_rows` ≥ 4096: two 128 × 128 sums are what the registers of eight warps hold."""
     del n_rows, dtype, capability
     return _tiles(n_stages=3)
 
 
 def candidates_for_dual_product_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """What tuning tries, the rule's choice first; nothing for float32 or before sm_90."""
+    """Return what tuning tries, the rule's choice first; nothing for float32 or before sm_90."""
     if capability < 90 or dtype == torch.float32:
         return ()
     return tiles_for_dual_product_persistent(n_rows, dtype, capability=capability), _tiles(n_stages=4)
@@ -104,7 +104,7 @@ def _tiles(*, n_stages: int) -> Tiles:
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries."""
+    """Yield all that the rule chooses and tuning tries."""
     weights = ("gate_desc", "up_desc")
     for dtype, tiles in tried_on(capability, candidates_for_dual_product_persistent, n_rows=(8192,)):
         yield persistent_product_configuration(
@@ -115,5 +115,5 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def start_dual_product_persistent(
     x: Tensor, w_gate: Tensor, w_up: Tensor, y: Tensor, *, activation: str, tiles: Tiles
 ) -> None:
-    """act(x·Wgᵀ) ⊙ (x·Wuᵀ) into y, [rows, out] and contiguous, in one launch. why_not_persistent has said nothing."""
+    """Write act(x·Wgᵀ) ⊙ (x·Wuᵀ) to y, [rows, out] and contiguous, in one launch; why_not_persistent must be None."""
     start_persistent_product(dual_product_persistent_kernel, x, (w_gate, w_up), y, (), (activation,), tiles=tiles)

@@ -51,7 +51,7 @@ def gate_product_kernel(
     BLOCK_ROWS: tl.constexpr,
     BLOCK_COLUMNS: tl.constexpr,
 ):
-    """act(gate) ⊙ up over gate, one BLOCK_ROWS × BLOCK_COLUMNS tile a program; columns are contiguous."""
+    """Compute act(gate) ⊙ up over gate, one BLOCK_ROWS × BLOCK_COLUMNS tile a program; columns are contiguous."""
     n_column_tiles = tl.cdiv(n_columns, BLOCK_COLUMNS)
     rows = tl.program_id(0) // n_column_tiles * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     columns = tl.program_id(0) % n_column_tiles * BLOCK_COLUMNS + tl.arange(0, BLOCK_COLUMNS)
@@ -66,25 +66,25 @@ def gate_product_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_gate_product(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for `n_rows`, as tiles_in_place has it; two tensors are read, so half as many rows."""
+    """Return the configuration for `n_rows`, as tiles_in_place has it; two tensors are read, so half as many rows."""
     del capability
     return tiles_in_place(n_rows, dtype, most_rows=4)
 
 
 def candidates_for_gate_product(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[PointwiseTiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first."""
+    """Return what tuning tries for `n_rows`, the rule's choice first."""
     del capability
     return candidates_in_place(n_rows, dtype, most_rows=4)
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries."""
+    """Yield all that the rule chooses and tuning tries."""
     for dtype, tiles in tried_on(capability, candidates_for_gate_product, n_rows=(16, 8192)):
         yield elementwise_configuration(gate_product_kernel, dtype, tiles, told={})
 
 
 def apply_gate(gate: Tensor, up: Tensor, *, activation: str, tiles: PointwiseTiles | None = None) -> None:
-    """act(gate) ⊙ up over gate, in one launch. Both [rows, columns], columns contiguous; rows may be strided."""
+    """Return act(gate) ⊙ up over gate, in one launch. Both [rows, columns], columns contiguous; rows may be strided."""
     if gate.numel() == 0:
         return
     n_rows, n_columns = gate.shape
@@ -103,7 +103,7 @@ def launch_gated_mlp_pointwise(
     activation: str,
     tiles: PointwiseTiles | None = None,
 ) -> Tensor:
-    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in four launches. Arguments as in `gated_mlp`, checked by the caller.
+    """Return (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in four launches. Arguments as in `gated_mlp`, checked by the caller.
 
     Gate and up are rounded to the dtype of x before they meet, as between two kernels they must be.
     """
@@ -116,7 +116,7 @@ def launch_gated_mlp_pointwise(
 def launch_packed_gated_mlp_pointwise(
     x: Tensor, w_gate_up: Tensor, w_down: Tensor, *, activation: str, tiles: PointwiseTiles | None = None
 ) -> Tensor:
-    """As launch_gated_mlp_pointwise in three launches, gate's weights above up's in one [2·hidden, dim] matrix."""
+    """Compute launch_gated_mlp_pointwise in three launches, gate's weights above up's in one [2·hidden, dim]."""
     both = torch.mm(x.reshape(-1, x.shape[-1]), w_gate_up.t())
     gate, up = both.chunk(2, dim=1)
     apply_gate(gate, up, activation=activation, tiles=tiles)

@@ -34,7 +34,7 @@ candidates_for_gated_mlp_single = _KERNELS.candidates_for
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices for both kinds."""
+    """Return the rule's choices for both kinds."""
     return single_configurations(_KERNELS, capability=capability)
 
 
@@ -47,7 +47,7 @@ def launch_gated_mlp_single(
     activation: str,
     tiles: SingleTiles | None = None,
 ) -> Tensor:
-    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in one launch on the current device. Arguments as in `gated_mlp`, checked by the caller.
+    """Return (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ in one launch on the current device; arguments checked by the caller.
 
     `tiles` names a tile; without, the rule chooses.
 

@@ -47,7 +47,7 @@ def gated_mlp_split_hidden_kernel(
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """One slice of hidden for BLOCK_ROWS rows; grid: slices × blocks of rows."""
+    """Compute one slice of hidden for BLOCK_ROWS rows; grid: slices × blocks of rows."""
     rows = tl.program_id(1) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     hids = tl.program_id(0) * BLOCK_HIDDEN + tl.arange(0, BLOCK_HIDDEN)
     ins = tl.arange(0, BLOCK_IN)

@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def normal_share(z):
-    """Φ(z), the normal distribution, within 1.3e-7; z in float32.
+    """Compute Φ(z), the normal distribution, within 1.3e-7; z in float32.
 
     Φ(z) = sigmoid(z·q(z²)), q a polynomial: half the instructions of erf (on sm_90 a GELU takes 15 instead of 31), and
     the small values of negative z keep more digits than 1 + erf leaves them. q was fitted by linear programming on
@@ -27,7 +27,7 @@ def normal_share(z):
 
 @triton.jit
 def activate(z, ACTIVATION: tl.constexpr):
-    """act(z), z in float32. ACTIVATION is the op's name of it, "none" included."""
+    """Compute act(z), z in float32. ACTIVATION is the op's name of it, "none" included."""
     if ACTIVATION == "relu":
         return tl.maximum(z, 0.0)
     elif ACTIVATION == "gelu":
@@ -44,7 +44,7 @@ def activate(z, ACTIVATION: tl.constexpr):
 
 @triton.jit
 def activate_with_slope(z, ACTIVATION: tl.constexpr):
-    """(act(z), act'(z)), z in float32. The slope of relu at 0 is 0, as PyTorch has it."""
+    """Compute (act(z), act'(z)), z in float32. The slope of relu at 0 is 0, as PyTorch has it."""
     if ACTIVATION == "relu":
         return tl.maximum(z, 0.0), tl.where(z > 0.0, 1.0, 0.0)
     elif ACTIVATION == "gelu":

@@ -64,7 +64,7 @@ def product_instruction(*, capability: int, block_rows: int) -> str:
 def tried_on(
     capability: int, candidates: Callable[..., Iterable[Any]], *, n_rows: Iterable[int]
 ) -> Iterator[tuple[torch.dtype, Any]]:
-    """Each dtype with each of the tiles that `candidates` gives for some of `n_rows`, once."""
+    """Yield each dtype with each of the tiles that `candidates` gives for some of `n_rows`, once."""
     for dtype in POINTER_TYPES:
         tried = [tiles for rows in n_rows for tiles in candidates(rows, dtype, capability=capability)]
         yield from ((dtype, tiles) for tiles in dict.fromkeys(tried))

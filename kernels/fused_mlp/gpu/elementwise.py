@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def tiles_in_place(n_rows: int, dtype: torch.dtype, *, most_rows: int) -> PointwiseTiles:
-    """The configuration for `n_rows`: few rows are cut along the columns, so that more than one program has work.
+    """Return the configuration for `n_rows`: few rows are cut along the columns, to give several programs work.
 
     A rule from the arithmetic, not tuned on a device: 16 bytes a thread and load, several loads on their way.
     most_rows: of a tile in 16 bits.
@@ -32,7 +32,7 @@ def tiles_in_place(n_rows: int, dtype: torch.dtype, *, most_rows: int) -> Pointw
 
 
 def candidates_in_place(n_rows: int, dtype: torch.dtype, *, most_rows: int) -> tuple[PointwiseTiles, ...]:
-    """What tuning tries for `n_rows`, the choice of tiles_in_place first."""
+    """Return what tuning tries for `n_rows`, the choice of tiles_in_place first."""
     rule = tiles_in_place(n_rows, dtype, most_rows=most_rows)
     if n_rows <= 16:
         return rule, PointwiseTiles(block_rows=1, block_columns=256, n_warps=2)
@@ -41,7 +41,7 @@ def candidates_in_place(n_rows: int, dtype: torch.dtype, *, most_rows: int) -> t
 
 
 def tiles_for_gradient(dtype: torch.dtype) -> PointwiseTiles:
-    """The configuration for any rows: 16 bytes a thread and load. A rule from the arithmetic, not tuned."""
+    """Return the configuration for any rows: 16 bytes a thread and load. A rule from the arithmetic, not tuned."""
     return PointwiseTiles(block_rows=_rows_for(dtype, 4), block_columns=256, n_warps=4)
 
 
@@ -58,7 +58,7 @@ def start_elementwise(
     tiles: PointwiseTiles,
     row_blocks: int | None = None,
 ) -> None:
-    """Starts one program for each tile of n_rows × n_columns, the first two sizes.
+    """Start one program for each tile of n_rows × n_columns, the first two sizes.
 
     row_blocks: how many tiles, one below the other, a program takes, where the kernel is told that.
     """
@@ -84,7 +84,7 @@ def elementwise_configuration(
     row_blocks: int | None = None,
     types: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """`kernel` as start_elementwise compiles it. told: its flags."""
+    """Return `kernel` as start_elementwise compiles it. told: its flags."""
     beyond = {} if row_blocks is None else {"ROW_BLOCKS": row_blocks}
     return Configuration(
         kernel=kernel,

@@ -50,7 +50,7 @@ class LaunchPath(StrEnum):
 
 
 def path_for(*, triton_version: str, interpreting: bool) -> LaunchPath:
-    """How kernels are started under `triton_version` ("3.7.1"): directly only where that was read and tried."""
+    """Return how kernels are started under `triton_version` ("3.7.1"): directly only where that was read and tried."""
     if interpreting:
         return LaunchPath.INTERPRETER
     major, minor = triton_version.split(".")[:2]
@@ -63,13 +63,13 @@ _handles: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
 
 def launch_path() -> LaunchPath:
-    """How kernels are started in this process."""
+    """Return how kernels are started in this process."""
     return _path
 
 
 @contextmanager
 def launching_through(path: LaunchPath) -> Iterator[None]:
-    """Starts kernels through `path` for a while, to compare paths. Not for several threads at once."""
+    """Start kernels through `path` for a while, to compare paths. Not for several threads at once."""
     global _path  # noqa: PLW0603 - the one switch, put back below
     before, _path = _path, path
     try:
@@ -79,7 +79,7 @@ def launching_through(path: LaunchPath) -> Iterator[None]:
 
 
 def forget_handles() -> None:
-    """Every kernel's next call goes through Triton's JIT again."""
+    """Return every kernel's next call goes through Triton's JIT again."""
     _handles.clear()
 
 
@@ -94,7 +94,7 @@ def launch(
     n_stages: int,
     descriptors: tuple[Any, ...] = (),
 ) -> None:
-    """Starts `kernel` on `grid` programs, on the current stream of the current device.
+    """Start `kernel` on `grid` programs, on the current stream of the current device.
 
     The kernel's parameters are, in this order: descriptors, tensors, sizes, constants. descriptors: Triton's
     TensorDescriptor, whose blocks follow from the constants. The first of them, or else the first tensor, is not None

@@ -33,14 +33,14 @@ a clock from L2, 256 KiB take 2.3 µs at 1.8 GHz, which is what the launch saved
 
 
 def is_ordered_cheap(*, n_slices: int, block_rows: int, n_out: int) -> bool:
-    """Whether one program can add up the parts of a block of rows in the time that a launch takes."""
+    """Return whether one program can add up the parts of a block of rows in the time that a launch takes."""
     return n_slices * block_rows * n_out * 4 <= MOST_ORDERED_BYTES
 
 
 def parts_and_counters(
     x: Tensor, *, n_slices: int, n_row_blocks: int, block_rows: int, n_out: int
 ) -> tuple[bool, Tensor, Tensor]:
-    """(ORDERED, parts, counters) for a launch on x: in order where that is cheap or the user asked for determinism.
+    """Return (ORDERED, parts, counters) for a launch on x: ordered where that is cheap or determinism is asked for.
 
     In order, the parts are n_slices × rows × out float32 of scratch, whatever it holds; else rows × out that are zero.
     """
@@ -72,7 +72,7 @@ def multiply_and_add_up(
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """Y = h·Wᵀ + b from all slices' h, [BLOCK_ROWS, hids]; grid: slices × blocks of rows. W: [n_out, hidden]."""
+    """Compute y = h·Wᵀ + b from all h, [BLOCK_ROWS, hids]; grid: slices × blocks of rows. W: [n_out, hidden]."""
     slice_index = tl.program_id(0)
     first_row = tl.program_id(1) * BLOCK_ROWS
     rows = first_row + tl.arange(0, BLOCK_ROWS)
@@ -93,7 +93,7 @@ def multiply_and_add_up(
 
 @triton.jit
 def add_part(parts_ptr, part, rows, outs, n_rows, n_out, slice_index, ORDERED: tl.constexpr):
-    """Adds one program's float32 `part` of the rows × outs to the sum, or puts it beside the others."""
+    """Add one program's float32 `part` of the rows × outs to the sum, or puts it beside the others."""
     ok = (rows[:, None] < n_rows) & (outs[None, :] < n_out)
     offsets = rows[:, None].to(tl.int64) * n_out + outs[None, :]
     if ORDERED:
@@ -104,7 +104,7 @@ def add_part(parts_ptr, part, rows, outs, n_rows, n_out, slice_index, ORDERED: t
 
 @triton.jit
 def is_last_to_arrive(counter_ptr, n_parts):
-    """Whether all other programs have arrived; the module's docstring says why their parts are then visible."""
+    """Compute whether all other programs have arrived; the module's docstring says why their parts are then visible."""
     tl.debug_barrier()
     return tl.atomic_add(counter_ptr, 1, sem="acq_rel", scope="gpu") == n_parts - 1
 
@@ -123,7 +123,7 @@ def finish(
     ORDERED: tl.constexpr,
     BLOCK_ROWS: tl.constexpr,
 ):
-    """Writes y = sum of the parts + b for BLOCK_ROWS rows, and leaves sum and counter at zero for the next launch.
+    """Write y = sum of the parts + b for BLOCK_ROWS rows, and leaves sum and counter at zero for the next launch.
 
     y and the parts are contiguous, so a block of rows is one run of elements.
     """

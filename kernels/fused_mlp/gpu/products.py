@@ -38,7 +38,7 @@ def start_product(
     *,
     tiles: Tiles,
 ) -> None:
-    """Starts one program for each tile of the result. sizes: the result's rows and columns, then the others."""
+    """Start one program for each tile of the result. sizes: the result's rows and columns, then the others."""
     n_rows, n_out = sizes[:2]
     launch(
         kernel,
@@ -61,7 +61,7 @@ def start_persistent_product(
     *,
     tiles: Tiles,
 ) -> None:
-    """Starts as many programs as the device has multiprocessors, x, weights and y as tensor descriptors.
+    """Start as many programs as the device has multiprocessors, x, weights and y as tensor descriptors.
 
     x: [rows, in], weights: each [out, in], y: [rows, out] and contiguous. y is written by halves of a tile.
     """
@@ -88,7 +88,7 @@ def _constants(tiles: Tiles) -> tuple[Any, ...]:
 
 
 def _descriptor_of(t: Tensor, block_rows: int, block_columns: int) -> TensorDescriptor:
-    """How the TMA reads or writes t, [rows, columns], in blocks; beyond its bounds it reads 0 and writes nothing."""
+    """Return the descriptor of t, [rows, columns], in blocks: beyond its bounds the TMA reads 0, writes nothing."""
     return TensorDescriptor(t, list(t.shape), list(t.stride()), [block_rows, block_columns])
 
 
@@ -102,7 +102,7 @@ def product_configuration(
     label: str = "",
     types: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """`kernel` as start_product compiles it; float32 as tf32. told: its flags. label: what tells it from others."""
+    """Return `kernel` as start_product compiles it. told: its flags. label: what distinguishes it."""
     product = product_instruction(capability=capability, block_rows=tiles.block_rows)
     return Configuration(
         kernel=kernel,
@@ -132,7 +132,7 @@ def persistent_product_configuration(
     weights: Sequence[str],
     told: Mapping[str, object],
 ) -> Configuration:
-    """`kernel` as start_persistent_product compiles it. weights: the names of their descriptors."""
+    """Return `kernel` as start_persistent_product compiles it. weights: the names of their descriptors."""
     number = POINTER_TYPES[dtype].removeprefix("*")
     types = {
         "x_desc": f"tensordesc<{number}[{tiles.block_rows}, {tiles.block_in}]>",

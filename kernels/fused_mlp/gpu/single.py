@@ -68,14 +68,14 @@ class SingleKernels:
     def why_not(
         self, *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
     ) -> str | None:
-        """Why one launch cannot compute this shape, in words for a user; None if it can."""
+        """Return why one launch cannot compute this shape, in words for a user; None if it can."""
         del hidden
         return why_no_tile(n_rows=n_rows, dim=dim, n_out=n_out, dtype=dtype, capability=capability)
 
     def tiles_for(
         self, *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
     ) -> SingleTiles:
-        """Kind and tile for a shape that `why_not` admits, by rules from the arithmetic, not tuned on a device."""
+        """Return kind and tile for a shape that `why_not` admits, by rules from the arithmetic, not tuned."""
         full, split = self._tiles_by_rule(n_rows, dim, hidden, n_out, dtype, capability)
         weight_bytes = hidden * (self.n_first * dim + n_out) * dtype.itemsize
         if is_full_tile_better(n_rows=n_rows, dim=dim, n_out=n_out, weight_bytes=weight_bytes, capability=capability):
@@ -85,7 +85,7 @@ class SingleKernels:
     def candidates_for(
         self, *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
     ) -> list[SingleTiles]:
-        """What tuning tries for a shape, the rule's choice among it.
+        """Return what tuning tries for a shape, the rule's choice among it.
 
         Both kinds where both can run, but split hidden only while its blocks of rows do not fill the device by
         themselves.
@@ -107,7 +107,7 @@ class SingleKernels:
         return self.full_tile_rule(**shape), split_tile_for(**shape, n_accumulators=self.n_first)
 
     def launch(self, x: Tensor, operands: Operands, *, activation: str, tiles: SingleTiles | None) -> Tensor:
-        """The operation in one launch on the current device; arguments checked by the caller, rows contiguous.
+        """Return the operation in one launch on the current device; arguments checked by the caller, rows contiguous.
 
         tiles: None: the rule chooses. Raises: Unavailable if the shape is not one for one launch, or not for `tiles`.
         """
@@ -139,7 +139,7 @@ def _plan(
     capability: int,
     tiles: SingleTiles | None,
 ) -> SingleTiles | str:
-    """The tile to launch, or why there is none; asked at every call, so remembered."""
+    """Return the tile to launch, or why there is none; asked at every call, so remembered."""
     reason = why_no_tile(n_rows=n_rows, dim=dim, n_out=n_out, dtype=dtype, capability=capability)
     if reason is None and isinstance(tiles, FullTile) and max(dim, n_out) > WIDEST_FULL_TILE:
         reason = f"the full tile named takes at most {WIDEST_FULL_TILE} columns; this is {dim} to {n_out}"

@@ -29,7 +29,7 @@ def single_configurations(kernels: SingleKernels, *, capability: int) -> Iterato
 
 
 def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int) -> Iterator[Configuration]:
-    """At widths 64, 128 and 256 for few and for many rows; in bfloat16 also 127 and 255 wide."""
+    """Yield full tiles at widths 64, 128 and 256 for few and for many rows; in bfloat16 also 127 and 255 wide."""
     for width in (64, 128, 256, *((127, 255) if dtype == torch.bfloat16 else ())):
         for n_rows in (256, 65536):
             tile = kernels.full_tile_rule(
@@ -62,7 +62,7 @@ def _full_tiles(kernels: SingleKernels, dtype: torch.dtype, capability: int) -> 
 
 
 def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int) -> Iterator[Configuration]:
-    """For few and for 64 rows, narrow and wide hidden, in both ways of adding up."""
+    """Yield split tiles for few and for 64 rows, narrow and wide hidden, in both ways of adding up."""
     for n_rows in (16, 64):
         for hidden in (4096, 16384, *((4095,) if dtype == torch.bfloat16 else ())):
             tile = split_tile_for(
@@ -107,7 +107,7 @@ def _configuration(
     aligned: bool,
     one_by_one: str = "",
 ) -> Configuration:
-    """`tile` as Triton compiles it for sizes that are multiples of 16, or for others; narrower take no more."""
+    """Return `tile` as Triton compiles it for sizes that are multiples of 16 (aligned), or for others."""
     product = product_instruction(capability=capability, block_rows=tile.block_rows)
     sizes = [
         name for name in kernel.arg_names if name.startswith("n_") or name in {"dim", "hidden"} or "stride" in name

@@ -58,22 +58,22 @@ _Tile = TypeVar("_Tile", FullTile, SplitTile)
 
 
 def padded_width(size: int) -> int:
-    """The power of two, at least 16, to which a kernel pads `size`: tensor cores take no less."""
+    """Return the power of two, at least 16, to which a kernel pads `size`: tensor cores take no less."""
     return max(16, 1 << (size - 1).bit_length())
 
 
 def is_aligned(*sizes: int) -> bool:
-    """Whether rows of these sizes can be copied 16 bytes at a time, as Triton tells: all are multiples of 16."""
+    """Return whether rows of these sizes can be copied 16 bytes at a time, as Triton tells: all are multiples of 16."""
     return all(size % 16 == 0 for size in sizes)
 
 
 def multiprocessors(capability: int) -> int:
-    """How many multiprocessors a device of `capability` has, as far as a rule needs to know."""
+    """Return how many multiprocessors a device of `capability` has, as far as a rule needs to know."""
     return MULTIPROCESSORS[max((known for known in MULTIPROCESSORS if known <= capability), default=80)]
 
 
 def is_full_tile_better(*, n_rows: int, dim: int, n_out: int, weight_bytes: int, capability: int) -> bool:
-    """Which kind for this shape, from the arithmetic; not tuned on a device.
+    """Return which kind for this shape, from the arithmetic; not tuned on a device.
 
     A program of the full tile reads all weights from L2, at 64 bytes a clock 2.3 µs for 256 KiB. That is hidden once
     tiles of 64 rows give half of the multiprocessors work, and it is cheap while the weights are small. Otherwise
@@ -87,7 +87,7 @@ def is_full_tile_better(*, n_rows: int, dim: int, n_out: int, weight_bytes: int,
 
 
 def split_block_hidden(hidden: int, *, capability: int) -> int:
-    """The largest slice that still gives most multiprocessors one: fewer slices, fewer parts to add up."""
+    """Return the largest slice that still gives most multiprocessors one: fewer slices, fewer parts to add up."""
     for block in _SPLIT_BLOCK_HIDDEN[:-1]:
         if -(-hidden // block) >= 0.6 * multiprocessors(capability):
             return block
@@ -104,7 +104,7 @@ def split_tile_for(
     capability: int,
     n_accumulators: int,
 ) -> SplitTile:
-    """The tile of split hidden from the arithmetic; not tuned on a device. n_accumulators: 2 for gate and up, else 1.
+    """Return the tile of split hidden from the arithmetic; not tuned. n_accumulators: 2 for gate and up, else 1.
 
     Slices as `split_block_hidden` says; steps of about 8 KB of weights, so that three stages keep the 20 to 30 KB under
     way per multiprocessor that 4.3 TB/s need at 0.9 µs of latency. Rows that are no multiple of 16 elements are loaded
@@ -121,7 +121,7 @@ def split_tile_for(
 
 
 def split_candidates(rule: SplitTile, *, dim: int, n_out: int, dtype: torch.dtype) -> list[SplitTile]:
-    """What tuning tries on a device: the rule's tile, and it with one thing changed; one that spills will lose."""
+    """Return what tuning tries: the rule's tile, and it with one thing changed; one that spills will lose."""
     slices = [
         _split_tile(block_rows=rule.block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
         for block_hidden in (16, 32, 64, 128)
@@ -133,7 +133,7 @@ def split_candidates(rule: SplitTile, *, dim: int, n_out: int, dtype: torch.dtyp
 def full_tile_candidates(
     rule: FullTile, *, dim: int, n_out: int, dtype: torch.dtype, capability: int, n_accumulators: int
 ) -> list[FullTile]:
-    """What tuning tries on a device: the rule's tile, and it with one thing changed, if a multiprocessor can hold it.
+    """Return what tuning tries: the rule's tile, and it with one thing changed, if a multiprocessor can hold it.
 
     n_accumulators: 2 for gate and up, else 1.
     """
@@ -183,7 +183,7 @@ def _split_tile(*, block_rows: int, block_hidden: int, dim: int, n_out: int, dty
 
 
 def why_no_tile(*, n_rows: int, dim: int, n_out: int, dtype: torch.dtype, capability: int) -> str | None:
-    """Why neither kind takes this shape, in words for a user; None if one does."""
+    """Return why neither kind takes this shape, in words for a user; None if one does."""
     del dtype
     if capability < min(MULTIPROCESSORS):
         return f"one launch needs sm_80 or later, this device is sm_{capability}"
@@ -196,5 +196,5 @@ def why_no_tile(*, n_rows: int, dim: int, n_out: int, dtype: torch.dtype, capabi
 
 
 def as_rows(matrix: Tensor) -> Tensor:
-    """The same matrix, copied only if its rows are not contiguous."""
+    """Return the same matrix, copied only if its rows are not contiguous."""
     return matrix if matrix.stride(1) == 1 else matrix.contiguous()

@@ -48,7 +48,7 @@ BUSY_PROGRAMS = 128
 
 @triton.jit
 def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
-    """(row tile, column tile) of this program, in groups of GROUP_ROWS row tiles that share weights in L2.
+    """Compute (row tile, column tile) of this program, in groups of GROUP_ROWS row tiles that share weights in L2.
 
     Source: the grouped ordering of Triton's matrix multiplication tutorial.
     """
@@ -57,7 +57,7 @@ def tile_of_program(n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.const
 
 @triton.jit
 def place_of_tile(tile, n_rows, n_out, BLOCK_ROWS: tl.constexpr, BLOCK_OUT: tl.constexpr, GROUP_ROWS: tl.constexpr):
-    """(row tile, column tile) of the `tile`-th tile, in the same order."""
+    """Compute (row tile, column tile) of the `tile`-th tile, in the same order."""
     n_row_tiles = tl.cdiv(n_rows, BLOCK_ROWS)
     n_out_tiles = tl.cdiv(n_out, BLOCK_OUT)
     per_group = GROUP_ROWS * n_out_tiles
@@ -91,7 +91,7 @@ def tile_of_gradient(
     BLOCK_IN: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """dy·W at rows × outs in float32, W: [n_in, n_out]; what is beyond the bounds of dy or W is 0."""
+    """Compute dy·W at rows × outs in float32, W: [n_in, n_out]; what is beyond the bounds is 0."""
     ins = tl.arange(0, BLOCK_IN)
     row_ok = rows[:, None] < n_rows
     out_ok = outs[None, :] < n_out
@@ -111,19 +111,19 @@ def tile_of_gradient(
 
 @triton.jit
 def halves_of(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """The left and the right half of a ROWS × COLUMNS tile, so that an epilogue holds less at a time."""
+    """Compute the left and the right half of a ROWS × COLUMNS tile, so that an epilogue holds less at a time."""
     return tl.split(tl.permute(tl.reshape(tile, (ROWS, 2, COLUMNS // 2)), (0, 2, 1)))
 
 
 @cache
 def is_interpreting() -> bool:
-    """Whether Triton kernels run in its interpreter, on the CPU. Decided by the environment at import."""
+    """Return whether Triton kernels run in its interpreter, on the CPU. Decided by the environment at import."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @cache
 def device_capability(device: torch.device) -> int:
-    """80 for sm_80 and so on. The interpreter's CPU tensors are taken for a Hopper device's."""
+    """Return 80 for sm_80 and so on; 90 for the interpreter's CPU tensors."""
     if device.type != "cuda":
         return 90
     major, minor = torch.cuda.get_device_capability(device)
@@ -132,12 +132,12 @@ def device_capability(device: torch.device) -> int:
 
 @cache
 def multiprocessors(device: torch.device) -> int:
-    """How many multiprocessors `device` has; the interpreter's CPU is given three, so that tiles outnumber them."""
+    """Return how many multiprocessors `device` has; three for the interpreter's CPU, so that tiles outnumber them."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
 
 
 def with_contiguous_columns(t: Tensor) -> Tensor:
-    """Itself where its columns are contiguous and its rows apart, else a copy: a gradient may be expanded."""
+    """Return `t` where its columns are contiguous and its rows apart, else a copy: a gradient may be expanded."""
     if t.is_contiguous():
         return t
     is_fine = t.stride(1) == 1 and (t.stride(0) >= t.shape[1] or t.shape[0] == 1)
@@ -145,7 +145,7 @@ def with_contiguous_columns(t: Tensor) -> Tensor:
 
 
 def rows_of(x: Tensor) -> Tensor:
-    """The same values, [rows, columns] with contiguous columns; a copy only where they are not."""
+    """Return the same values, [rows, columns] with contiguous columns; a copy only where they are not."""
     return with_contiguous_columns(x if x.dim() == 2 else x.reshape(-1, x.shape[-1]))
 
 

@@ -38,7 +38,7 @@ class Workspace:
     sums: Tensor
 
     def holds(self, *, n_counters: int, n_sums: int) -> bool:
-        """Whether a launch that needs so many finds room."""
+        """Return whether a launch that needs so many finds room."""
         return self.counters.numel() >= n_counters and self.sums.numel() >= n_sums
 
 
@@ -46,31 +46,31 @@ class Streams(Protocol):
     """What the workspaces ask about streams and captures."""
 
     def current(self, device: torch.device) -> int:
-        """A number for the current stream of `device`."""
+        """Return a number for the current stream of `device`."""
 
     def is_capturing(self, device: torch.device) -> bool:
-        """Whether the current stream of `device`, the current device, is being captured."""
+        """Return whether the current stream of `device`, the current device, is being captured."""
 
     def capturing_graph(self) -> object | None:
-        """The graph that is being captured, None where torch does not tell."""
+        """Return the graph that is being captured, None where torch does not tell."""
 
 
 class CudaStreams:
     """Streams as torch knows them; on the CPU, for Triton's interpreter, there is one and it is never captured."""
 
     def current(self, device: torch.device) -> int:
-        """The stream's handle."""
+        """Return the stream's handle."""
         if device.type != "cuda":
             return 0
         handle: int = torch._C._cuda_getCurrentRawStream(device.index)  # noqa: SLF001 - a Stream object costs µs
         return handle
 
     def is_capturing(self, device: torch.device) -> bool:
-        """As torch says."""
+        """Return whether torch captures a graph."""
         return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
     def capturing_graph(self) -> object | None:
-        """The user's own graph object, whose end is the end of the graph; None if torch hands out another."""
+        """Return the user's own graph object, whose end is the end of the graph; None if torch hands out another."""
         ask = getattr(torch._C._CUDAGraph, "get_currently_capturing_graph", None)  # noqa: SLF001 - no public name yet
         graph = None if ask is None else ask()
         return graph if isinstance(graph, torch.cuda.CUDAGraph) else None
@@ -92,7 +92,7 @@ class Workspaces:
         self._lock = threading.RLock()
 
     def take(self, device: torch.device, *, n_counters: int, n_sums: int) -> Workspace:
-        """The workspace for a launch on the current stream of `device`, the current device."""
+        """Return the workspace for a launch on the current stream of `device`, the current device."""
         place = (device, self._streams.current(device))
         if self._streams.is_capturing(device):
             return self._take_in_capture(place, n_counters=n_counters, n_sums=n_sums)
@@ -159,7 +159,7 @@ def _allocated(device: torch.device, *, n_counters: int, n_sums: int) -> Workspa
 
 
 def _allocated_apart(device: torch.device, *, n_counters: int, n_sums: int) -> Workspace:
-    """A workspace in memory of its own, cleared before this returns.
+    """Return a workspace in memory of its own, cleared before this returns.
 
     Allocated by another thread: torch.compile's CUDA graphs lead all allocations of the calling thread into a pool
     whose memory they later give to others. Rare (once per stream, size and graph), so the wait costs nothing.
@@ -181,5 +181,5 @@ _WORKSPACES = Workspaces(CudaStreams())
 
 
 def workspace_for(device: torch.device, *, n_counters: int, n_sums: int) -> Workspace:
-    """The process's workspace for a launch on the current stream of `device`, which is the current device."""
+    """Return the process's workspace for a launch on the current stream of `device`, which is the current device."""
     return _WORKSPACES.take(device, n_counters=n_counters, n_sums=n_sums)

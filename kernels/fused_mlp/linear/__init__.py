@@ -30,7 +30,7 @@ def linear(
     implementation: Implementation | str | None = None,
     recompute: Recompute | str | None = None,
 ) -> Tensor:
-    """act(x·Wᵀ + b) in the dtype of x, accumulated in float32. x: [..., in], w: [out, in], b: [out].
+    """Return act(x·Wᵀ + b) in the dtype of x, accumulated in float32. x: [..., in], w: [out, in], b: [out].
 
     Runs on cpu and cuda in float32, bfloat16 and float16. Inputs whose rows are not contiguous are copied first.
 
@@ -59,7 +59,7 @@ def linear(
 
 
 def linear_by_names(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, recompute: str | None) -> Tensor:
-    """As `linear`, its choices spelt as the op spells them and known to be right: what the modules call."""
+    """Compute `linear` for the modules: choices are spelt as the op spells them, and not checked."""
     if is_dynamo_compiling():
         # The fake kernel words the faults.
         return _op(x, w, b, activation, None, recompute)

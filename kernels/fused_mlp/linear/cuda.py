@@ -29,7 +29,7 @@ LEVELS = {
 def linear_on_cuda(
     x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, implementation: str | None = None
 ) -> Tensor:
-    """As `linear`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked.
+    """Compute `linear` on the device of x, by `implementation` or the level chosen for the shape; arguments checked.
 
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """

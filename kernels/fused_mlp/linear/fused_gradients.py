@@ -26,8 +26,9 @@ def fused_linear_gradients(
     needed: tuple[bool, bool, bool],
     kernel: Callable[..., tuple[Tensor, ...]] | None = None,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """As linear_gradients from dy alone. kernel: (dy, z, activation, with_bias) → dz, db; the op on CUDA unless given.
+    """Return linear_gradients from dy alone.
 
+    kernel: (dy, z, activation, with_bias) → dz, db; the op on CUDA unless given.
     kept_z: z from the forward pass; computed again unless given.
     """
     need_x, need_w, need_b = needed

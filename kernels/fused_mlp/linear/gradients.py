@@ -25,7 +25,7 @@ def linear_gradients(
     activation: str,
     needed: tuple[bool, bool, bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """∂/∂x, ∂/∂w, ∂/∂b of Σ dy·act(z) + Σ dz·z, z = x·Wᵀ + b, each only where `needed`, differentiable.
+    """Return ∂/∂x, ∂/∂w, ∂/∂b of Σ dy·act(z) + Σ dz·z, z = x·Wᵀ + b, where `needed`, differentiable.
 
     grads: dy and dz, either None where it is zero. z: kept from the forward pass, or None: then it is computed again
     from x, w and b, unless there is no activation and so no need of it.
@@ -41,7 +41,7 @@ def linear_gradients(
 def parameter_gradients(
     dz: Tensor | None, x: Tensor, w: Tensor, *, needed: tuple[bool, bool, bool]
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """The gradients of z = x·Wᵀ + b with respect to x, w and b, from dz, each only where `needed`."""
+    """Return the gradients of z = x·Wᵀ + b with respect to x, w and b, from dz, each only where `needed`."""
     if dz is None:
         return None, None, None
     dz_rows = _as_rows(dz)
@@ -52,14 +52,14 @@ def parameter_gradients(
 
 
 def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-    """The sum of two gradients, either None where it is zero."""
+    """Return the sum of two gradients, either None where it is zero."""
     if a is None or b is None:
         return b if a is None else a
     return a + b
 
 
 def _as_rows(t: Tensor) -> Tensor:
-    """[..., n] as [rows, n]; unlike reshape(-1, n), where n is 0 too."""
+    """Return [..., n] as [rows, n]; unlike reshape(-1, n), where n is 0 too."""
     return t.unsqueeze(0).flatten(0, -2)
 
 

@@ -26,7 +26,7 @@ _NAMES: dict[str, tuple[str, str]] = {
 
 
 def pack_onednn(w: Tensor) -> Tensor:
-    """`w` in oneDNN's own layout. Raises: Unavailable if this PyTorch or this CPU cannot pack it."""
+    """Return `w` in oneDNN's own layout. Raises: Unavailable if this PyTorch or this CPU cannot pack it."""
     if not torch.backends.mkldnn.is_available():
         raise Unavailable("this PyTorch was built without oneDNN")
     try:
@@ -37,13 +37,13 @@ def pack_onednn(w: Tensor) -> Tensor:
 
 
 def linear_onednn(x: Tensor, packed: Tensor, b: Tensor | None, *, activation: str) -> Tensor:
-    """As `linear`, in one oneDNN call. `packed`: by pack_onednn."""
+    """Compute `linear` in one oneDNN call. `packed`: by pack_onednn."""
     attribute, algorithm = _NAMES[activation]
     out: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, b, attribute, [], algorithm)  # noqa: SLF001
     return out
 
 
 def linear_times_onednn(x: Tensor, packed: Tensor, factor: Tensor) -> Tensor:
-    """(x·Wᵀ) ⊙ factor in one oneDNN call. `packed`: by pack_onednn."""
+    """Return (x·Wᵀ) ⊙ factor in one oneDNN call. `packed`: by pack_onednn."""
     out: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, factor, packed, None, "mul")  # noqa: SLF001
     return out

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def linear_pure(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str) -> Tensor:
-    """As `linear`, in two PyTorch operators. Where a gradient is recorded the activation has its own buffer."""
+    """Compute `linear` in two PyTorch operators. Where a gradient is recorded the activation has its own buffer."""
     return activate_in_place(functional.linear(x, w, b), activation)

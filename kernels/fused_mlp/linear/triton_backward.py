@@ -65,7 +65,7 @@ def activation_gradient_kernel(
     BLOCK_COLUMNS: tl.constexpr,
     ROW_BLOCKS: tl.constexpr,
 ):
-    """One strip of ROW_BLOCKS × BLOCK_ROWS rows and BLOCK_COLUMNS columns; what is written is contiguous.
+    """Compute one strip of ROW_BLOCKS × BLOCK_ROWS rows and BLOCK_COLUMNS columns; what is written is contiguous.
 
     dz may be dh itself: each element is read before it is written, by the same program.
     """
@@ -94,7 +94,7 @@ def activation_gradient_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_activation_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for any rows, as tiles_for_gradient has it."""
+    """Return the configuration for any rows, as tiles_for_gradient has it."""
     del n_rows, capability
     return tiles_for_gradient(dtype)
 
@@ -102,7 +102,7 @@ def tiles_for_activation_gradient(n_rows: int, dtype: torch.dtype, *, capability
 def candidates_for_activation_gradient(
     n_rows: int, dtype: torch.dtype, *, capability: int
 ) -> tuple[PointwiseTiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first."""
+    """Return what tuning tries for `n_rows`, the rule's choice first."""
     rule = tiles_for_activation_gradient(n_rows, dtype, capability=capability)
     others = (
         PointwiseTiles(block_rows=8, block_columns=128, n_warps=4),
@@ -112,7 +112,7 @@ def candidates_for_activation_gradient(
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with every output."""
+    """Yield all that the rule chooses and tuning tries, with every output."""
     for dtype, tiles in tried_on(capability, candidates_for_activation_gradient, n_rows=(8192,)):
         yield elementwise_configuration(
             activation_gradient_kernel,
@@ -134,7 +134,7 @@ def launch_activation_gradient(
     overwrite_dh: bool = False,
     tiles: PointwiseTiles | None = None,
 ) -> HiddenGradients:
-    """The gradient dz = dh ⊙ act'(z) in one launch on the current device, and three small ones more for db.
+    """Return the gradient dz = dh ⊙ act'(z) in one launch on the current device, and three small ones more for db.
 
     dh, z: [rows, columns] of one dtype. overwrite_dh: dh is the caller's own and contiguous, and becomes dz.
     """

@@ -66,7 +66,7 @@ def linear_epilogue_kernel(
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """One BLOCK_ROWS × BLOCK_OUT tile of y = act(x·Wᵀ + b); the inner dimension of x and w is contiguous.
+    """Compute one BLOCK_ROWS × BLOCK_OUT tile of y = act(x·Wᵀ + b); the inner dimension of x and w is contiguous.
 
     KEEPS_Z: what the activation is applied to is written too, to z, which has the strides of y.
     """
@@ -102,7 +102,7 @@ def linear_epilogue_kernel(
 def tiles_for_linear(
     n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None, persistent: bool = True
 ) -> Tiles:
-    """The configuration for `n_rows`: few rows are bound by reading the weights and take small tiles.
+    """Return the configuration for `n_rows`: few rows are bound by reading the weights and take small tiles.
 
     Where `n_out` is given and its tiles would not keep the device busy, they are narrower. From sm_90 on, many rows
     of 16 bits take the persistent kernel, unless `persistent` forbids it. A rule from the arithmetic, not tuned on a
@@ -128,7 +128,7 @@ def tiles_for_linear(
 
 @lru_cache(maxsize=1024)
 def tiles_for_linear_keeping(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
-    """The ordinary kernel's configuration that also writes z; four warps would spill on a tile of 128 × 128."""
+    """Return the ordinary kernel's configuration that also writes z; four warps would spill on a tile of 128 × 128."""
     tiles = tiles_for_linear(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
     return replace(tiles, n_warps=8) if tiles.block_rows * tiles.block_out > 64 * 128 else tiles
 
@@ -139,7 +139,7 @@ def _large_tiles(dtype: torch.dtype) -> Tiles:
 
 
 def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first; persistent ones among them where there are such."""
+    """Return what tuning tries for `n_rows`, the rule's choice first, persistent kernels included."""
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
     rule = tiles_for_linear(n_rows, dtype, capability=capability)
@@ -165,7 +165,7 @@ def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, float32 as tf32; for z kept, all that the rule chooses."""
+    """Yield all that the rule chooses and tuning tries, float32 as tf32; for z kept, all that the rule chooses."""
 
     def tried(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
         return [one for one in candidates_for_linear(n_rows, dtype, capability=capability) if not one.persistent]
@@ -187,7 +187,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 
 
 def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None) -> Tensor:
-    """act(x·Wᵀ + b) in one launch on the current device. Arguments as in `linear`, checked by the caller.
+    """Return act(x·Wᵀ + b) in one launch on the current device. Arguments as in `linear`, checked by the caller.
 
     Where `tiles` ask for the persistent kernel and it cannot take x and w (why_not_persistent), the rule's ordinary
     configuration is used.
@@ -214,7 +214,7 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
 def launch_linear_keeping(
     x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None
 ) -> tuple[Tensor, Tensor]:
-    """act(z) and z = x·Wᵀ + b, both in the dtype of x, for a backward pass; arguments as in launch_linear.
+    """Return act(z) and z = x·Wᵀ + b, both in the dtype of x, for a backward pass; arguments as in launch_linear.
 
     In one launch by the ordinary kernel where that pays (keeping_pays), else cuBLAS and PyTorch's activation. The
     kernel's act(z) is that of z before it was rounded. tiles: of the kernel, which is then taken in any case.

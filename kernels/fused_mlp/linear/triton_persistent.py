@@ -62,7 +62,7 @@ def linear_persistent_kernel(
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """Every tl.num_programs(0)-th tile of y = act(x·Wᵀ + b); y_desc has blocks of half a tile's columns."""
+    """Compute every tl.num_programs(0)-th tile of y = act(x·Wᵀ + b); y_desc has blocks of half a tile's columns."""
     n_tiles = tl.cdiv(n_rows, BLOCK_ROWS) * tl.cdiv(n_out, BLOCK_OUT)
     for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0), flatten=True):
         row_tile, out_tile = place_of_tile(tile, n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
@@ -92,7 +92,7 @@ def store_activated(
     HAS_BIAS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Writes act(total + b) through y_desc at first_row, first_out."""
+    """Write act(total + b) through y_desc at first_row, first_out."""
     if HAS_BIAS:
         outs = first_out + tl.arange(0, COLUMNS)
         total += tl.load(b_ptr + outs, mask=outs < n_out, other=0.0).to(tl.float32)[None, :]
@@ -100,7 +100,7 @@ def store_activated(
 
 
 def why_not_persistent(*tensors: Tensor, capability: int) -> str | None:
-    """Why the TMA cannot read these [rows, columns] tensors on a device of `capability`, in words; None if it can.
+    """Return why the TMA cannot read these [rows, columns] tensors on sm_<capability>, in words; None if it can.
 
     The result, whose rows are as long as the weights are many, has to suit it too: `tensors` are x and the weights.
     """
@@ -118,7 +118,7 @@ def why_not_persistent(*tensors: Tensor, capability: int) -> str | None:
 
 
 def tiles_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None) -> Tiles:
-    """The configuration for `n_rows` ≥ 4096: the largest tile of which three steps fit the shared memory.
+    """Return the configuration for `n_rows` ≥ 4096: the largest tile of which three steps fit the shared memory.
 
     Half as wide, with a step more, where `n_out` is given and the larger tiles would not keep the device busy.
     """
@@ -129,7 +129,7 @@ def tiles_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: 
 
 
 def candidates_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """What tuning tries, the rule's choice first; nothing for float32 or before sm_90."""
+    """Return what tuning tries, the rule's choice first; nothing for float32 or before sm_90."""
     if capability < 90 or dtype == torch.float32:
         return ()
     rule = tiles_for_linear_persistent(n_rows, dtype, capability=capability)
@@ -149,7 +149,7 @@ def _tiles(block_rows: int, block_out: int, *, n_stages: int) -> Tiles:
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries."""
+    """Yield all that the rule chooses and tuning tries."""
     for dtype, tiles in tried_on(capability, candidates_for_linear_persistent, n_rows=(8192,)):
         yield persistent_product_configuration(
             linear_persistent_kernel, dtype, tiles, capability=capability, weights=("w_desc",), told={"HAS_BIAS": True}
@@ -159,5 +159,5 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def start_linear_persistent(
     x: Tensor, w: Tensor, b: Tensor | None, y: Tensor, *, activation: str, tiles: Tiles
 ) -> None:
-    """act(x·Wᵀ + b) into y, [rows, out] and contiguous, in one launch. why_not_persistent has said nothing."""
+    """Write act(x·Wᵀ + b) to y, [rows, out] and contiguous, in one launch; why_not_persistent must be None."""
     start_persistent_product(linear_persistent_kernel, x, (w,), y, (b,), (activation, b is not None), tiles=tiles)

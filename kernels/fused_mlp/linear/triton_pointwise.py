@@ -47,7 +47,7 @@ def bias_activation_kernel(
     BLOCK_ROWS: tl.constexpr,
     BLOCK_COLUMNS: tl.constexpr,
 ):
-    """act(z + b) over z, one BLOCK_ROWS × BLOCK_COLUMNS tile a program; the columns of z are contiguous."""
+    """Compute act(z + b) over z, one BLOCK_ROWS × BLOCK_COLUMNS tile a program; the columns of z are contiguous."""
     n_column_tiles = tl.cdiv(n_columns, BLOCK_COLUMNS)
     rows = tl.program_id(0) // n_column_tiles * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     columns = tl.program_id(0) % n_column_tiles * BLOCK_COLUMNS + tl.arange(0, BLOCK_COLUMNS)
@@ -63,25 +63,25 @@ def bias_activation_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capability: int) -> PointwiseTiles:
-    """The configuration for `n_rows`, as tiles_in_place has it."""
+    """Return the configuration for `n_rows`, as tiles_in_place has it."""
     del capability
     return tiles_in_place(n_rows, dtype, most_rows=8)
 
 
 def candidates_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[PointwiseTiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first."""
+    """Return what tuning tries for `n_rows`, the rule's choice first."""
     del capability
     return candidates_in_place(n_rows, dtype, most_rows=8)
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries."""
+    """Yield all that the rule chooses and tuning tries."""
     for dtype, tiles in tried_on(capability, candidates_for_bias_activation, n_rows=(16, 8192)):
         yield elementwise_configuration(bias_activation_kernel, dtype, tiles, told={"HAS_BIAS": True})
 
 
 def apply_bias_activation(z: Tensor, b: Tensor | None, *, activation: str, tiles: PointwiseTiles | None = None) -> None:
-    """act(z + b) over z, in one launch; none where there is neither. z: [rows, columns], columns contiguous."""
+    """Return act(z + b) over z, in one launch; none where there is neither. z: [rows, columns], columns contiguous."""
     if z.numel() == 0 or (b is None and activation == NO_ACTIVATION):
         return
     n_rows, n_columns = z.shape
@@ -99,7 +99,7 @@ def apply_bias_activation(z: Tensor, b: Tensor | None, *, activation: str, tiles
 def launch_linear_pointwise(
     x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: PointwiseTiles | None = None
 ) -> Tensor:
-    """act(x·Wᵀ + b) in two launches on the current device. Arguments as in `linear`, checked by the caller.
+    """Return act(x·Wᵀ + b) in two launches on the current device. Arguments as in `linear`, checked by the caller.
 
     The product is rounded to the dtype of x before the bias is added, as between two kernels it must be.
     """

@@ -32,7 +32,7 @@ def mlp(
     implementation: Implementation | str | None = None,
     recompute: Recompute | str | None = None,
 ) -> Tensor:
-    """act(x·W1ᵀ + b1)·W2ᵀ + b2 in the dtype of x, accumulated in float32.
+    """Return act(x·W1ᵀ + b1)·W2ᵀ + b2 in the dtype of x, accumulated in float32.
 
     x: [..., dim], w1: [hidden, dim], b1: [hidden], w2: [out, hidden], b2: [out]; returns [..., out]. The hidden
     activations are rounded to the dtype of x, as between two layers.
@@ -66,7 +66,7 @@ def mlp(
 def mlp_by_names(
     x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, activation: str, recompute: str | None
 ) -> Tensor:
-    """As `mlp`, its choices spelt as the op spells them and known to be right: what the modules call."""
+    """Compute `mlp` for the modules: choices are spelt as the op spells them, and not checked."""
     if is_dynamo_compiling():
         # The fake kernel words the faults.
         return _op(x, w1, b1, w2, b2, activation, None, recompute)

@@ -43,7 +43,7 @@ def mlp_on_cuda(
     activation: str,
     implementation: str | None = None,
 ) -> Tensor:
-    """As `mlp`, on the device of x, by `implementation` or the one chosen for the shape; arguments checked.
+    """Compute `mlp` on the device of x, by `implementation` or the level chosen for the shape; arguments checked.
 
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """

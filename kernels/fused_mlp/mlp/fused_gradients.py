@@ -28,7 +28,7 @@ def fused_mlp_gradients(
     needed: tuple[bool, bool, bool, bool, bool],
     kernel: Callable[..., tuple[Tensor, ...]] | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """As mlp_gradients from dy alone, for calls that need more than dW2 and db2.
+    """Return mlp_gradients from dy alone, for calls that need more than dW2 and db2.
 
     kept_z, kept_hidden: z and act(z) from the forward pass; computed again unless given.
     kernel: (dy, w2, z, activation, with_hidden, with_bias) → dz, act(z), db1; the op on CUDA unless given.

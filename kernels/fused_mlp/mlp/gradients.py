@@ -28,7 +28,7 @@ def mlp_gradients(
     activation: str,
     needed: tuple[bool, bool, bool, bool, bool],
 ) -> tuple[Tensor | None, ...]:
-    """∂/∂x, ∂/∂w1, ∂/∂b1, ∂/∂w2, ∂/∂b2 of Σ dy·y + Σ dz·z + Σ dh·hidden, each only where `needed`, differentiable.
+    """Return ∂/∂x, ∂/∂w1, ∂/∂b1, ∂/∂w2, ∂/∂b2 of Σ dy·y + Σ dz·z + Σ dh·hidden, where `needed`, differentiable.
 
     grads: dy, dz, dh, each None where it is zero; only second derivatives have more than dy. z = x·W1ᵀ + b1 and
     hidden = act(z): kept from the forward pass, or None and computed again.

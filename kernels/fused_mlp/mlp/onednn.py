@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 
 def mlp_onednn(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, activation: str) -> Tensor:
-    """As `mlp`, in two oneDNN calls. w1, w2: by pack_onednn."""
+    """Compute `mlp` in two oneDNN calls. w1, w2: by pack_onednn."""
     return linear_onednn(linear_onednn(x, w1, b1, activation=activation), w2, b2, activation=NO_ACTIVATION)

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 
 def mlp_pure(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None, *, activation: str) -> Tensor:
-    """As `mlp`, in three PyTorch operators."""
+    """Compute `mlp` in three PyTorch operators."""
     return functional.linear(linear_pure(x, w1, b1, activation=activation), w2, b2)

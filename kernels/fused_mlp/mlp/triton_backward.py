@@ -60,7 +60,7 @@ def store_hidden_gradients(
     HAS_PARTS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Writes dz, act(z) and the sums of dz of COLUMNS columns whose dh is at hand in float32, contiguous."""
+    """Write dz, act(z) and the sums of dz of COLUMNS columns whose dh is at hand in float32, contiguous."""
     columns = first_column + tl.arange(0, COLUMNS)
     inside = (rows < n_rows)[:, None] & (columns < n_out)[None, :]
     # 64-bit offsets: rows times row stride passes 2³¹ elements on large batches.
@@ -100,7 +100,7 @@ def hidden_gradient_kernel(
     GROUP_ROWS: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """One tile of dz = (dy·W) ⊙ act'(z), W: [n_in, n_out]; what is written is contiguous, parts one row a row tile."""
+    """Compute one tile of dz = (dy·W) ⊙ act'(z), W: [n_in, n_out]; results contiguous, parts one row a row tile."""
     row_tile, out_tile = tile_of_program(n_rows, n_out, BLOCK_ROWS, BLOCK_OUT, GROUP_ROWS)
     rows = row_tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     outs = out_tile * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
@@ -131,7 +131,7 @@ def hidden_gradient_kernel(
 
 @lru_cache(maxsize=1024)
 def tiles_for_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
-    """The configuration for `n_rows`. A rule from the arithmetic, not tuned on a device."""
+    """Return the configuration for `n_rows`. A rule from the arithmetic, not tuned on a device."""
     del capability
     wide = dtype == torch.float32
     block_in = 32 if wide else 64
@@ -141,7 +141,7 @@ def tiles_for_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: in
 
 
 def candidates_for_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """What tuning tries for `n_rows`, the rule's choice first."""
+    """Return what tuning tries for `n_rows`, the rule's choice first."""
     block_in = 32 if dtype == torch.float32 else 64
     rule = tiles_for_hidden_gradient(n_rows, dtype, capability=capability)
     others = (
@@ -152,7 +152,7 @@ def candidates_for_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capabilit
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """All that the rule chooses and tuning tries, with every output; float32 as tf32."""
+    """Yield all that the rule chooses and tuning tries, with every output; float32 as tf32."""
     for dtype, tiles in tried_on(capability, candidates_for_hidden_gradient, n_rows=(1024, 8192)):
         yield product_configuration(
             hidden_gradient_kernel,
@@ -167,7 +167,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
 def launch_hidden_gradients(
     dy: Tensor, w2: Tensor, z: Tensor, *, activation: str, with_hidden: bool, with_bias: bool
 ) -> HiddenGradients:
-    """The gradient dz = (dy·W2) ⊙ act'(z), act(z) and db1, by the way that suits the width of dy.
+    """Return the gradient dz = (dy·W2) ⊙ act'(z), act(z) and db1, by the way that suits the width of dy.
 
     dy: [rows, out], w2: [out, hidden], z: [rows, hidden], of one dtype, on the current device.
     """
@@ -190,7 +190,7 @@ def launch_hidden_gradient_epilogue(
     with_bias: bool,
     tiles: Tiles | None = None,
 ) -> HiddenGradients:
-    """As launch_hidden_gradients, in the epilogue of the product, whatever the width."""
+    """Return launch_hidden_gradients by the epilogue of the product, whatever the width."""
     dy, w2, z = with_contiguous_columns(dy), with_contiguous_columns(w2), with_contiguous_columns(z)
     (n_rows, n_in), n_out = dy.shape, w2.shape[1]
     if tiles is None:

@@ -30,5 +30,5 @@ def launch_mlp(
     activation: str,
     tiles: Tiles | None = None,
 ) -> Tensor:
-    """act(x·W1ᵀ + b1)·W2ᵀ + b2 in two launches. Arguments as in `mlp`, checked by the caller."""
+    """Return act(x·W1ᵀ + b1)·W2ᵀ + b2 in two launches. Arguments as in `mlp`, checked by the caller."""
     return functional.linear(launch_linear(x, w1, b1, activation=activation, tiles=tiles), w2, b2)

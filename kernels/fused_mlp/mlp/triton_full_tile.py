@@ -43,7 +43,7 @@ def mlp_full_tile_kernel(
     BLOCK_OUT: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
-    """BLOCK_ROWS rows of y = act(x·W1ᵀ + b1)·W2ᵀ + b2; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
+    """Compute BLOCK_ROWS rows of y = act(x·W1ᵀ + b1)·W2ᵀ + b2; BLOCK_DIM ≥ dim, BLOCK_OUT ≥ n_out, y contiguous."""
     rows = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     dims = tl.arange(0, BLOCK_DIM)
     outs = tl.arange(0, BLOCK_OUT)
@@ -82,7 +82,7 @@ def mlp_full_tile_kernel(
 def tiles_for_mlp_full_tile(
     *, n_rows: int, dim: int, hidden: int, n_out: int, dtype: torch.dtype, capability: int
 ) -> FullTile:
-    """The tile from the arithmetic, as large as compiles without spills; not tuned on a device.
+    """Return the tile from the arithmetic, as large as compiles without spills; not tuned on a device.
 
     With 128 rows to a program each weight's 2 bytes from L2 feed 256 FLOP, which L2 keeps up with. Where 128 rows would
     leave most multiprocessors idle, fewer; and where rows of the weights are no multiple of 16 elements, because their

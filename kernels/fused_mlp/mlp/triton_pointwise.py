@@ -31,5 +31,5 @@ def launch_mlp_pointwise(
     activation: str,
     tiles: PointwiseTiles | None = None,
 ) -> Tensor:
-    """act(x·W1ᵀ + b1)·W2ᵀ + b2 in three launches. Arguments as in `mlp`, checked by the caller."""
+    """Return act(x·W1ᵀ + b1)·W2ᵀ + b2 in three launches. Arguments as in `mlp`, checked by the caller."""
     return functional.linear(launch_linear_pointwise(x, w1, b1, activation=activation, tiles=tiles), w2, b2)

@@ -35,7 +35,7 @@ candidates_for_mlp_single = _KERNELS.candidates_for
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
-    """The rule's choices for both kinds."""
+    """Return the rule's choices for both kinds."""
     return single_configurations(_KERNELS, capability=capability)
 
 
@@ -49,7 +49,7 @@ def launch_mlp_single(
     activation: str,
     tiles: SingleTiles | None = None,
 ) -> Tensor:
-    """act(x·W1ᵀ + b1)·W2ᵀ + b2 in one launch on the current device. Arguments as in `mlp`, checked by the caller.
+    """Return act(x·W1ᵀ + b1)·W2ᵀ + b2 in one launch on the current device; arguments checked by the caller.
 
     `tiles` names a tile; without, the rule chooses.
 

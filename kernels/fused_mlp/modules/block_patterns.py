@@ -50,7 +50,7 @@ class NoPattern(Exception):
 
 
 def pattern_of(block: nn.Module) -> Pattern:
-    """What `block` computes. Raises: NoPattern, saying why it is none of ours."""
+    """Return what `block` computes. Raises: NoPattern, saying why it is none of ours."""
     graph = _graph_of(block)
     inputs = [node for node in graph.nodes if node.op == "placeholder" and node.users]
     if len(inputs) != 1:
@@ -68,7 +68,7 @@ def pattern_of(block: nn.Module) -> Pattern:
 
 
 def activation_computed_by(function: Callable[[torch.Tensor], torch.Tensor]) -> Activation | None:
-    """Which activation `function` computes, found by calling it; None if none of ours."""
+    """Return which activation `function` computes, found by calling it; None if none of ours."""
     probe = torch.linspace(-6, 6, 121, dtype=torch.float64)
     try:
         with torch.no_grad():
@@ -129,7 +129,7 @@ class _Matcher:
         return GatedBlock(names=names, activation=self.activation_of(gates[0]))
 
     def layer_before(self, activated: fx.Node) -> tuple[str, fx.Node]:
-        """(name, its input) of the layer whose output `activated` takes."""
+        """Return (name, its input) of the layer whose output `activated` takes."""
         layer = self._argument_of(activated)
         if not self.is_linear(layer):
             raise NoPattern(f"{self._described(layer)} stands where an nn.Linear is expected")

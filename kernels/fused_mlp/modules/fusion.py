@@ -87,7 +87,7 @@ def fuse(model: nn.Module, *, recompute: Recompute | str | None = None) -> Fusio
 
 
 def _blocks(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Every module that calls linear layers itself, with its path."""
+    """Yield every module that calls linear layers itself, with its path."""
     for path, module in model.named_modules():
         inside_ours = isinstance(module, PackableModule)
         if not inside_ours and any(type(child) is nn.Linear for child in module.children()):
@@ -111,7 +111,7 @@ def _replacement(block: nn.Module, recompute: Recompute | str | None) -> nn.Modu
 
 
 def _fused_pairs(sequence: nn.Sequential, recompute: Recompute | str | None) -> nn.Sequential:
-    """The sequence itself, each Linear → activation in it now a FusedLinear and an Identity."""
+    """Return the sequence itself, each Linear → activation in it now a FusedLinear and an Identity."""
     found = False
     children = list(sequence.named_children())
     for (name, layer), (after, activation) in pairwise(children):
@@ -132,7 +132,7 @@ def _names_in(pattern: Pattern) -> tuple[str, ...]:
 
 
 def _expect_plain(block: nn.Module) -> None:
-    """Raises NoPattern where a fused call would pass something by that the user relies on."""
+    """Raise NoPattern where a fused call would skip something that the user relies on."""
     for name, module in block.named_modules():
         where = name or type(block).__name__
         if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:  # noqa: SLF001 - no other way

@@ -73,7 +73,7 @@ class FusedLinear(PackableModule):
         activation: Activation | str | None = None,
         recompute: Recompute | str | None = None,
     ) -> FusedLinear:
-        """The parameters of `layer`, shared with it, and an activation behind them."""
+        """Return the parameters of `layer`, shared with it, and an activation behind them."""
         fused = cls(1, 1, bias=False, activation=activation, recompute=recompute, device="meta")
         fused.weight, fused.bias = weight_and_bias(layer)
         fused.train(layer.training)
@@ -87,7 +87,7 @@ class FusedLinear(PackableModule):
             nn.init.uniform_(parameter, -bound, bound)
 
     def extra_repr(self) -> str:
-        """Sizes, bias and activation."""
+        """Return sizes, bias and activation."""
         out_features, in_features = self.weight.shape
         return f"{in_features}, {out_features}, bias={self.bias is not None}, activation={self.activation}"
 
@@ -152,7 +152,7 @@ class FusedMLP(PackableModule):
         recompute: Recompute | str | None = None,
         names: tuple[str, str] = ("0", "2"),
     ) -> FusedMLP:
-        """The two layers themselves, under `names`, with an activation between them."""
+        """Return the two layers themselves, under `names`, with an activation between them."""
         fused = cls(1, 1, bias=False, activation=activation, recompute=recompute, names=names, device="meta")
         fused.add_module(names[0], first)
         fused.add_module(names[1], second)
@@ -181,7 +181,7 @@ class FusedMLP(PackableModule):
         return fault_in_mlp(x, *parameters)
 
     def extra_repr(self) -> str:
-        """The activation between the layers."""
+        """Return the activation between the layers."""
         return f"activation={self.activation}"
 
     def __prepare_scriptable__(self) -> nn.Module:
@@ -227,7 +227,7 @@ class FusedGatedMLP(PackableModule):
         recompute: Recompute | str | None = None,
         names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
     ) -> FusedGatedMLP:
-        """The three layers themselves, under `names`; none has a bias."""
+        """Return the three layers themselves, under `names`; none has a bias."""
         fused = cls(1, 1, activation=activation, recompute=recompute, names=names, device="meta")
         for name, layer in zip(names, (gate, up, down), strict=True):
             fused.add_module(name, layer)
@@ -256,7 +256,7 @@ class FusedGatedMLP(PackableModule):
         return fault_in_gated_mlp(x, *parameters)
 
     def extra_repr(self) -> str:
-        """The activation of the gate."""
+        """Return the activation of the gate."""
         return f"activation={self.activation}"
 
     def __prepare_scriptable__(self) -> nn.Module:

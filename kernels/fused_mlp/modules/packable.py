@@ -27,7 +27,7 @@ Parameters = tuple[Any, ...]
 
 
 def weight_and_bias(layer: Any) -> tuple[Any, Any]:
-    """The parameters of an nn.Linear, registered or computed when asked for; the bias may be None."""
+    """Return the parameters of an nn.Linear, registered or computed when asked for; the bias may be None."""
     registered = layer._parameters  # noqa: SLF001 - a third of the price of layer.weight
     try:
         return registered["weight"], registered["bias"]
@@ -36,7 +36,7 @@ def weight_and_bias(layer: Any) -> tuple[Any, Any]:
 
 
 def _may_use_packs() -> bool:
-    """No gradient is recorded, no graph that would outlive the packed copies, and no other dtype is asked for."""
+    """Return whether nothing is recorded that would outlive the packed copies, and no other dtype is asked for."""
     is_tracing = torch._C._get_tracing_state() is not None  # noqa: SLF001 - torch.jit.is_tracing, typed
     return not (torch.is_grad_enabled() or is_tracing or torch.is_autocast_enabled("cpu"))
 
@@ -80,7 +80,7 @@ class PackableModule(nn.Module):
         return self._packed is not None and self._packed.are_current(weights)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The operation on x and the module's parameters; raises as the function of its name."""
+        """Return the operation on x and the module's parameters; raises as the function of its name."""
         if not is_dynamo_compiling():
             try:
                 result: Tensor = short_calls.call_module(self._operation, self, x)
@@ -91,7 +91,7 @@ class PackableModule(nn.Module):
         return self._forward_by_torch(x)
 
     def _forward_by_torch(self, x: Tensor) -> Tensor:
-        """As forward, by torch.ops: for arguments and modes that short_calls leaves, and before it is compiled."""
+        """Compute forward by torch.ops: for what fast_calls does not take, and before it is compiled."""
         parameters = self._parameters_in_order()
         if self._packed is None or torch.compiler.is_compiling() or not _may_use_packs():
             return self._compute(x, parameters)

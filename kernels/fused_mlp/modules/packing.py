@@ -43,7 +43,7 @@ class PackedWeights:
     handle: Any
 
     def are_current(self, weights: tuple[Tensor, ...]) -> bool:
-        """Whether `weights` are those that were packed, unchanged since.
+        """Return whether `weights` are those that were packed, unchanged since.
 
         A change is seen by address, version counter and strides: an optimiser step, an in-place operation, another
         parameter. A write through `weight.data` moves no counter and is not seen.
@@ -62,7 +62,7 @@ class PackedWeights:
 def pack_weights(
     weights: tuple[Tensor, ...], *, implementation: Implementation | str
 ) -> tuple[PackedWeights, PackReport]:
-    """Copies of `weights` in the layout of `implementation`, cpp or onednn, and what they took.
+    """Copy of `weights` in the layout of `implementation`, cpp or onednn, and what they took.
 
     Raises:
         InvalidArgument: another implementation, or a weight created under torch.inference_mode, whose changes

@@ -21,7 +21,7 @@ class ScriptableLinear(nn.Module):
         self.recompute = recompute
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """As FusedLinear."""
+        """Compute FusedLinear's forward."""
         out: torch.Tensor = torch.ops.fused_mlp.linear(x, self.weight, self.bias, self.activation, None, self.recompute)
         return out
 
@@ -45,7 +45,7 @@ class ScriptableMLP(nn.Module):
         self.recompute = recompute
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """As FusedMLP."""
+        """Compute FusedMLP's forward."""
         out: torch.Tensor = torch.ops.fused_mlp.mlp(
             x, self.weight1, self.bias1, self.weight2, self.bias2, self.activation, None, self.recompute
         )
@@ -65,7 +65,7 @@ class ScriptableGatedMLP(nn.Module):
         self.recompute = recompute
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """As FusedGatedMLP."""
+        """Compute FusedGatedMLP's forward."""
         out: torch.Tensor = torch.ops.fused_mlp.gated_mlp(
             x, self.gate, self.up, self.down, self.activation, None, self.recompute
         )

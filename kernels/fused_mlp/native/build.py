@@ -38,7 +38,7 @@ _why_long_way: str | None = "the CPU kernels were not used yet"
 
 
 def ensure_built() -> Path:
-    """The CPU ops are built and loaded when this returns; where the library lies.
+    """Return the CPU ops are built and loaded when this returns; where the library lies.
 
     Takes some seconds the first time on a machine, milliseconds later, nothing within one process.
 
@@ -82,17 +82,17 @@ def set_policy(policy: Policy, *, operation: Operation, dtype: torch.dtype) -> N
 
 
 def loaded_library() -> Path | None:
-    """Where the library lies that this process uses; None before the first use."""
+    """Return where the library lies that this process uses; None before the first use."""
     return _loaded
 
 
 def why_long_way() -> str | None:
-    """Why calls go to the ops by torch.ops, at twice the host's cost of a small one; None if they go the short way."""
+    """Return why calls go by torch.ops, at twice the host cost of a small one; None if they take the fast path."""
     return _why_long_way
 
 
 def why_not_buildable() -> str | None:
-    """Why the CPU ops cannot be had here, or None. Compiles nothing: a compiler that will fail is found later."""
+    """Return why the CPU ops cannot be built here, or None. Compiles nothing, so a failing compiler is found later."""
     if _loaded is not None or _library_path().exists():
         return None
     if _failure is not None:
@@ -114,7 +114,7 @@ def _use_short_calls(library: Path | str) -> None:
 
 
 def _built_libraries() -> tuple[Path, Path | str]:
-    """The kernels, and the short way to them or the reason why there is none; compiled at the same time."""
+    """Return the kernels, and the short way to them or the reason why there is none; compiled at the same time."""
     if _library_path().exists() and _calls_path().exists():
         return _library_path(), _calls_path()
     compiler = _compiler()

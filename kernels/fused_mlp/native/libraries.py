@@ -27,7 +27,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def library_path(name: str, *, sources: Iterable[Path], conditions: Iterable[str]) -> Path:
-    """Where the library `name` lies that `sources`, files of this package, become under `conditions`.
+    """Return where the library `name` lies that `sources`, files of this package, become under `conditions`.
 
     conditions: whatever else decides its machine code: flags, versions, the CPU's or GPU's features.
     """
@@ -39,7 +39,7 @@ def library_path(name: str, *, sources: Iterable[Path], conditions: Iterable[str
 
 
 def ensure_compiled(library: Path, *, compiler: str, command: Sequence[str]) -> None:
-    """`library` exists when this returns, compiled by `command` (to which "-o FILE" is added) if it did not.
+    """Compile `library` by `command`, to which "-o FILE" is added, unless it exists.
 
     Raises: Unavailable if `command`, of `compiler` in words, does not start or fails; the message has what it printed.
     """

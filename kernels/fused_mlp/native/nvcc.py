@@ -16,7 +16,7 @@ _DEFAULT_HOME = "/usr/local/cuda"
 
 
 def find_nvcc() -> str | None:
-    """The path of nvcc, or None; `why_no_nvcc` says why."""
+    """Return the path of nvcc, or None; `why_no_nvcc` says why."""
     if named := os.environ.get("NVCC"):
         return shutil.which(named)
     homes = (os.environ.get("CUDA_HOME"), _DEFAULT_HOME)
@@ -25,7 +25,7 @@ def find_nvcc() -> str | None:
 
 
 def why_no_nvcc() -> str | None:
-    """Why nothing can be compiled for CUDA here, in words; None if there is a compiler that starts."""
+    """Return why nothing can be compiled for CUDA here, in words; None if there is a compiler that starts."""
     nvcc = find_nvcc()
     if nvcc is None:
         named = os.environ.get("NVCC")
@@ -37,13 +37,13 @@ def why_no_nvcc() -> str | None:
 
 
 def nvcc_version(nvcc: str) -> str:
-    """As in "13.0.88"; empty if it does not say."""
+    """Return its version, as in "13.0.88"; empty if it prints none."""
     found = re.search(r"\bV(\d+(?:\.\d+)+)", _said_by(nvcc, "--version"))
     return found.group(1) if found else ""
 
 
 def compiles_for(nvcc: str, *, capability: int) -> bool:
-    """Whether nvcc knows devices of `capability` (90 for sm_90)."""
+    """Return whether nvcc knows devices of `capability` (90 for sm_90)."""
     return f"compute_{capability}" in _said_by(nvcc, "--list-gpu-arch").split()
 
 

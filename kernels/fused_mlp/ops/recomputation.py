@@ -39,7 +39,7 @@ _WITHOUT_Z = tuple(level.value for level in CUDA_LEVELS)
 
 
 def name_from_recompute(recompute: Recompute | str | None, implementation: Implementation | str | None = None) -> str:
-    """The op's name of `recompute`; of None, "activation", or "all" with an implementation that writes no z.
+    """Return the op's name of `recompute`; of None, "activation", or "all" with an implementation that writes no z.
 
     Raises: InvalidArgument if there is none such, or if `implementation` cannot keep what it asks for.
     """
@@ -61,15 +61,15 @@ def name_from_recompute(recompute: Recompute | str | None, implementation: Imple
 
 
 def keeps_z(recompute: str) -> bool:
-    """Whether the forward pass keeps z. `recompute` as the ops spell it."""
+    """Return whether the forward pass keeps z. `recompute` as the ops spell it."""
     return recompute != Recompute.ALL
 
 
 def keeps_hidden(recompute: str) -> bool:
-    """Whether the forward pass keeps h. `recompute` as the ops spell it."""
+    """Return whether the forward pass keeps h. `recompute` as the ops spell it."""
     return recompute == Recompute.NOTHING
 
 
 def kept_or_none(kept: Tensor, is_kept: bool) -> Tensor | None:  # noqa: FBT001 - the one thing it is about
-    """`kept`, or None where the op returned a tensor without elements in its place."""
+    """Return `kept`, or None where the op returned a tensor without elements in its place."""
     return kept if is_kept else None

@@ -30,7 +30,7 @@ _LIBRARY.define("cpu_choice(str operation, ScalarType dtype, int rows, int flop,
 def register(
     schema: str, *, fake: Callable[..., Tensor], cuda: Callable[..., Tensor], keeping: Callable[..., tuple[Tensor, ...]]
 ) -> Callable[..., Tensor]:
-    """Defines the op of `schema` and returns it, callable with the schema's arguments.
+    """Define the op of `schema` and returns it, callable with the schema's arguments.
 
     Args:
         schema: name and signature as torch writes them; the first argument is a tensor.
@@ -62,7 +62,7 @@ def register_keeping(
     setup_context: Callable[..., None],
     backward: Callable[..., tuple[Tensor | None, ...]],
 ) -> Callable[..., tuple[Tensor, ...]]:
-    """Defines the op of `schema`: an operation that returns, behind its result, what its backward pass needs of it.
+    """Define the op of `schema`: an operation that returns, behind its result, what its backward pass needs of it.
 
     What is kept are results like any other, with gradients of their own, so that backward formulas that use them can
     be differentiated again.
@@ -84,7 +84,7 @@ def register_keeping(
 
 
 def register_for_inference(schema: str) -> Callable[..., Tensor]:
-    """Defines the op of `schema`, which has a CPU kernel only and no gradient, and returns it."""
+    """Define the op of `schema`, which has a CPU kernel only and no gradient, and returns it."""
     name = schema[: schema.index("(")]
     _LIBRARY.define(schema)
     op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
@@ -95,7 +95,7 @@ def register_for_inference(schema: str) -> Callable[..., Tensor]:
 def register_for_backward(
     schema: str, *, fake: Callable[..., tuple[Tensor, ...]], cuda: Callable[..., tuple[Tensor, ...]]
 ) -> Callable[..., tuple[Tensor, ...]]:
-    """Defines the op of `schema`, which has a CUDA kernel only and no gradient of its own, and returns it.
+    """Define the op of `schema`, which has a CUDA kernel only and no gradient of its own, and returns it.
 
     An op, so that a compiler that traces a backward pass sees one opaque call where a kernel is launched.
     """
@@ -108,7 +108,7 @@ def register_for_backward(
 
 
 def register_gradients(schema: str, *, formula: Callable[..., tuple[Tensor | None, ...]], n_grads: int) -> None:
-    """Defines the op of `schema`, by which the C++ autograd nodes compute their backward pass on the CPU.
+    """Define the op of `schema`, by which the C++ autograd nodes compute their backward pass on the CPU.
 
     It is `formula` itself, in differentiable operations that autograd and compilers see one by one. Its arguments are
     those of `formula` in order: the first `n_grads` in a tuple, the last two, activation and needed, by name.
@@ -122,18 +122,18 @@ def register_gradients(schema: str, *, formula: Callable[..., tuple[Tensor | Non
 
 
 def is_backward_fused(grad: Tensor) -> bool:
-    """Whether the backward pass of `grad` takes the fused kernels: on CUDA, unless it is to be differentiated again."""
+    """Return whether `grad` is propagated by the fused kernels: on CUDA, unless it is to be differentiated again."""
     return grad.device.type == "cuda" and not torch.is_grad_enabled()
 
 
 def without_wrapper(op: Any) -> Callable[..., Any]:
-    """What calling `op` calls in turn, for use outside torch.compile: a tenth of a small call's time less."""
+    """Return what calling `op` calls in turn, for use outside torch.compile: a tenth of a small call's time less."""
     inner: Callable[..., Any] = op._op  # noqa: SLF001 - torch has no public name for it
     return inner
 
 
 def explained(error: Exception, fault: InvalidArgument | None) -> Exception:
-    """What a public function raises for `error` of its op: the fault in its arguments if there is one."""
+    """Return what a public function raises for `error` of its op: the fault in its arguments if there is one."""
     if fault is not None:
         return fault
     if torch._C._are_functorch_transforms_active() and not isinstance(error, FusedMlpError):  # noqa: SLF001 - torch has no public name for it
@@ -159,7 +159,7 @@ def _autograd_rule(op: Any, keeping: Callable[..., tuple[Tensor, ...]]) -> Calla
 
 
 def _autocast_rule(op: Callable[..., Tensor], device: str) -> Callable[..., Tensor]:
-    """As functional.linear under autocast: floating-point tensors in its dtype, float64 left as it is."""
+    """Return the autocast rule, functional.linear's: floating-point tensors in its dtype, float64 as it is."""
     keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device.upper()}"))  # noqa: SLF001 - no public name
 
     def cast(argument: Any, dtype: torch.dtype) -> Any:
@@ -176,7 +176,7 @@ def _autocast_rule(op: Callable[..., Tensor], device: str) -> Callable[..., Tens
 
 
 def _vmap_rule(op: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, int]]:
-    """The batch is one more leading dimension of x; weights are the same for all of it."""
+    """Return the batch is one more leading dimension of x; weights are the same for all of it."""
 
     def batched(info: object, in_dims: tuple[int | None, ...], x: Tensor, *rest: Any) -> tuple[Tensor, int]:
         del info

@@ -14,12 +14,12 @@ SUPPORTED_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def fault_in_linear(x: Tensor, w: Tensor, b: Tensor | None) -> InvalidArgument | None:
-    """The first argument of `linear` that does not fit, or None."""
+    """Return the first argument of `linear` that does not fit, or None."""
     return _fault_in_input(x) or _fault_in_weight(w, "w", x, n_in=x.shape[-1]) or _fault_in_bias(b, "b", x, w, "w")
 
 
 def fault_in_mlp(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tensor | None) -> InvalidArgument | None:
-    """The first argument of `mlp` that does not fit, or None."""
+    """Return the first argument of `mlp` that does not fit, or None."""
     return (
         _fault_in_input(x)
         or _fault_in_weight(w1, "w1", x, n_in=x.shape[-1])
@@ -30,7 +30,7 @@ def fault_in_mlp(x: Tensor, w1: Tensor, b1: Tensor | None, w2: Tensor, b2: Tenso
 
 
 def fault_in_gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) -> InvalidArgument | None:
-    """The first argument of `gated_mlp` that does not fit, or None."""
+    """Return the first argument of `gated_mlp` that does not fit, or None."""
     return (
         _fault_in_input(x)
         or _fault_in_weight(w_gate, "w_gate", x, n_in=x.shape[-1])
@@ -71,7 +71,7 @@ def _fault_in_bias(b: object, name: str, x: Tensor, w: Tensor, weight_name: str)
 
 
 def _fault_in_company(t: Tensor, name: str, x: Tensor) -> InvalidArgument | None:
-    """Parameters share the dtype and the device of x: nothing is converted or moved behind the caller's back.
+    """Return the first parameter whose dtype or device is not that of x: nothing is converted or moved silently.
 
     Autocast is the caller's own wish that dtypes be made equal.
     """

@@ -33,7 +33,7 @@ KERNEL_FILES = (
 
 
 def configurations_of(offer: str, *, capability: int) -> list[Configuration]:
-    """What one offer yields for a device of `capability`, each once, in its order.
+    """Return what one offer yields for a device of `capability`, each once, in its order.
 
     offer: a module, or "module:function" for another function than `configurations`.
     Raises: ValueError if two different configurations have one name, so that the report could not tell them apart.
@@ -51,7 +51,7 @@ def configurations_of(offer: str, *, capability: int) -> list[Configuration]:
 
 
 def with_each_activation(configuration: Configuration) -> dict[str, Configuration]:
-    """`configuration` by activation; under "" where its kernel has none."""
+    """Return `configuration` by activation; under "" where its kernel has none."""
     if "ACTIVATION" not in configuration.kernel.arg_names:
         return {"": configuration}
     return {

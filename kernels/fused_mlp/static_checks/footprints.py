@@ -56,7 +56,7 @@ class Footprint:
 
 
 def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
-    """The footprint of `configuration` on a device of `capability` (90 for sm_90).
+    """Return the footprint of `configuration` on a device of `capability` (90 for sm_90).
 
     Raises: whatever Triton raises for a kernel that it cannot compile.
     """
@@ -79,7 +79,7 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
 
 @contextmanager
 def _listening_to_ptxas() -> Iterator[io.StringIO]:
-    """Triton prints what ptxas says of what it compiles meanwhile, which it would not of what it finds in its cache."""
+    """Capture what ptxas prints for kernels compiled meanwhile, cached ones included."""
     with knobs.nvidia.scope(), knobs.compilation.scope(), redirect_stdout(io.StringIO()) as said:
         knobs.nvidia.dump_ptxas_log = True
         knobs.compilation.always_compile = True
@@ -89,7 +89,7 @@ def _listening_to_ptxas() -> Iterator[io.StringIO]:
 def faults_in(
     footprint: Footprint, *, capability: int, instructions: frozenset[str], one_by_one: bool = False
 ) -> list[str]:
-    """What is wrong with a footprint that should use `instructions`, in words; empty if it fits.
+    """Return what is wrong with a footprint that should use `instructions`, in words; empty if it fits.
 
     one_by_one: whether it is accepted that its products run one after another; then they must.
     """
@@ -109,7 +109,7 @@ def faults_in(
 
 
 def disassembled(cubin: bytes) -> tuple[str, str]:
-    """What cuobjdump says of a binary's resources, and nvdisasm's listing of its code."""
+    """Return what cuobjdump says of a binary's resources, and nvdisasm's listing of its code."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -119,12 +119,12 @@ def disassembled(cubin: bytes) -> tuple[str, str]:
 
 
 def watched_instructions(code: str) -> frozenset[str]:
-    """Which tensor-core instructions and asynchronous copies stand in nvdisasm's listing."""
+    """Return which tensor-core instructions and asynchronous copies stand in nvdisasm's listing."""
     return frozenset(_INSTRUCTION.findall(code)).intersection((*TENSOR_CORE_INSTRUCTIONS, *ASYNCHRONOUS_COPIES))
 
 
 def longest_loop(code: str) -> int:
-    """The instructions of the longest loop in nvdisasm's listing, from a label to the branch back to it; 0: none."""
+    """Return the instructions of the longest loop in the listing, from a label to the branch back to it; 0: none."""
     longest, n_before, instructions_before = 0, 0, dict[str, int]()
     for line in code.splitlines():
         if label := _LABEL.match(line):
@@ -138,7 +138,7 @@ def longest_loop(code: str) -> int:
 
 
 def number_after(label: str, text: str) -> int:
-    """The number that stands behind `label` in cuobjdump's words."""
+    """Return the number that stands behind `label` in cuobjdump's words."""
     found = re.search(rf"{re.escape(label)}(\d+)", text)
     if found is None:
         raise ValueError(f"cuobjdump printed no {label} in {text!r}")

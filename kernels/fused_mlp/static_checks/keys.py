@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def key_of(configuration: Configuration, *, capability: int, versions: Mapping[str, str]) -> str:
-    """What the machine code of `configuration` follows from, as ten hexadecimal digits.
+    """Return what the machine code of `configuration` follows from, as ten hexadecimal digits.
 
     The kernel's source and that of everything it calls, its arguments and constants, the options, what is declared of
     it, the target, and the versions of the tools. The same key, the same footprint: compiling is deterministic.
@@ -42,7 +42,7 @@ def key_of(configuration: Configuration, *, capability: int, versions: Mapping[s
 
 @cache
 def _sources(kernel: JITFunction[Any]) -> frozenset[str]:
-    """The syntax of `kernel` and of what it calls, with the values of the globals that they read."""
+    """Return the syntax of `kernel` and of what it calls, with the values of the globals that they read."""
     tree = kernel.parse()
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and ast.get_docstring(function) is not None:

@@ -43,7 +43,7 @@ _HEADER = (
 
 
 def table() -> str:
-    """Floors, reckoned times and the rule's choice for bfloat16, dim in and out."""
+    """Return floors, reckoned times and the rule's choice for bfloat16, dim in and out."""
     shapes = [
         *((Operation.MLP, *shape) for shape in _MLP),
         *((Operation.GATED_MLP, *shape) for shape in _GATED_MLP),
@@ -66,7 +66,7 @@ def _line(operation: Operation, rows: int, dim: int, hidden: int) -> str:
 
 
 def _in_us(seconds: list[float], n_columns: int) -> list[str]:
-    """Three digits; a dash where one launch cannot compute the shape."""
+    """Return microseconds with three digits; a dash where one launch cannot compute the shape."""
     known = [f"{s * 1e6:.0f}" if s >= 1e-4 else f"{s * 1e6:.3g}" for s in seconds]
     return known + ["–"] * (n_columns - len(known))
 

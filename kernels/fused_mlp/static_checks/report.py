@@ -60,14 +60,14 @@ class Task:
     key: str
 
     def configuration(self) -> Configuration:
-        """What is compiled, with each activation."""
+        """Return what is compiled, with each activation."""
         return configurations_of(self.offer, capability=self.capability)[self.index]
 
 
 def check_triton_kernels(
     offers: Sequence[str], *, only: str = "", recorded: Mapping[str, Row] | None = None
 ) -> Iterator[Row]:
-    """A row for each configuration of `offers` on each target, in that order, as soon as it is known.
+    """Yield a row for each configuration of `offers` on each target, in that order, as soon as it is known.
 
     only: kernels whose name and configuration holds this text. recorded: rows by their keys that need not be compiled
     again, but for a few.
@@ -136,7 +136,7 @@ def _without_footprints(task: Task, configuration: Configuration) -> Row:
 
 
 def _judged(row: Row, configuration: Configuration, footprints: Mapping[str, Footprint], capability: int) -> Row:
-    """`row` with its footprints and with what is wrong with them; what is wrong with all of them once."""
+    """Return `row` with its footprints and their faults; a fault of all activations is listed once."""
     faults: dict[str, list[str]] = {}
     for activation, footprint in footprints.items():
         found = faults_in(

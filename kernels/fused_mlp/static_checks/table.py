@@ -24,12 +24,12 @@ _BETWEEN = " / "
 
 
 def table_from_rows(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     return "\n".join([_HEADER, *map(line_from_row, rows)])
 
 
 def line_from_row(row: Row) -> str:
-    """One row as a line of the table."""
+    """Return one row as a line of the table."""
     verdict = "; ".join(row.faults) or "yes"
     cells = [
         _cell([str(used.registers) for used in row.footprints]),
@@ -41,7 +41,7 @@ def line_from_row(row: Row) -> str:
 
 
 def rows_from_table(text: str) -> dict[str, Row]:
-    """The rows of a table that fit, by their keys; others must be compiled again."""
+    """Return the rows of a table that fit, by their keys; others must be compiled again."""
     rows = {}
     for target, kernel, *cells, key in _LINE.findall(text):
         columns = [cell.split(_BETWEEN) for cell in cells]
@@ -53,7 +53,7 @@ def rows_from_table(text: str) -> dict[str, Row]:
 
 
 def _cell(values: list[str]) -> str:
-    """One value where all are the same, else all."""
+    """Return one value where all are the same, else all."""
     return _BETWEEN.join(values if len(set(values)) > 1 else values[:1]) or _NOTHING
 
 
