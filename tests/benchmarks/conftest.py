@@ -1,5 +1,6 @@
 """Values that the ruler's tests share."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -33,6 +34,11 @@ class AsvPlace:
         self.environ = {
             **os.environ,
             "HOME": str(folder),
+            # Compiling our C++ kernels takes minutes, and is not what is tested.
+            "FUSED_MLP_CACHE": os.environ.get("FUSED_MLP_CACHE", str(Path.home() / ".cache" / "fused_mlp")),
+            # A machine's lock of its own: other tests may measure meanwhile.
+            "TMPDIR": str(folder),
+            "PYTHONPATH": str(ROOT),
             "FUSEBENCH_DATA": str(folder / "data"),
             "FUSEBENCH_AXES": str(folder / "axes.toml"),
             "FUSEBENCH_MACHINE": "testbox",
@@ -71,6 +77,32 @@ class AsvPlace:
         where = ("-E", f"existing:{sys.executable}", "--machine", "testbox")
         return self.asv("run", *where, "--set-commit-hash", commit, *arguments)
 
+    def fusebench(self, *arguments, **variables):
+        """`fusebench ARGUMENTS…` on this interpreter; what it prints goes to `fusebench-output.txt`."""
+        with (self.folder / "fusebench-output.txt").open("wb") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "fusebench", *arguments],
+                env={**self.environ, **variables},
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def said(self):
+        """What the last fusebench command has printed so far."""
+        return (self.folder / "fusebench-output.txt").read_text()
+
+    def is_locked(self):
+        """Whether a sweep holds the machine's lock."""
+        with (self.folder / "fusebench-measuring.lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
     def journal(self):
         return b"".join(path.read_bytes() for path in sorted((self.folder / "data" / "journal").rglob("*.jsonl")))
 
@@ -92,6 +124,12 @@ class AsvPlace:
                 if is_ours and line and (" run_server " not in line or name == PROCESS_NAME):
                     found[int(entry.name)] = line
         return found
+
+
+@pytest.fixture(scope="session")
+def asv_place_at():
+    """Makes an AsvPlace in the given folder, for the axes of a TOML text."""
+    return AsvPlace
 
 
 @pytest.fixture
@@ -134,7 +172,7 @@ def timing_line(run, shape):
     return TimingLine(
         head=Head(
             run=run,
-            conditions={"torch": "2.13.0", "foreign_load": 0.1, "driver": None},
+            conditions={"torch": "2.13.0", "load_by_others": 0.1, "driver": None},
             shape=shape,
             contender=Contender(provider="fused"),
             threads=2,

@@ -127,7 +127,7 @@ class Worker:
                     candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
             del reference
             samplings = self._sample(request, candidates, watch)
-        self._load = {"foreign_load": load_watch.max_foreign_load}
+        self._load = {"load_by_others": load_watch.max_foreign_load}
         if self._device.type == "cuda":
             self._load |= gpu_watch.conditions()
         for name, sampling in samplings.items():

@@ -1,74 +1,124 @@
-"""kill -9 at any moment: nothing recorded is lost, nothing is there twice, nobody is left behind."""
+"""Any process of a run ended at any moment: nothing recorded is lost or there twice, nothing is left behind."""
 
 import json
-import math
 import os
 import random
 import signal
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-BENCH = "mlp.Mlp.time_forward"
-VICTIMS = ("group", "asv", "setup_cache", "worker")
-# FUSEBENCH_KILLS=20 is the full proof; CI takes fewer.
-N_KILLS = int(os.environ.get("FUSEBENCH_KILLS", "2"))
 AXES = """
-batches = [1, 2, 3, 4, 5, 6]
+batches = [1, 2, 3, 4]
 hiddens = [16]
 providers = ["eager", "fused"]
 budget_s = 0.05
 """
-# Six batches, two providers, a timing and a profile each.
-N_LINES = 6 * 2 * 2
+# Four batches, two providers, a timing and a profile each.
+N_LINES = 4 * 2 * 2
+# What its command line holds, for each process of the tree that `fusebench run` grows.
+PROCESSES = {
+    "front": "-m fusebench run",
+    "run": "benchmarks.ruler.sweep.run",
+    "asv": "-m asv --config",
+    "setup_cache": " setup_cache ",
+    "worker": "benchmarks.ruler.worker.main",
+    "watchdog": "watchdog.py",
+}
+KILL, TERM, INT = signal.SIGKILL, signal.SIGTERM, signal.SIGINT
+ALL = [(victim, signum) for victim in (*PROCESSES, "group") for signum in (KILL, TERM, INT)]
+# One signal for each process, and each signal for the one that people send them to; the rest before a release.
+COMMON = {("front", KILL), ("front", TERM), ("front", INT), ("run", TERM), ("asv", KILL), ("setup_cache", KILL)}
+COMMON |= {("worker", TERM)}
+CASES = [
+    pytest.param(victim, signum, id=f"{victim}-{signum.name}", marks=[] if (victim, signum) in COMMON else [
+        pytest.mark.exhaustive
+    ])
+    for victim, signum in ALL
+]  # fmt: skip
+N_KILLS = int(os.environ.get("FUSEBENCH_KILLS", "1"))
 
 
-def victim_pid(place, victim):
-    if victim == "setup_cache":
-        return next((pid for pid, line in place.processes().items() if " setup_cache " in line), None)
-    return next((pid for pid, line in place.processes().items() if "benchmarks.ruler.worker.main" in line), None)
+def pid_of(place, victim):
+    return next((pid for pid, line in place.processes().items() if PROCESSES[victim] in line), None)
+
+
+def send(place, process, victim, signum):
+    if victim == "group":
+        os.killpg(process.pid, signum)
+    elif (pid := pid_of(place, victim)) is not None:
+        os.kill(pid, signum)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("victim", VICTIMS)
-def test_a_kill_at_any_moment_loses_at_most_the_group_being_measured(asv_place, victim):
+@pytest.mark.parametrize(("victim", "signum"), CASES)
+def test_a_run_of_which_a_process_is_ended_at_any_moment_loses_at_most_the_group_being_measured(
+    asv_place, victim, signum
+):
     place = asv_place(AXES)
-    rng = random.Random(VICTIMS.index(victim))
+    rng = random.Random(ALL.index((victim, signum)))
     before, n_run = b"", 0
     for _ in range(N_KILLS):
-        place.environ["FUSEBENCH_RUN_ID"] = f"run{n_run}"
-        process = place.run("--bench", BENCH)
-        time.sleep(rng.uniform(0.5, 9.0))
-        if victim == "group":
-            os.killpg(process.pid, signal.SIGKILL)
-        elif victim == "asv":
-            process.kill()
-        elif (pid := victim_pid(place, victim)) is not None:
-            os.kill(pid, signal.SIGKILL)
-        # Where asv, or the sweep, still lives, it goes on with what is left.
-        process.wait()
-        time.sleep(2)
-        assert place.processes() == {}
+        process = place.fusebench("run", "--operation", "mlp", FUSEBENCH_RUN_ID=f"run{n_run}")
+        wait_for_worker(place, process)
+        time.sleep(rng.uniform(0.0, 6.0))
+        send(place, process, victim, signum)
+        # Where the sweep still lives, it goes on with what is left.
+        code = process.wait()
+        wait_until_nothing_runs(place)
+        assert not place.is_locked()
+        if victim in {"front", "group"} and lines_of_run(place.journal(), n_run) < N_LINES:
+            assert code == (-KILL if signum == KILL else 128 + signum)
         after = place.journal()
         assert after.startswith(before)
         before = after
         # A run that is whole has nothing left to be killed in: the next kill meets a new one.
         n_run += lines_of_run(after, n_run) == N_LINES
-    place.environ["FUSEBENCH_RUN_ID"] = f"run{n_run}"
-    assert place.run("--bench", BENCH).wait() == 0
+    assert place.fusebench("run", "--operation", "mlp", FUSEBENCH_RUN_ID=f"run{n_run}").wait() == 0, place.said()
     lines = [json.loads(line) for line in place.journal().splitlines()]
     points = Counter((line["run"]["run_id"], line["kind"], json.dumps(line["point"], sort_keys=True)) for line in lines)
     assert set(points.values()) == {1}
     assert Counter(run_id for run_id, _, _ in points) == {f"run{n}": N_LINES for n in range(n_run + 1)}
     assert {line["state"] for line in lines} == {"ok"}
-    (record,) = (place.folder / "asv" / "testbox").glob("*-existing*.json")
-    values = json.loads(record.read_text())["results"]["mlp.Mlp.time_forward"][0]
-    assert sum(value is not None and not math.isnan(value) for value in values) == N_LINES / 2
+
+
+def wait_for_worker(place, process):
+    deadline = time.monotonic() + 120
+    while pid_of(place, "worker") is None and process.poll() is None:
+        assert time.monotonic() < deadline, place.said()
+        time.sleep(0.1)
+
+
+def wait_until_nothing_runs(place):
+    deadline = time.monotonic() + 5
+    while place.processes():
+        assert time.monotonic() < deadline, place.processes()
+        time.sleep(0.1)
 
 
 def lines_of_run(journal, n_run):
     return sum(json.loads(line)["run"]["run_id"] == f"run{n_run}" for line in journal.splitlines())
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("victim", ["group", "asv", "setup_cache", "worker"])
+def test_plain_asv_that_is_killed_leaves_nothing_behind_and_asv_has_every_value_after_the_next(asv_place, victim):
+    place = asv_place(AXES)
+    rng = random.Random(victim)
+    process = place.run("--bench", "mlp.Mlp.time_forward")
+    time.sleep(rng.uniform(0.5, 9.0))
+    if victim == "asv":
+        process.kill()
+    else:
+        send(place, process, victim, KILL)
+    process.wait()
+    wait_until_nothing_runs(place)
+    assert place.run("--bench", "mlp.Mlp.time_forward").wait() == 0
+    assert len(place.journal().splitlines()) == N_LINES
+    (record,) = (place.folder / "asv" / "testbox").glob("*-existing*.json")
+    values = json.loads(record.read_text())["results"]["mlp.Mlp.time_forward"][0]
+    assert sum(isinstance(value, float) and value > 0 for value in values) == N_LINES / 2

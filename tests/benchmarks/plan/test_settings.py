@@ -1,0 +1,99 @@
+"""Settings: one value from the environment, one environment from the value, and nobody else looks."""
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.ruler.errors import InvalidSettings
+from benchmarks.ruler.plan.filters import Filters
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import Settings, environment_from_settings, settings_from_environment
+
+ROOT = Path(__file__).parents[3]
+words = st.text("abcdefghijklmnop0123456789:-", min_size=1)
+lists = st.lists(words).map(tuple)
+paths = words.map(lambda word: Path("/data") / word)
+some_settings = st.builds(
+    Settings,
+    data_dir=paths,
+    axes=words,
+    filters=st.builds(Filters, **{field.name: lists for field in fields(Filters)}),
+    provider_module=st.none() | paths,
+    machine=st.none() | words,
+    device=st.none() | st.sampled_from(DeviceKind),
+    threads=st.integers(1, 512),
+    run_id=st.none() | words,
+    commit=st.none() | words,
+    is_uncommitted=st.booleans(),
+    waits_for_lock=st.booleans(),
+    point_limit_s=st.floats(1e-3, 1e6),
+    until=st.none() | st.floats(1.0, 1e12),
+    traced_batches=lists,
+    plan=st.none() | paths,
+    progress=st.none() | paths,
+    asv_commit=st.none() | words,
+)
+
+
+@given(some_settings)
+def test_settings_survive_the_environment_of_a_child(settings):
+    assert settings_from_environment(environment_from_settings(settings, {})) == settings
+
+
+@given(some_settings, some_settings)
+def test_a_child_has_its_own_settings_and_none_of_its_parents(settings, parents):
+    inherited = environment_from_settings(parents, {"PATH": "/bin"})
+    environ = environment_from_settings(settings, inherited)
+    assert settings_from_environment(environ) == settings
+    assert environ["PATH"] == "/bin"
+
+
+def test_an_empty_variable_counts_as_unset():
+    assert settings_from_environment({"FUSEBENCH_BATCH": "", "FUSEBENCH_DATA": ""}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("FUSEBENCH_THREADS", "many", "invalid literal"),
+        ("FUSEBENCH_THREADS", "0", "from 1 on"),
+        ("FUSEBENCH_DEVICE", "gpu", "choose from cpu, cuda"),
+        ("FUSEBENCH_LOCK", "perhaps", "choose from fail, wait"),
+        ("FUSEBENCH_UNTIL", "soon", "could not convert"),
+    ],
+)
+def test_a_variable_that_cannot_be_parsed_is_named(name, text, message):
+    with pytest.raises(InvalidSettings, match=f"{name}={text}: .*{message}"):
+        settings_from_environment({name: text})
+
+
+def test_every_variable_is_documented():
+    documented = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")
+    source = (ROOT / "benchmarks" / "ruler" / "plan" / "settings.py").read_text(encoding="utf-8")
+    names = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    variables = {name for name in names if isinstance(name, str) and name.startswith("FUSEBENCH_")}
+    filters = {"FUSEBENCH_" + name for name in ("OPERATION", "PROVIDER", "DTYPE", "PASS", "BATCH", "HIDDEN")}
+    assert len(variables) > 15
+    assert {name for name in variables - filters if f"`{name}" not in documented} == set()
+
+
+# What starts a process passes on the environment; what a library of others reads there is set where it is measured.
+EDGES = {"plan/settings.py", "worker/process.py", "checks/scratch.py"}
+
+
+def test_only_the_settings_and_the_edges_that_start_processes_touch_the_environment():
+    ruler = ROOT / "benchmarks" / "ruler"
+    files = [*ruler.rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    touching = {
+        str(path.relative_to(ruler)) if path.is_relative_to(ruler) else path.name
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv", "putenv", "unsetenv"})
+        or (isinstance(node, ast.ImportFrom) and node.module == "os")
+    }
+    assert len(files) > 60
+    assert touching == EDGES

@@ -1,0 +1,107 @@
+"""Progress on a terminal and in a pipe."""
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from benchmarks.ruler.plan.axes import QUICK, groups
+from benchmarks.ruler.plan.points import DeviceKind, Operation
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.sweep.display import Display
+from benchmarks.ruler.sweep.progress import Estimate, Phase, Step, step_from_sweep, text_from_step
+from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
+
+STEP = Step(
+    phase=Phase.TIMING,
+    operation="gated_mlp",
+    n_done=9,
+    n_groups=24,
+    share=0.2,
+    seconds_left=125.0,
+    detail="gated_mlp silu bfloat16 forward+backward, batch 16384, dim 4096, hidden 14336",
+    is_group_done=True,
+    findings=("compiled-max-autotune-no-cudagraphs 1234567.8 µs", "fused crashed: " + "word " * 40, "eager 1.0 µs"),
+)
+
+
+@pytest.fixture
+def shown():
+    """What is displayed of the steps on a console of 80 columns."""
+
+    def show(*steps, is_terminal):
+        out = io.StringIO()
+        display = Display(Console(file=out, width=80, force_terminal=is_terminal, highlight=False))
+        with display._bar:
+            for step in steps:
+                display.show(step)
+        return out.getvalue()
+
+    return show
+
+
+def test_a_pipe_gets_plain_lines_of_at_most_80_columns_that_say_what_is_left(shown):
+    said = shown(STEP, replace(STEP, phase=Phase.PROFILING), is_terminal=False)
+    assert "timing gated_mlp: 9 of 24 groups, about 2 min left\n" in said
+    assert "profiling gated_mlp: 9 of 24 groups" in said
+    assert "\x1b" not in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_terminal_gets_one_line_of_at_most_80_columns_that_says_what_is_left(shown):
+    said = shown(replace(STEP, phase=Phase.PROFILING, n_done=199, n_groups=200, seconds_left=5900.0), is_terminal=True)
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said).replace("\r", "\n").splitlines()
+    assert any("profiling gated_mlp" in line and "199 of 200 groups, about 98 min left" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def test_waiting_for_another_sweep_is_said(shown):
+    waiting = Step(phase=Phase.WAITING, operation="mlp", n_done=0, n_groups=0, share=0.0, detail="another sweep")
+    assert "another sweep" in shown(waiting, is_terminal=False)
+    assert "another sweep" in shown(waiting, is_terminal=True)
+
+
+@pytest.fixture
+def sweep(run, tmp_path):
+    chosen = tuple(group for name in Operation for group in groups(QUICK, operation=name, device=DeviceKind.CPU))
+    return empty_sweep(Plan(run=run, path=tmp_path / "j", device=DeviceKind.CPU, threads=1, axes=QUICK, groups=chosen))
+
+
+def lines_of(group, timing_line, *, state=State.OK):
+    return [
+        replace(
+            timing_line,
+            head=replace(timing_line.head, shape=group.shape, contender=contender),
+            outcome=TimingOutcome(state=state),
+        )
+        for contender in group.contenders
+    ]
+
+
+def test_groups_are_counted_and_not_points_timed_and_profiled(sweep, timing_line, profile_line):
+    first, second, *_ = sweep.plan.groups
+    timed = sweep.with_lines([*lines_of(first, timing_line), *lines_of(second, timing_line, state=State.CRASHED)])
+    step = step_from_sweep(timed, Phase.TIMING, "linear")
+    assert (step.n_done, step.n_groups) == (2, 12)
+    # What crashed has no profile to wait for.
+    profiling = step_from_sweep(timed, Phase.PROFILING, "linear")
+    assert text_from_step(profiling) == "profiling linear: 1 of 12 groups"
+    done = timed.with_lines(
+        [
+            replace(profile_line, head=replace(profile_line.head, shape=first.shape, contender=contender))
+            for contender in first.contenders
+        ]
+    )
+    assert step_from_sweep(done, Phase.PROFILING, "linear").n_done == 2
+
+
+def test_the_estimate_follows_what_the_points_have_taken(sweep, timing_line):
+    estimate = Estimate(budget_s=0.5)
+    before = estimate.seconds_left(sweep)
+    assert 0 < before < 200
+    estimate.add(Phase.TIMING, n_points=9, seconds=90.0)
+    assert estimate.seconds_left(sweep) > 3 * before
+    rest = sweep.with_lines([line for group in sweep.plan.groups[1:] for line in lines_of(group, timing_line)])
+    assert estimate.seconds_left(rest) < before * 2
