@@ -90,7 +90,7 @@ def _section(status: PlaceStatus, terminal: Terminal) -> str:
                 terminal.paragraph(_newest_in_words(status)),
             ]
         ),
-        _table(status.freshness, terminal),
+        _table(status, terminal),
         _missing_in_words(status.missing, terminal),
         _failures_in_words(status.failures, terminal),
         known_changes_as_text(status.known_changes, terminal),
@@ -117,7 +117,11 @@ COLUMNS = (
 )
 
 
-def _table(freshness: Sequence[FreshnessRow], terminal: Terminal) -> str:
+def _table(status: PlaceStatus, terminal: Terminal) -> str:
+    """Return all benchmarks, or of more than 20 those that are stale."""
+    freshness, newest = status.freshness, status.newest.commit
+    stale = freshness if len(freshness) <= MANY else [r for r in freshness if r.commit != newest or r.n_stale_points]
+    shown = stale[:MANY]
     rows = [
         (
             Cell(row.benchmark),
@@ -126,11 +130,14 @@ def _table(freshness: Sequence[FreshnessRow], terminal: Terminal) -> str:
             Cell(str(row.n_commits_behind), Style.DOUBTFUL if row.n_commits_behind else Style.PLAIN),
             Cell(_points(row), Style.DOUBTFUL if row.n_stale_points else Style.PLAIN),
         )
-        for row in freshness[:MANY]
+        for row in shown
     ]
-    table = render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal)
-    rest = len(freshness) - len(rows)
-    return f"{table}\n… and {rest} run more recently" if rest else table
+    parts = [render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal)] if rows else []
+    if more := len(stale) - len(shown):
+        parts.append(f"… and {_plural(more, 'benchmark')} more at older commits")
+    if current := len(freshness) - len(stale):
+        parts.append(f"{_plural(current, 'benchmark')} measured at {newest[:8]}")
+    return "\n".join(parts)
 
 
 def _points(row: FreshnessRow) -> str:
@@ -157,8 +164,8 @@ def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal) -> st
     for (benchmark, state, since, last_ok, reason), n_series in groups.most_common(MANY):
         before = f"ok until {last_ok[:8]}" if last_ok else "never ok"
         because = f": {reason.splitlines()[0]}" if reason else ""
-        said = f"{benchmark}: {n_series} {state} since {since[:8]}, {before}{because}"
-        lines.append(terminal.paragraph(said, indent="  "))
+        line = f"{benchmark}: {n_series} {state} since {since[:8]}, {before}{because}"
+        lines.append(terminal.paragraph(line, indent="  "))
     if len(groups) > MANY:
         lines.append(f"  … and {len(groups) - MANY} more kinds of failure")
     return "\n".join(lines)

@@ -110,7 +110,8 @@ def test_it_fits_80_columns_and_shows_the_20_most_stale_of_many(fusebench, tmp_p
     fusebench("ingest", "tree", "--project", "p")
     text = fusebench("status").stdout
     assert max(map(len, text.splitlines())) <= 80
-    assert "… and 30 run more recently" in text
+    assert "… and 5 benchmarks more at older commits" in text
+    assert "25 benchmarks measured at 11111111" in text
     assert "time_of_an_operation_44" in text
     assert "time_of_an_operation_03" not in text
     assert "40 series fail" in text
