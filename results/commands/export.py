@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +17,7 @@ from results.commands.selected_rows import SelectedPoints, SelectedValues, selec
 from results.commands.selection import selection_from_texts
 from results.errors import ResultsError, UnknownRevision
 from results.exit_codes import ExitCode
+from results.files.atomic_write import replacing
 from results.output.export import ExportFormat, Table, table_of_points, table_of_values, write_table
 from results.printable import json_for_terminal
 from results.queries import benchmarks
@@ -126,24 +126,12 @@ def _write(output: Path | None, table: Table, batches: Iterable[Iterable[object]
             # A device or a named pipe is written to, not replaced.
             with output.open("wb") as sink:
                 return write_table(sink, table, batches, export_format=export_format)
-        with _replacing(output.resolve()) as sink:
+        with replacing(output) as sink:
             return write_table(sink, table, batches, export_format=export_format)
     except OSError as error:
         raise ResultsError(
             f"{output} cannot be written: {error.strerror or error}; name another file with --output"
         ) from error
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a temporary file that becomes `path` at the end; whatever ends this earlier leaves `path` as it was."""
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with unfinished.open("wb") as sink:
-            yield sink
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _print(table: Table, batches: Iterable[Iterable[object]], export_format: ExportFormat) -> int:

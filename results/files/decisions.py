@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import tomlkit
-
 from results.errors import UnreadableFile
+from results.files.atomic_write import locked_folder, replacing
 from results.files.json_fields import Malformed, is_object, list_at, optional_text_at, shown, text_at
 from results.files.parameters import is_storable
+from results.files.paths import read_regular_file
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
 
 if TYPE_CHECKING:
@@ -51,51 +48,73 @@ def decisions_from_bytes(content: bytes, *, path: str) -> DecisionsRecord:
 
 
 def decision_as_toml(record: ContinuationRecord | AcknowledgementRecord) -> str:
-    """The table that `decisions_from_bytes` reads as `record`."""
-    if isinstance(record, ContinuationRecord):
-        return _continuation_as_toml(record)
-    return _acknowledgement_as_toml(record)
+    """Return the table that `decisions_from_bytes` reads as `record`."""
+    import tomlkit  # noqa: PLC0415 - reading needs none of it
+
+    table = tomlkit.table()
+    for key, value in {**_fields_of(record), **vars(record.decided)}.items():
+        if isinstance(value, dict):
+            inline = tomlkit.inline_table()
+            inline.update(value)
+            table.append(key, inline)
+        elif value is not None:
+            table.append(key, value)
+    kind = CONTINUATION if isinstance(record, ContinuationRecord) else ACKNOWLEDGEMENT
+    tables = tomlkit.aot()
+    tables.append(table)
+    return tomlkit.dumps({kind: tables})
 
 
-def _continuation_as_toml(record: ContinuationRecord) -> str:
-    what = {"project": record.project, "benchmark": record.benchmark, "metric": record.metric}
-    return _as_toml(CONTINUATION, {**what, "old": record.old, "new": record.new}, record.decided)
+def _fields_of(record: ContinuationRecord | AcknowledgementRecord) -> dict[str, object]:
+    fields = {name: value for name, value in vars(record).items() if name != "decided"}
+    if isinstance(record, AcknowledgementRecord):
+        fields |= {"decision": record.decision.value, "parameters": dict(record.parameters) or None}
+    return fields
 
 
-def _acknowledgement_as_toml(record: AcknowledgementRecord) -> str:
-    return _as_toml(
-        ACKNOWLEDGEMENT,
-        {
-            "project": record.project,
-            "commit": record.commit,
-            "decision": record.decision.value,
-            "benchmark": record.benchmark,
-            "metric": record.metric,
-            "machine": record.machine,
-            "environment": record.environment,
-            "parameters": dict(record.parameters) or None,
-        },
-        record.decided,
-    )
+def append_decision(path: Path, record: ContinuationRecord | AcknowledgementRecord) -> None:
+    """Add a decision to the file, created if missing; what was written by hand stays. Raises: OSError.
 
-
-def append_decision(path: Path, text: str) -> None:
-    """Add a table to the file, made if it is not there; two writers at once do not mix. Raises: OSError.
-
-    Nothing is written if the file would not be readable then. Raises: UnreadableFile.
+    Two writers at once do not mix. Nothing is written if the file could not be read then. Raises: UnreadableFile.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        before = file.read()
-        addition = (b"" if before.strip() else HEAD.encode()) + b"\n" + text.encode()
-        if before and not before.endswith(b"\n"):
-            addition = b"\n" + addition
-        decisions_from_bytes(before + addition, path=str(path))
-        file.write(addition)
-        file.flush()
-        os.fsync(file.fileno())
+    with locked_folder(path.parent):
+        before = read_regular_file(path) if path.exists() else b""
+        separator = b"\n" if not before or before.endswith(b"\n") else b"\n\n"
+        addition = separator + decision_as_toml(record).encode()
+        _replace(path, (before if before.strip() else HEAD.encode()) + addition)
+
+
+def withdraw_acknowledgements(
+    path: Path, is_meant: Callable[[AcknowledgementRecord], bool]
+) -> tuple[AcknowledgementRecord, ...]:
+    """Remove the acknowledgements that are meant from the file and return them; what was written by hand stays.
+
+    A file that does not exist has none. Raises: OSError, UnreadableFile.
+    """
+    import tomlkit  # noqa: PLC0415 - reading needs none of it
+
+    if not path.exists():
+        return ()
+    with locked_folder(path.parent):
+        content = read_regular_file(path)
+        stored = decisions_from_bytes(content, path=str(path)).acknowledgements
+        removed = [i for i, record in enumerate(stored) if is_meant(record)]
+        if removed:
+            document = tomlkit.parse(content)
+            tables = document[ACKNOWLEDGEMENT]
+            for i in reversed(removed):
+                del tables[i]
+            if len(removed) == len(stored):
+                del document[ACKNOWLEDGEMENT]
+            _replace(path, tomlkit.dumps(document).encode())
+    return tuple(stored[i] for i in removed)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    decisions_from_bytes(content, path=str(path))
+    with replacing(path) as file:
+        file.write(content)
 
 
 def continuation_chain(newest: Version, older: Mapping[Version, Version]) -> list[Version]:
@@ -104,40 +123,6 @@ def continuation_chain(newest: Version, older: Mapping[Version, Version]) -> lis
     while (before := older.get(chain[-1])) is not None and before not in chain:
         chain.append(before)
     return chain
-
-
-def withdraw_acknowledgements(
-    path: Path, is_meant: Callable[[AcknowledgementRecord], bool]
-) -> tuple[AcknowledgementRecord, ...]:
-    """Remove the acknowledgements that are meant from the file and return them; the rest stays as it was written.
-
-    A file that does not exist has none. Raises: OSError, UnreadableFile.
-    """
-    try:
-        file = path.open("r+b")
-    except FileNotFoundError:
-        return ()
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        content = file.read()
-        stored = decisions_from_bytes(content, path=str(path)).acknowledgements
-        removed = [i for i, record in enumerate(stored) if is_meant(record)]
-        if not removed:
-            return ()
-        document = tomlkit.parse(content)
-        tables = document[ACKNOWLEDGEMENT]
-        for i in reversed(removed):
-            del tables[i]
-        if len(removed) == len(stored):
-            del document[ACKNOWLEDGEMENT]
-        written = tomlkit.dumps(document).encode()
-        decisions_from_bytes(written, path=str(path))
-        file.seek(0)
-        file.write(written)
-        file.truncate()
-        file.flush()
-        os.fsync(file.fileno())
-    return tuple(stored[i] for i in removed)
 
 
 def _tables(fields: Mapping[str, object], key: str) -> Iterator[dict[str, object]]:
@@ -217,24 +202,3 @@ def _refuse_contradictions(record: DecisionsRecord) -> None:
             raise Malformed(f"version {shown(found.new)} of {found.benchmark} continues two others")
         if new in continuation_chain(old, older):
             raise Malformed(f"the versions of {found.benchmark} continue each other in a circle")
-
-
-def _as_toml(kind: str, fields: Mapping[str, object], decided: Decided) -> str:
-    lines = [f"[[{kind}]]"]
-    for key, value in {**fields, "note": decided.note, "by": decided.by, "at": decided.at}.items():
-        if value is not None:
-            lines.append(f"{key} = {_toml_value(value)}")
-    return "\n".join(lines) + "\n"
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # A JSON string is a TOML string, but for DEL, which TOML wants escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)

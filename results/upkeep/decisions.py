@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
-from results.files.decisions import append_decision, decision_as_toml, withdraw_acknowledgements
+from results.files.decisions import append_decision, withdraw_acknowledgements
 from results.ingest.decisions import content_of, series_meant, settle
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> Settled:
     """Write a decision to its file and apply it. Raises: OSError, UnreadableFile, StoreError."""
-    append_decision(file, decision_as_toml(record))
+    append_decision(file, record)
     store.ingest([file])
     with translate_db_errors(store.engine.url), writing(store.engine) as connection:
         return settle(connection)

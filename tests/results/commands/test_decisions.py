@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -15,7 +16,7 @@ from results.commands.store import store
 from results.database.schema import Benchmark, Parameter, Series, Triage
 from results.errors import StoreError, UnreadableFile
 from results.exit_codes import ExitCode
-from results.files.decisions import append_decision, decision_as_toml, decisions_from_bytes
+from results.files.decisions import append_decision, decision_as_toml, decisions_from_bytes, withdraw_acknowledgements
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
 from results.store import open_store
 from results.upkeep.housekeeping import prune_missing_files
@@ -245,6 +246,24 @@ def test_a_declaration_about_nothing_is_wrong_usage_and_writes_nothing(filled, a
 def test_appending_never_makes_a_file_that_cannot_be_read(tmp_path):
     file = declared(tmp_path / "decisions.toml", JOINED)
     before = file.read_bytes()
+    (joined,) = decisions_from_bytes(before, path="x").continuations
     with pytest.raises(UnreadableFile, match="two others"):
-        append_decision(file, JOINED.replace("version-1", "version-0"))
+        append_decision(file, replace(joined, old="version-0"))
     assert file.read_bytes() == before
+
+
+def test_what_was_written_by_hand_stays_when_a_decision_is_added_or_taken_out(tmp_path):
+    file = tmp_path / "decisions.toml"
+    by_hand = f"# ours\nformat = 1  # the only one\n\n{JOINED}note = 'why'   # in words\n\n{KNOWN}"
+    file.write_text(by_hand.rstrip())
+    file.chmod(0o640)
+    (known,) = decisions_from_bytes(by_hand.encode(), path="x").acknowledgements
+    append_decision(file, replace(known, benchmark="s.track_grid", parameters={"we ird": 1.5, "x": "y"}))
+    assert file.read_text().startswith(by_hand)
+    withdrawn = withdraw_acknowledgements(file, lambda record: record.benchmark == "s.time_it")
+    assert withdrawn == (known,)
+    assert file.read_text().startswith(by_hand[: by_hand.index("[[acknowledgement]]")])
+    (left,) = decisions_from_bytes(file.read_bytes(), path="x").acknowledgements
+    assert (left.benchmark, left.parameters) == ("s.track_grid", {"we ird": 1.5, "x": "y"})
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["decisions.toml"]
