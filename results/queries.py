@@ -20,6 +20,7 @@ from results.questions.inventory import (
     places,
     point_choices,
     projects,
+    series_places,
 )
 from results.questions.point_rows import winner_among
 from results.questions.profiles import profile_of, stacks_of
@@ -40,6 +41,7 @@ __all__ = [
     "point_choices",
     "profile_of",
     "projects",
+    "series_places",
     "series_where",
     "stacks_of",
     "throughput_by_batch",

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode
 from dashboard.lines import lines_from
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.url import LATEST, member_of, unknown_parameters
-from results.queries import benchmark_names, places, projects, series_where
+from results.queries import benchmark_names, places, projects, series_places, series_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,17 +76,18 @@ def history_view_of(store: Store, *, query: str) -> HistoryView:
     stored = sorted(projects(store), key=lambda row: row.has_sweep)
     project = settle("project", (row.project for row in stored))
     benchmark = settle("benchmark", benchmark_names(store, project=project))
-    series = series_where(store, project=project, benchmark=benchmark)
-    metrics = (row.metric for row in series)
+    of_benchmark = series_places(store, project=project, benchmark=benchmark)
+    metrics = (row.metric for row in of_benchmark)
     metric = settle("metric", sorted(metrics, key=lambda name: (name != PREFERRED_METRIC, name)))
-    series = [row for row in series if row.metric == metric]
+    measured = {(row.machine, row.environment) for row in of_benchmark if row.metric == metric}
     newest_first = places(store, project=project)
-    of_series = {(row.machine, row.environment) for row in series}
-    used = [place for place in newest_first if (place.machine, place.environment) in of_series]
+    used = [place for place in newest_first if (place.machine, place.environment) in measured]
     machine = settle("machine", (place.machine for place in used))
     environment = settle("environment", (place.environment for place in used if place.machine == machine))
-    series = [row for row in series if row.machine == machine]
-    lines = tuple(lines_from(row for row in series if row.environment == environment))
+    series = series_where(
+        store, project=project, benchmark=benchmark, metric=metric, machine=machine, environment=environment
+    )
+    lines = tuple(lines_from(series))
     single = {name: values[-1] for name, values in wanted.items()}
     choice = HistoryChoice(
         **found,

@@ -23,7 +23,7 @@ from results.files.parameters import value_from_typed
 from results.questions.series_filters import names_in
 from results.questions.sweep_points import sweep_points
 from results.questions.sweeps import newest_runs
-from results.rows import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow
+from results.rows import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -135,6 +135,22 @@ def benchmark_names(store: Store, *, project: str | Collection[str] | None = Non
         names = sa.select(Benchmark.name).join(Project, Project.id == Benchmark.project_id)
         chosen = names.where(*names_in(Project.name, project)).distinct().order_by(Benchmark.name)
         return list(connection.execute(chosen).scalars())
+
+
+def series_places(store: Store, *, project: str, benchmark: str) -> list[SeriesPlace]:
+    """Return each metric of a benchmark with each machine and environment that has a series of it, sorted."""
+    found = (
+        sa.select(Benchmark.metric, Machine.name, Environment.name)
+        .select_from(Series)
+        .join(Benchmark, Benchmark.id == Series.benchmark_id)
+        .join(Project, Project.id == Benchmark.project_id)
+        .join(Machine, Machine.id == Series.machine_id)
+        .join(Environment, Environment.id == Series.environment_id)
+        .where(Project.name == project, Benchmark.name == benchmark)
+        .distinct()
+    )
+    with store.reading() as connection:
+        return sorted(SeriesPlace._make(row) for row in connection.execute(found))
 
 
 def benchmarks(

@@ -7,7 +7,7 @@ values (series), freshness, failures and known changes (standing). Imported by e
 from __future__ import annotations
 
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
-from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow
+from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 from results.rows.points import PointRow, WinnerRow
 from results.rows.profiles import KernelRow, OperatorRow, ProfileRow
 from results.rows.series import (
@@ -42,6 +42,7 @@ __all__ = [
     "ProjectRow",
     "SeriesFilter",
     "SeriesHistory",
+    "SeriesPlace",
     "SeriesRow",
     "SeriesValueRow",
     "WinnerRow",

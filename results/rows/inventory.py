@@ -73,6 +73,14 @@ class PlaceRow:
     last_at: datetime
 
 
+class SeriesPlace(NamedTuple):
+    """Metric of a benchmark, with a machine and environment that has a series of it."""
+
+    metric: str
+    machine: str
+    environment: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParameterRow:
     """Parameter of a benchmark: the types and values it has had, sorted; numbers come before texts.

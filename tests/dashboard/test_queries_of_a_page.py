@@ -64,7 +64,7 @@ def history(store):
     return history_drawing_of(store, query="?benchmark=mlp&machine=bench-01")
 
 
-@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (history, 19)])
+@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (history, 20)])
 def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, page, most):
     page(stores[1])  # what is cached between callbacks is cached now
     with watched(stores[1]) as (statements, _):
@@ -73,14 +73,14 @@ def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, p
     assert len([one for one in statements if "commits.subject" in one and "value" not in one]) == 1
 
 
-@pytest.mark.parametrize("page", [throughput, history])
-def test_a_callback_reads_the_values_it_draws_whatever_else_is_stored(stores, page):
-    def n_value_rows(store):
+@pytest.mark.parametrize(("page", "table"), [(throughput, "value"), (history, "value"), (history, "parameter")])
+def test_a_callback_reads_the_values_and_lines_it_shows_whatever_else_is_stored(stores, page, table):
+    def n_rows(store):
         with watched(store) as (_, rows):
             page(store)
-        return len([one for one in rows if "FROM value" in one or "JOIN value" in one])
+        return len([one for one in rows if f"FROM {table}" in one or f"JOIN {table}" in one])
 
-    few, many = map(n_value_rows, stores)
+    few, many = map(n_rows, stores)
     assert 0 < few == many
 
 

@@ -14,6 +14,7 @@ from results.queries import (
     places,
     point_choices,
     projects,
+    series_places,
 )
 from results.store import open_store
 
@@ -95,6 +96,15 @@ def test_places_to_choose_come_newest_first(stored, journals):
 def test_benchmarks_to_choose_are_named_once(stored):
     assert benchmark_names(stored) == ["linear", "mlp", "s.time_it", "s.time_more"]
     assert benchmark_names(stored, project="suite") == ["s.time_it", "s.time_more"]
+
+
+def test_a_benchmarks_metrics_come_with_where_they_were_measured(stored):
+    assert [tuple(row) for row in series_places(stored, project="suite", benchmark="s.time_it")] == [
+        ("time", "laptop", "virtualenv-py3.11")
+    ]
+    found = series_places(stored, project="fusebench", benchmark="linear")
+    assert {row.machine for row in found if row.metric == "latency_s"} == {"bench-02"}
+    assert series_places(stored, project="suite", benchmark="mlp") == []
 
 
 def test_an_empty_store_offers_nothing(opened):
