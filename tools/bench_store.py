@@ -72,7 +72,9 @@ def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Dat
     described = [path for path in files if path.name in {"machine.json", "benchmarks.json"}]
     results = [path for path in files if path not in described]
 
-    (nothing := scratch / "nothing").mkdir(exist_ok=True)
+    nothing = scratch / "nothing"  # but a machine: a folder without any record is an error
+    (nothing / "machine").mkdir(parents=True, exist_ok=True)
+    (nothing / "machine" / "machine.json").write_text('{"machine": "machine", "version": 1}')
     with new_database() as db:
         ingest(nothing, db)
         idle_s = statistics.median(ingest(nothing, db).wall_s for _ in range(3))
