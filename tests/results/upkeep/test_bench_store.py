@@ -26,7 +26,7 @@ def test_one_table_holds_filling_answering_and_asv_publish():
     assert "asv publish" in heading
     lines = (
         *("cold, values per CPU second", "--rebuild, cost", "incremental", "again, nothing changed", "one file added"),
-        *("cold, --processes 2", "history of one series", "latest of all", "winners by shape"),
+        *("cold, --processes 2", "history of one series", "latest of all", "throughput by commit"),
         *("filling: fixed work before, after", "answering: fixed work before, after"),
     )
     assert [line for line in lines if line not in table] == []
