@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 _CONTINUATIONS = sa.select(Benchmark.id, Benchmark.continues_id).where(Benchmark.continues_id.is_not(None))
-_PLACES = sa.select(Series.id, Series.benchmark_id, Series.point_id, Series.machine_id, Series.environment_id).where(
-    any_of(Series.benchmark_id, "benchmark_ids")
-)
+_SERIES_OF_BENCHMARKS = sa.select(
+    Series.id, Series.benchmark_id, Series.point_id, Series.machine_id, Series.environment_id
+).where(any_of(Series.benchmark_id, "benchmark_ids"))
 
 
 def joined_series(connection: Connection) -> dict[int, tuple[int, ...]]:
@@ -29,9 +29,11 @@ def joined_series(connection: Connection) -> dict[int, tuple[int, ...]]:
     benchmark_ids = sorted({*older, *older.values()})
     rank = {benchmark_id: continuation_chain(benchmark_id, older) for benchmark_id in benchmark_ids}
     together: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    for series_id, benchmark_id, *place in connection.execute(_PLACES, {"benchmark_ids": benchmark_ids}):
+    for series_id, benchmark_id, *testbed_and_point in connection.execute(
+        _SERIES_OF_BENCHMARKS, {"benchmark_ids": benchmark_ids}
+    ):
         chain = rank[benchmark_id]
-        together.setdefault((chain[-1], *place), []).append((len(chain), series_id))
+        together.setdefault((chain[-1], *testbed_and_point), []).append((len(chain), series_id))
     groups = [tuple(series_id for _, series_id in sorted(found)) for found in together.values() if len(found) > 1]
     return {series_id: group for group in groups for series_id in group}
 

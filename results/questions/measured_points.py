@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
     from results.files.records import PointRecord
-    from results.questions.measuring_runs import FetchedRow, MachineAndEnvironment, MeasuringRun
+    from results.questions.measuring_runs import FetchedRow, MeasuringRun, Testbed
 
 # RunPoint of runs, and of points that each of them may have measured.
 RunsOfPoints = tuple["Collection[int]", "Collection[int]"]
@@ -107,23 +107,23 @@ def point_rows(
     with gc_paused():
         rows = [
             (position[run_id], row)
-            for of_machine in _by_machine(groups, runs)
-            for run_id, row in _rows_of_machine(connection, points, of_machine, runs=runs, metrics=metrics)
+            for of_testbed in _by_testbed(groups, runs)
+            for run_id, row in _rows_of_testbed(connection, points, of_testbed, runs=runs, metrics=metrics)
         ]
         rows.sort(key=itemgetter(0))
         return [row for _, row in rows]
 
 
-def _by_machine(groups: Iterable[RunsOfPoints], runs: Mapping[int, MeasuringRun]) -> Iterator[RunsOfPoints]:
+def _by_testbed(groups: Iterable[RunsOfPoints], runs: Mapping[int, MeasuringRun]) -> Iterator[RunsOfPoints]:
     for run_ids, point_ids in groups:
-        at: dict[MachineAndEnvironment, list[int]] = {}
+        at: dict[Testbed, list[int]] = {}
         for run_id in run_ids:
-            at.setdefault(runs[run_id].machine_and_environment, []).append(run_id)
+            at.setdefault(runs[run_id].testbed, []).append(run_id)
         for found in at.values():
             yield found, point_ids
 
 
-def _rows_of_machine(
+def _rows_of_testbed(
     connection: Connection,
     points: Mapping[int, PointRecord],
     group: RunsOfPoints,
@@ -137,7 +137,7 @@ def _rows_of_machine(
         (run_id, point_id): bound for run_id, point_id, bound in _fetch_of(connection, _BOUNDS, run_ids, point_ids)
     }
     values = {(row[0], row[1]): [NO_VALUE] * len(POINT_METRICS) for row in measured}
-    series_of = _series_at(connection, runs[next(iter(run_ids))].machine_and_environment)
+    series_of = _series_at(connection, runs[next(iter(run_ids))].testbed)
     wanted = {i for i, metric in enumerate(POINT_METRICS) if metric in metrics}
     series = {
         series_id: (point_id, metric)
@@ -186,14 +186,14 @@ def _row(
     )
 
 
-def _series_at(connection: Connection, place: MachineAndEnvironment) -> Mapping[int, Sequence[SeriesMetric]]:
-    """Return (series, index of its metric in POINT_METRICS) of each sweep point on a machine and environment."""
-    return cached_for_snapshot(connection, (_series_at, place), partial(_read_series_at, connection, place))
+def _series_at(connection: Connection, testbed: Testbed) -> Mapping[int, Sequence[SeriesMetric]]:
+    """Return (series, index of its metric in POINT_METRICS) of each sweep point on a testbed."""
+    return cached_for_snapshot(connection, (_series_at, testbed), partial(_read_series_at, connection, testbed))
 
 
-def _read_series_at(connection: Connection, place: MachineAndEnvironment) -> dict[int, list[SeriesMetric]]:
+def _read_series_at(connection: Connection, testbed: Testbed) -> dict[int, list[SeriesMetric]]:
     index_of = {metric: i for i, metric in enumerate(POINT_METRICS)}
-    where = {"machine_id": place[0], "environment_id": place[1], "point_ids": sweep_points(connection)}
+    where = {"machine_id": testbed[0], "environment_id": testbed[1], "point_ids": sweep_points(connection)}
     found: dict[int, list[SeriesMetric]] = {}
     for series_id, point_id, metric in fetch_rows(connection, _SERIES, where):
         if metric in index_of:

@@ -1,4 +1,4 @@
-"""Runs that measured sweep points, with the names of their project, commit and place."""
+"""Runs that measured sweep points, with the names of their project, commit and testbed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 FetchedRow = tuple[Any, ...]
-MachineAndEnvironment = tuple[int, int]  # their ids
+Testbed = tuple[int, int]  # ids of machine and environment
 
 
 class MeasuringRun(NamedTuple):
@@ -32,7 +32,7 @@ class MeasuringRun(NamedTuple):
     machine: str
     environment: str
     uid: str
-    machine_and_environment: MachineAndEnvironment
+    testbed: Testbed
 
 
 def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, MeasuringRun]:
@@ -46,16 +46,16 @@ def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, Meas
     return _runs(connection, (row[:-4] for row in sorted(rows, key=order_key)))
 
 
-def runs_at(connection: Connection, places: Collection[MachineAndEnvironment]) -> Mapping[int, MeasuringRun]:
+def runs_at(connection: Connection, testbeds: Collection[Testbed]) -> Mapping[int, MeasuringRun]:
     """Return every run on these machines and environments, oldest first."""
-    return cached_for_snapshot(connection, (runs_at, frozenset(places)), partial(_runs_at, connection, places))
+    return cached_for_snapshot(connection, (runs_at, frozenset(testbeds)), partial(_runs_at, connection, testbeds))
 
 
-def _runs_at(connection: Connection, places: Collection[MachineAndEnvironment]) -> dict[int, MeasuringRun]:
-    machine_ids, environment_ids = ({place[i] for place in places} for i in (0, 1))
+def _runs_at(connection: Connection, testbeds: Collection[Testbed]) -> dict[int, MeasuringRun]:
+    machine_ids, environment_ids = ({testbed[i] for testbed in testbeds} for i in (0, 1))
     where = {"machine_ids": machine_ids, "environment_ids": environment_ids}
     found = _runs(connection, fetch_rows(connection, _RUNS_AT, where))
-    return {run_id: run for run_id, run in found.items() if run.machine_and_environment in places}
+    return {run_id: run for run_id, run in found.items() if run.testbed in testbeds}
 
 
 def _runs(connection: Connection, rows: Iterable[FetchedRow]) -> dict[int, MeasuringRun]:

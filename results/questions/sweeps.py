@@ -78,10 +78,10 @@ def _chosen_runs(connection: Connection, point_ids: list[int], axes: PointFilter
 def _newest_of_commits(
     connection: Connection, point_ids: list[int], runs: Mapping[int, MeasuringRun]
 ) -> list[RunsOfPoints]:
-    """Return the newest run of each point at each commit and place."""
+    """Return the newest run of each point at each commit and testbed."""
     run_ids_of: dict[tuple[object, ...], list[int]] = {}
     for run_id, run in runs.items():
-        run_ids_of.setdefault((run.project, run.commit, run.machine_and_environment), []).append(run_id)
+        run_ids_of.setdefault((run.project, run.commit, run.testbed), []).append(run_id)
     once = [run_ids[0] for run_ids in run_ids_of.values() if len(run_ids) == 1]
     again = {run_id: key for key, run_ids in run_ids_of.items() if len(run_ids) > 1 for run_id in run_ids}
     # A later run of the same commit replaces an earlier one, so those commits need a look at what each run measured.
@@ -154,9 +154,7 @@ def newest_at(
     found = sorted(
         measured_pairs(connection, runs, chosen_points(points, axes)), key=lambda measured: in_order[measured[0]]
     )
-    return list(
-        {(point_id, runs[run_id].machine_and_environment): (run_id, point_id) for run_id, point_id in found}.values()
-    )
+    return list({(point_id, runs[run_id].testbed): (run_id, point_id) for run_id, point_id in found}.values())
 
 
 def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, MeasuringRun]:
