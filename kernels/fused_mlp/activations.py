@@ -1,4 +1,4 @@
-"""The activations between two linear layers, and what they compute in plain PyTorch."""
+"""Activations between two linear layers, and their computation in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_ACTIVATION = "none"
 
 
 class Activation(StrEnum):
-    """A nonlinearity, applied elementwise. Each is equal to its name, so a plain string does as well.
+    """Elementwise nonlinearity. Each is equal to its name, so a plain string does as well.
 
     GELU is x·Φ(x) with the exact normal distribution (erf); GELU_TANH is its tanh approximation; SILU is
     x·sigmoid(x).

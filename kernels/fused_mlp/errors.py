@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""Exceptions of this package, as a tree.
 
 FusedMlpError            everything this package raises on purpose
 ├── InvalidArgument      an argument has the wrong shape, dtype, device or value (also a ValueError)
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 
 class FusedMlpError(Exception):
-    """Everything fused_mlp raises on purpose."""
+    """Base of every exception that fused_mlp raises on purpose."""
 
 
 class InvalidArgument(FusedMlpError, ValueError):
-    """One argument is not what the operation takes; the message says which, what it got and what it expected.
+    """Argument that the operation does not take; the message names it, what it got and what was expected.
 
     Attributes:
         argument: name of the argument as in the function's signature.
@@ -29,4 +29,4 @@ class InvalidArgument(FusedMlpError, ValueError):
 
 
 class Unavailable(FusedMlpError, RuntimeError):
-    """The operation cannot run on this machine; the message is the reason, in words for a user."""
+    """Operation that cannot run on this machine; the message is the reason, in words for a user."""

@@ -1,4 +1,4 @@
-"""What the host pays per launch, through the compiled handle and through Triton's JIT. Needs a CUDA device."""
+"""Host time per launch, through the compiled handle and through Triton's JIT. Needs a CUDA device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle: each operation as three lines of eager PyTorch, in any dtype, float64 included.
+"""Reference implementation: each operation as three lines of eager PyTorch, in any dtype, float64 included.
 
 Every other implementation is judged against these, in float64. Nothing here is clever, and nothing here may be
 made clever. Arguments are those of the public functions; no argument is checked beyond what PyTorch checks.

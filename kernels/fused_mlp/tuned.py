@@ -1,4 +1,4 @@
-"""The tuned table: what was fastest where it was measured. tuned.json is made by `python -m benchmarks.tune --write`.
+"""Tuned table: the fastest implementation and tiles where measured. `python -m benchmarks.tune --write` makes it.
 
 The file holds one entry per device. An entry's ways say, for an operation, number format, layout of weights and
 shape, which implementation won and with which tiles; on a CPU its policies hold the numbers by which the C++ kernels
@@ -34,7 +34,7 @@ then differ by at most 2.25, less than from one tuned size to the next."""
 
 
 class Found(StrEnum):
-    """How an answer was found: measured for this very shape, for one near it, or derived by the general rule."""
+    """Origin of a choice: measured for this very shape, for one near it, or derived by the general rule."""
 
     TUNED = "tuned"
     NEIGHBOUR = "neighbour"
@@ -43,7 +43,7 @@ class Found(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Where the C++ kernels change their way.
+    """Thresholds of the C++ kernels.
 
     The values here are for a machine the table does not know: they follow from waking a thread costing a few
     microseconds, and from packing a weight costing about as much as fifty rows gain by it.
@@ -61,7 +61,7 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What ways can be compared: those of one operation, number format and layout of weights."""
+    """Key of the ways that can be compared: one operation, number format and layout of weights."""
 
     operation: Operation
     number_format: NumberFormat
@@ -70,7 +70,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """What was best at one shape: of all implementations, or only of its own.
+    """Fastest implementation and tiles at one shape, of all implementations or only of its own.
 
     tiles: a Triton configuration by the names of its fields; empty where the kernel has none, or its rule's is best.
     is_fastest: whether it is the fastest of all there; else its tiles are the best for whoever names it.
@@ -86,7 +86,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What was measured on one device, and in which circumstances. n_threads: of a CPU; triton: None without it."""
+    """Measurements on one device, with their conditions. n_threads: of a CPU; triton: None without it."""
 
     device: str
     n_threads: int | None

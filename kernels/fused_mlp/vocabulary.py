@@ -1,4 +1,4 @@
-"""The closed choices that everything here speaks of: operations, implementations, layouts of weights."""
+"""Closed choices: operations, implementations, layouts of weights, number formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Operation(StrEnum):
-    """What this package computes; each is the name of a function of it."""
+    """Operation of this package; each is the name of one of its functions."""
 
     LINEAR = "linear"
     MLP = "mlp"
@@ -14,7 +14,7 @@ class Operation(StrEnum):
 
 
 class Implementation(StrEnum):
-    """How an operation is computed.
+    """Way to compute an operation.
 
     PURE: PyTorch's own operators, on any device.
     On the CPU: CPP, the C++ kernels; ONEDNN, oneDNN's fused linear on weights it has packed, so only through a
@@ -37,14 +37,14 @@ CUDA_LEVELS = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation
 
 
 class Weights(StrEnum):
-    """Whether weights are as nn.Linear keeps them, or in a layout made by a module's `prepare`."""
+    """Layout of weights: nn.Linear's, or one made by a module's `prepare`."""
 
     PLAIN = "plain"
     PACKED = "packed"
 
 
 class NumberFormat(StrEnum):
-    """How products are computed: the dtype, and for float32 on CUDA whether tensor cores may round to tf32."""
+    """Number format of products: the dtype, and for float32 on CUDA whether tensor cores may round to tf32."""
 
     FLOAT32 = "float32"
     TF32 = "tf32"

@@ -1,4 +1,4 @@
-"""What a call without a named implementation gets: the tuned table's answer for its shape, or the general rule's."""
+"""Choice of an implementation where a call names none: from the tuned table, or by the general rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_RULE = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SI
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What one call gets.
+    """Implementation and tiles of one call.
 
     Attributes:
         implementation: which computes it.
@@ -45,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class CudaDevice:
-    """What a choice depends on. name: as torch gives it; capability: 90 for sm_90."""
+    """CUDA device as far as a choice depends on it. name: torch's; capability: 90 for sm_90."""
 
     name: str
     capability: int
@@ -102,7 +102,7 @@ def packing_for(
         if near is None:
             return Implementation.CPP, Found.RULE, "nothing near this shape was tuned on this CPU"
         way, found = near
-        return way.implementation, found, f"fastest at {_words(way)} on this CPU"
+        return way.implementation, found, f"fastest at {_describe_shape(way)} on this CPU"
     near_size = [way_near([way], rows=way.rows, dim=dim, hidden=hidden) for way in ways]
     if {near[0].implementation for near in near_size if near} == {Implementation.ONEDNN}:
         return Implementation.ONEDNN, Found.NEIGHBOUR, "fastest for every number of rows tuned near this size"
@@ -113,19 +113,23 @@ def _packed_on_cpu(operation: Operation, *, rows: int, dim: int, hidden: int, dt
     implementation, found, why = packing_for(operation, rows=rows, dim=dim, hidden=hidden, dtype=dtype)
     shared_by = None
     if implementation is Implementation.CPP:
-        _, shared_by = _said_by_cpp(operation, rows=rows, dim=dim, hidden=hidden, dtype=dtype, packed=True)
+        _, shared_by = _choice_of_cpp(operation, rows=rows, dim=dim, hidden=hidden, dtype=dtype, packed=True)
     return Choice(implementation=implementation, weights="packed", shared_by=shared_by, found=found, why=why)
 
 
 def _plain_on_cpu(operation: Operation, *, rows: int, dim: int, hidden: int, dtype: torch.dtype) -> Choice:
-    weights, shared_by = _said_by_cpp(operation, rows=rows, dim=dim, hidden=hidden, dtype=dtype, packed=False)
+    weights, shared_by = _choice_of_cpp(operation, rows=rows, dim=dim, hidden=hidden, dtype=dtype, packed=False)
     policy, found = policy_for(cpu_name(), operation=operation, number_format=number_format(dtype, "cpu"))
     return Choice(
-        implementation=Implementation.CPP, weights=weights, shared_by=shared_by, found=found, why=_in_words(policy)
+        implementation=Implementation.CPP,
+        weights=weights,
+        shared_by=shared_by,
+        found=found,
+        why=_describe_policy(policy),
     )
 
 
-def _said_by_cpp(
+def _choice_of_cpp(
     operation: Operation, *, rows: int, dim: int, hidden: int, dtype: torch.dtype, packed: bool
 ) -> tuple[str, str]:
     ensure_built()
@@ -135,7 +139,7 @@ def _said_by_cpp(
     return weights, shared_by
 
 
-def _in_words(policy: Policy) -> str:
+def _describe_policy(policy: Policy) -> str:
     return (
         f"one thread below {policy.serial_flop:,} FLOP; shared by rows from {policy.row_split_rows} a thread on;"
         f" repacked from {policy.repacking_rows} rows on"
@@ -201,7 +205,7 @@ def chosen_on(
     )
     if near is not None:
         way, found = near
-        why = f"{'its best tiles' if named else 'fastest'} at {_words(way)} on {device.name}"
+        why = f"{'its best tiles' if named else 'fastest'} at {_describe_shape(way)} on {device.name}"
         return _on_cuda(way.implementation, found, why, tiles=way.tiles if _fits(way, sizes) else {})
     if named:
         return _on_cuda(named, Found.RULE, "named by the caller; tiles by the kernel's own rule")
@@ -286,5 +290,5 @@ def _on_cuda(
     )
 
 
-def _words(way: Way) -> str:
+def _describe_shape(way: Way) -> str:
     return f"{way.rows} rows, dim {way.dim}, hidden {way.hidden}"

@@ -1,4 +1,4 @@
-"""A level of fusion on CUDA as its operation lists it: how it is launched, and what tuning tries. Needs triton."""
+"""Levels of fusion on CUDA: how each is launched, and the tiles that tuning tries. Needs triton."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TILE_KINDS = (Tiles, PointwiseTiles, FullTile, SplitTile)
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What the tiles of a kernel may depend on: rows × dim → hidden → n_out on sm_<capability>."""
+    """Shape and device that a kernel's tiles depend on: rows × dim → hidden → n_out on sm_<capability>."""
 
     n_rows: int
     dim: int
@@ -38,7 +38,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """One implementation of an operation.
+    """Implementation of an operation on CUDA.
 
     launch: the operation's tensors, activation= and tiles= → the result, on the current device; tiles None means the
     kernel's own rule. candidates: what tuning tries beside that.

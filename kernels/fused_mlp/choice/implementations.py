@@ -1,4 +1,4 @@
-"""Why an implementation cannot run here, and running the one that was named."""
+"""Availability of implementations, and calls of one by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The general rule on CUDA: the level of fusion with the least time by arithmetic, where nothing has been tuned.
+"""General rule on CUDA: the level of fusion with the least estimated time, where nothing has been tuned.
 
 A level's time is the sum over its launches of launch_s + max(bytes / bytes_per_s, flop / flop_per_s), the floor of
 each launch, with what is known to keep a kernel from its floor:
@@ -41,7 +41,7 @@ taken as linear in the logarithm of the dimension."""
 
 @dataclass(frozen=True, kw_only=True)
 class Ceilings:
-    """What a device can do at most, by measurement or by its data sheet. Bytes and FLOP per second; SI units."""
+    """Limits of a device, measured or from its data sheet. Bytes and FLOP per second; SI units."""
 
     bytes_per_s: float
     flop_per_s: Mapping[NumberFormat, float]
@@ -51,7 +51,7 @@ class Ceilings:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What one call computes: rows × dim → hidden → n_out; for linear n_out is hidden. All at least 1."""
+    """Sizes of one call: rows × dim → hidden → n_out; for linear n_out is hidden. All at least 1."""
 
     operation: Operation
     rows: int

@@ -9,8 +9,8 @@ from torch.compiler import is_dynamo_compiling
 from fused_mlp.activations import Activation, name_from_activation
 from fused_mlp.choice.implementations import compute_with
 from fused_mlp.gated_mlp.pure import gated_mlp_pure
-from fused_mlp.gated_mlp.saved_for_backward import gated_mlp_keeping
-from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.gated_mlp.saved_for_backward import gated_mlp_saving
+from fused_mlp.native import fast_calls
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
 from fused_mlp.ops.registration import explained, register, without_wrapper
 from fused_mlp.ops.validation import fault_in_gated_mlp
@@ -38,14 +38,14 @@ def gated_mlp(
 
     Runs on cpu and cuda in float32, bfloat16 and float16. Inputs whose rows are not contiguous are copied first.
 
-    Differentiable, twice; `recompute` says what backward computes again and what is kept for it instead. None is
+    Differentiable, twice; `recompute` chooses what backward computes again and what is saved for it instead. None is
     ACTIVATION, or ALL with a CUDA implementation by name: those keep nothing.
 
     `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
 
     Raises:
         InvalidArgument: an argument does not fit; the message names it.
-        Unavailable: this machine cannot run it; `why_unavailable` tells before.
+        Unavailable: this machine cannot run it; ask `why_unavailable` before.
     """
     name = name_from_activation(activation)
     kept = name_from_recompute(recompute, implementation)
@@ -70,7 +70,7 @@ def gated_mlp_by_names(
         # The fake kernel words the faults.
         return _op(x, w_gate, w_up, w_down, activation, None, recompute)
     try:
-        result: Tensor = short_calls.gated_mlp(x, w_gate, w_up, w_down, activation, recompute)
+        result: Tensor = fast_calls.gated_mlp(x, w_gate, w_up, w_down, activation, recompute)
         if result is NotImplemented:
             result = _call(x, w_gate, w_up, w_down, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
@@ -116,6 +116,6 @@ _op = register(
     " str? recompute=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
-    keeping=gated_mlp_keeping,
+    saving=gated_mlp_saving,
 )
 _call = without_wrapper(_op)

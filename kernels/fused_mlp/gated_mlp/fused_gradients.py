@@ -1,4 +1,4 @@
-"""The gradients of (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ on CUDA, those of gate and up from one kernel; not differentiable again."""
+"""Gradients of (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ on CUDA, those of gate and up from one kernel; not differentiable again."""
 
 from __future__ import annotations
 

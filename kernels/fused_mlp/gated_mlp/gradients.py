@@ -1,4 +1,4 @@
-"""The gradients of (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ, by formula."""
+"""Gradients of (act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ, by formula."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from fused_mlp.gated_mlp.fused_gradients import fused_gated_mlp_gradients
 from fused_mlp.gated_mlp.gradients import gated_mlp_gradients
-from fused_mlp.ops.recomputation import keeps_hidden, keeps_z, kept_or_none, name_from_recompute
-from fused_mlp.ops.registration import is_backward_fused, register_keeping
+from fused_mlp.ops.recomputation import name_from_recompute, saved_or_none, saves_hidden, saves_z
+from fused_mlp.ops.registration import is_backward_fused, register_saving
 from fused_mlp.ops.validation import fault_in_gated_mlp
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def _fake(
     hidden_shape = (*x.shape[:-1], w_gate.shape[0])
     return (
         x.new_empty((*x.shape[:-1], w_down.shape[0])),
-        x.new_empty(hidden_shape if keeps_z(policy) else 0),
-        x.new_empty(hidden_shape if keeps_z(policy) else 0),
-        x.new_empty(hidden_shape if keeps_hidden(policy) else 0),
+        x.new_empty(hidden_shape if saves_z(policy) else 0),
+        x.new_empty(hidden_shape if saves_z(policy) else 0),
+        x.new_empty(hidden_shape if saves_hidden(policy) else 0),
     )
 
 
@@ -51,17 +51,17 @@ def _cuda(
     if (fault := fault_in_gated_mlp(x, w_gate, w_up, w_down)) is not None:
         raise fault
     policy = name_from_recompute(recompute, implementation)
-    if not keeps_z(policy):
+    if not saves_z(policy):
         from fused_mlp.gated_mlp.cuda import gated_mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
 
         y = gated_mlp_on_cuda(x, w_gate, w_up, w_down, activation=activation, implementation=implementation)
         return y, x.new_empty(0), x.new_empty(0), x.new_empty(0)
-    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_keeping  # noqa: PLC0415 - as above
+    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_saving  # noqa: PLC0415 - as above
 
     with torch.cuda.device(x.device):
-        hidden, z, up = launch_dual_product_keeping(x, w_gate, w_up, activation=activation)
+        hidden, z, up = launch_dual_product_saving(x, w_gate, w_up, activation=activation)
         y = functional.linear(hidden, w_down)
-    return y, z, up, hidden if keeps_hidden(policy) else x.new_empty(0)
+    return y, z, up, hidden if saves_hidden(policy) else x.new_empty(0)
 
 
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -69,9 +69,9 @@ def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     policy = name_from_recompute(recompute, implementation)
     _, z, up, hidden = output
     kept = (
-        kept_or_none(z, keeps_z(policy)),
-        kept_or_none(up, keeps_z(policy)),
-        kept_or_none(hidden, keeps_hidden(policy)),
+        saved_or_none(z, saves_z(policy)),
+        saved_or_none(up, saves_z(policy)),
+        saved_or_none(hidden, saves_hidden(policy)),
     )
     ctx.save_for_backward(*weights, *kept)
     ctx.set_materialize_grads(False)
@@ -90,7 +90,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     return *by_formula, None, None, None
 
 
-gated_mlp_keeping = register_keeping(
+gated_mlp_saving = register_saving(
     "gated_mlp_keeping(Tensor x, Tensor w_gate, Tensor w_up, Tensor w_down, str activation,"
     " str? implementation=None, str? recompute=None) -> (Tensor y, Tensor z, Tensor up, Tensor hidden)",
     fake=_fake,

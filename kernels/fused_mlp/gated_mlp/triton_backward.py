@@ -1,4 +1,4 @@
-"""The hidden half of the gated MLP's backward pass on CUDA: the gradients of gate and up from dy, Wd, gate and up.
+"""Hidden half of the gated MLP's backward pass on CUDA: the gradients of gate and up from dy, Wd, gate and up.
 
 ```
  out ≤ 1024   dy, Wd ─▶ [product ─▶ d_gate, d_up, act(gate)·up]                               1 launch
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class GatedGradients(NamedTuple):
-    """What one backward kernel gives, all [rows, hidden] in the dtype of gate.
+    """Results of one backward kernel, all [rows, hidden] in the dtype of gate.
 
     d_gate: the gradient of gate before its activation; d_up: of up; hidden: act(gate) ⊙ up, None if not asked for.
     """
@@ -229,11 +229,11 @@ def candidates_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, cap
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
     """Yield all that the rules choose and tuning tries, with every output; float32 as tf32."""
-    told = {"HAS_HIDDEN": True}
+    flags = {"HAS_HIDDEN": True}
     for dtype, pointwise in tried_on(capability, candidates_for_gate_gradient, n_rows=(8192,)):
-        yield elementwise_configuration(gate_gradient_kernel, dtype, pointwise, told=told)
+        yield elementwise_configuration(gate_gradient_kernel, dtype, pointwise, flags=flags)
     for dtype, tiles in tried_on(capability, candidates_for_gated_hidden_gradient, n_rows=(1024, 8192)):
-        yield product_configuration(gated_hidden_gradient_kernel, dtype, tiles, capability=capability, told=told)
+        yield product_configuration(gated_hidden_gradient_kernel, dtype, tiles, capability=capability, flags=flags)
 
 
 def launch_gated_gradients(

@@ -35,7 +35,7 @@ from fused_mlp.gpu.tiles import (
     tile_of_program,
     with_contiguous_columns,
 )
-from fused_mlp.linear.triton_epilogue import keeping_pays
+from fused_mlp.linear.triton_epilogue import saving_pays
 from fused_mlp.linear.triton_persistent import why_not_persistent
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _narrow_tiles(block_rows: int, dtype: torch.dtype, *, capability: int) -> Ti
 
 
 @lru_cache(maxsize=1024)
-def tiles_for_dual_product_keeping(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
+def tiles_for_dual_product_saving(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
     """Return the configuration that also writes gate and up: no two 128 × 128 sums, which would spill."""
     tiles = tiles_for_dual_product(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
     return replace(tiles, block_out=64) if tiles.block_out > 64 else tiles
@@ -183,10 +183,10 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
     def tried(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
         return [one for one in candidates_for_dual_product(n_rows, dtype, capability=capability) if not one.persistent]
 
-    def tried_keeping(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
-        return [tiles_for_dual_product_keeping(n_rows, dtype, capability=capability, n_out=n) for n in (1024, 65536)]
+    def tried_saving(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
+        return [tiles_for_dual_product_saving(n_rows, dtype, capability=capability, n_out=n) for n in (1024, 65536)]
 
-    for keeps, candidates in ((False, tried), (True, tried_keeping)):
+    for keeps, candidates in ((False, tried), (True, tried_saving)):
         not_kept = {} if keeps else {"kept_gate_ptr": None, "kept_up_ptr": None}
         for dtype, tiles in tried_on(capability, candidates, n_rows=(16, 64, 1024, 8192)):
             yield product_configuration(
@@ -194,7 +194,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
                 dtype,
                 tiles,
                 capability=capability,
-                told={**not_kept, "KEEPS": keeps},
+                flags={**not_kept, "KEEPS": keeps},
                 label=f"g{tiles.group_rows}{'-kept' if keeps else ''}",
             )
 
@@ -226,18 +226,18 @@ def launch_dual_product(
     return y
 
 
-def launch_dual_product_keeping(
+def launch_dual_product_saving(
     x: Tensor, w_gate: Tensor, w_up: Tensor, *, activation: str, tiles: Tiles | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return act(gate) ⊙ up, gate = x·Wgᵀ and up = x·Wuᵀ, in the dtype of x, for a backward pass.
 
-    Arguments as in launch_dual_product. In one launch by the ordinary kernel where that pays (keeping_pays), else
+    Arguments as in launch_dual_product. In one launch by the ordinary kernel where that pays (saving_pays), else
     two products by cuBLAS and PyTorch's activation. tiles: of the kernel, which is then taken in any case.
     """
     n_out, n_in = w_gate.shape
     x_rows = rows_of(x)
     n_rows = x_rows.shape[0]
-    if tiles is None and not keeping_pays(n_rows, n_in, x.dtype):
+    if tiles is None and not saving_pays(n_rows, n_in, x.dtype):
         gate, up = functional.linear(x, w_gate), functional.linear(x, w_up)
         return activate_in_pytorch(gate, activation).mul_(up), gate, up
     y = x.new_empty((*x.shape[:-1], n_out))
@@ -245,7 +245,7 @@ def launch_dual_product_keeping(
     if y.numel() > 0:
         if tiles is None:
             capability = device_capability(x.device)
-            tiles = tiles_for_dual_product_keeping(n_rows, x.dtype, capability=capability, n_out=n_out)
+            tiles = tiles_for_dual_product_saving(n_rows, x.dtype, capability=capability, n_out=n_out)
         w_gate, w_up = with_contiguous_columns(w_gate), with_contiguous_columns(w_up)
         _start(x_rows, w_gate, w_up, y, gate, up, activation=activation, tiles=tiles)
     return y, gate, up

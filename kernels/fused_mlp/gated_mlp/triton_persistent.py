@@ -108,7 +108,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
     weights = ("gate_desc", "up_desc")
     for dtype, tiles in tried_on(capability, candidates_for_dual_product_persistent, n_rows=(8192,)):
         yield persistent_product_configuration(
-            dual_product_persistent_kernel, dtype, tiles, capability=capability, weights=weights, told={}
+            dual_product_persistent_kernel, dtype, tiles, capability=capability, weights=weights, flags={}
         )
 
 

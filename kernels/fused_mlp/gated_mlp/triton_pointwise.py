@@ -80,7 +80,7 @@ def candidates_for_gate_product(n_rows: int, dtype: torch.dtype, *, capability: 
 def configurations(*, capability: int) -> Iterator[Configuration]:
     """Yield all that the rule chooses and tuning tries."""
     for dtype, tiles in tried_on(capability, candidates_for_gate_product, n_rows=(16, 8192)):
-        yield elementwise_configuration(gate_product_kernel, dtype, tiles, told={})
+        yield elementwise_configuration(gate_product_kernel, dtype, tiles, flags={})
 
 
 def apply_gate(gate: Tensor, up: Tensor, *, activation: str, tiles: PointwiseTiles | None = None) -> None:

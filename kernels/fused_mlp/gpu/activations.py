@@ -1,4 +1,4 @@
-"""The activations as Triton device functions, on float32 values. Importing this needs triton."""
+"""Activations as Triton device functions, on float32 values. Importing this needs triton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a Triton kernel file says in which configurations its launchers use it, so that each can be proven without a GPU.
+"""Configurations in which a Triton kernel file uses its kernels, so that each can be compiled without a GPU.
 
 The protocol, for a kernel file:
 1. Define `configurations(*, capability: int) -> Iterator[Configuration]`: what the launchers choose on sm_<capability>.
@@ -29,7 +29,7 @@ POINTER_TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.float16:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """One kernel as one of its launchers compiles it; the module's docstring says how to fill it.
+    """Kernel as one of its launchers compiles it; the module's docstring describes the fields.
 
     label: what tells it from the kernel's other configurations, its tile say: "64x128x64".
     options: further compile options by Triton's names: num_ctas, maxnreg, launch_pdl …

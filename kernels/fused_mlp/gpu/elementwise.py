@@ -1,6 +1,6 @@
-"""What the elementwise kernels share on the host: their tiles, how one is started, how it is offered to be checked.
+"""Tiles, launch and static check of the elementwise kernels.
 
-Their parameters stand in one order: tensors, sizes, what the operation tells them (activation and flags), then the two
+Their parameters stand in one order: tensors, sizes, the operation's activation and flags, then the two
 of the tile, and what a kernel has beyond.
 """
 
@@ -53,14 +53,14 @@ def start_elementwise(
     kernel: Any,
     tensors: tuple[Tensor | None, ...],
     sizes: tuple[int, ...],
-    told: tuple[Any, ...],
+    flags: tuple[Any, ...],
     *,
     tiles: PointwiseTiles,
     row_blocks: int | None = None,
 ) -> None:
     """Start one program for each tile of n_rows × n_columns, the first two sizes.
 
-    row_blocks: how many tiles, one below the other, a program takes, where the kernel is told that.
+    row_blocks: how many tiles, one below the other, a program takes, where the kernel is flags that.
     """
     n_rows, n_columns = sizes[:2]
     blocks = (tiles.block_rows, tiles.block_columns, *(() if row_blocks is None else (row_blocks,)))
@@ -69,7 +69,7 @@ def start_elementwise(
         (-(-n_rows // (tiles.block_rows * (row_blocks or 1))) * -(-n_columns // tiles.block_columns),),
         tensors,
         sizes,
-        (*told, *blocks),
+        (*flags, *blocks),
         n_warps=tiles.n_warps,
         n_stages=1,
     )
@@ -80,17 +80,17 @@ def elementwise_configuration(
     dtype: torch.dtype,
     tiles: PointwiseTiles,
     *,
-    told: Mapping[str, object],
+    flags: Mapping[str, object],
     row_blocks: int | None = None,
     types: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Return `kernel` as start_elementwise compiles it. told: its flags."""
+    """Return `kernel` as start_elementwise compiles it. flags: of the kernel."""
     beyond = {} if row_blocks is None else {"ROW_BLOCKS": row_blocks}
     return Configuration(
         kernel=kernel,
         dtype=dtype,
         label=f"{tiles.block_rows}x{tiles.block_columns}",
-        constants={**told, "BLOCK_ROWS": tiles.block_rows, "BLOCK_COLUMNS": tiles.block_columns, **beyond},
+        constants={**flags, "BLOCK_ROWS": tiles.block_rows, "BLOCK_COLUMNS": tiles.block_columns, **beyond},
         types=types or {},
         n_warps=tiles.n_warps,
         n_stages=1,

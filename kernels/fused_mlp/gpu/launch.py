@@ -1,4 +1,4 @@
-"""How a Triton kernel is started: through its compiled handle where that is known to work, else through Triton's JIT.
+"""Launch of Triton kernels: by their compiled handle where that is known to work, else by Triton's JIT.
 
 Triton's JIT inspects every argument of every call to find the compiled kernel; here the first call of a kernel with
 given sizes, alignments and constants goes that way, and later ones start the compiled kernel it returned. Nothing
@@ -38,7 +38,7 @@ grow without bound."""
 
 
 class LaunchPath(StrEnum):
-    """How kernels are started in this process.
+    """Way in which kernels are started in this process.
 
     HANDLE: through the compiled kernel, found by sizes, alignments and constants. JIT: through Triton's dispatch at
     every call. INTERPRETER: by Triton's interpreter on the CPU.

@@ -1,4 +1,4 @@
-"""How programs that each hold a part of a sum meet: they add up in device memory, and the last to arrive finishes.
+"""Sums over programs that each hold a part: added in device memory, finished by the last program to arrive.
 
 Why the last one sees everything, in the words of the PTX memory model: each thread adds or writes its part of the
 sum; the barrier orders that before the counter's atomic of the one thread that performs it; that atomic is a release,

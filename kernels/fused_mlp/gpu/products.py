@@ -1,6 +1,6 @@
-"""What the product kernels share on the host: how one is started with its tiles, and how it is offered to be checked.
+"""Launch and static check of the product kernels.
 
-Their parameters stand in one order: descriptors, tensors, sizes, what the operation tells them (activation and flags),
+Their parameters stand in one order: descriptors, tensors, sizes, the operation's activation and flags,
 then the four of the tile and UPCAST.
 """
 
@@ -34,7 +34,7 @@ def start_product(
     kernel: Any,
     tensors: tuple[Tensor | None, ...],
     sizes: tuple[int, ...],
-    told: tuple[Any, ...],
+    flags: tuple[Any, ...],
     *,
     tiles: Tiles,
 ) -> None:
@@ -45,7 +45,7 @@ def start_product(
         (-(-n_rows // tiles.block_rows) * -(-n_out // tiles.block_out),),
         tensors,
         sizes,
-        (*told, *_constants(tiles)),
+        (*flags, *_constants(tiles)),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,
     )
@@ -57,7 +57,7 @@ def start_persistent_product(
     weights: Sequence[Tensor],
     y: Tensor,
     biases: tuple[Tensor | None, ...],
-    told: tuple[Any, ...],
+    flags: tuple[Any, ...],
     *,
     tiles: Tiles,
 ) -> None:
@@ -72,7 +72,7 @@ def start_persistent_product(
         (min(n_tiles, multiprocessors(x.device)),),
         biases,
         (n_rows, n_out, n_in),
-        (*told, *_constants(tiles)),
+        (*flags, *_constants(tiles)),
         n_warps=tiles.n_warps,
         n_stages=tiles.n_stages,
         descriptors=(
@@ -98,18 +98,18 @@ def product_configuration(
     tiles: Tiles,
     *,
     capability: int,
-    told: Mapping[str, object],
+    flags: Mapping[str, object],
     label: str = "",
     types: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Return `kernel` as start_product compiles it. told: its flags. label: what distinguishes it."""
+    """Return `kernel` as start_product compiles it. flags: of the kernel. label: what distinguishes it."""
     product = product_instruction(capability=capability, block_rows=tiles.block_rows)
     return Configuration(
         kernel=kernel,
         dtype=dtype,
         label=f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}{label}",
         constants={
-            **told,
+            **flags,
             "BLOCK_ROWS": tiles.block_rows,
             "BLOCK_OUT": tiles.block_out,
             "BLOCK_IN": tiles.block_in,
@@ -130,7 +130,7 @@ def persistent_product_configuration(
     *,
     capability: int,
     weights: Sequence[str],
-    told: Mapping[str, object],
+    flags: Mapping[str, object],
 ) -> Configuration:
     """Return `kernel` as start_persistent_product compiles it. weights: the names of their descriptors."""
     number = POINTER_TYPES[dtype].removeprefix("*")
@@ -139,4 +139,4 @@ def persistent_product_configuration(
         **dict.fromkeys(weights, f"tensordesc<{number}[{tiles.block_out}, {tiles.block_in}]>"),
         "y_desc": f"tensordesc<{number}[{tiles.block_rows}, {tiles.block_out // 2}]>",
     }
-    return product_configuration(kernel, dtype, tiles, capability=capability, told=told, types=types)
+    return product_configuration(kernel, dtype, tiles, capability=capability, flags=flags, types=types)

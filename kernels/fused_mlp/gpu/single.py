@@ -1,4 +1,4 @@
-"""What the single launches of level 3 share on the host: the choice between both kinds, and the launch.
+"""Launch of level 3's kernels, and the choice between its two kinds.
 
 An operation says in SingleKernels what is its own. Its kernels' parameters stand in one order: x, the weights and
 biases, y, for split hidden parts and counters; rows, dim, hidden, out, the row strides of x and the weights;
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Operands(NamedTuple):
-    """What a call gives beside x, as the kernels take it.
+    """Arguments of a call beside x, as the kernels take them.
 
     tensors: weights and biases in their order; weights: those of them with rows, the first hidden × dim, the last
     out × hidden; biases: for each whether it is there.
@@ -52,7 +52,7 @@ class Operands(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SingleKernels:
-    """The two kernels of an operation, and what their tiles depend on.
+    """Both kernels of an operation, and what their tiles depend on.
 
     full_tile_rule: the full tile for a shape (n_rows, dim, hidden, n_out, dtype, capability). n_first:
     products of x, 2 for gate and up, else 1. biases: the names of the flags that say which are there.

@@ -1,4 +1,4 @@
-"""How the single launches of level 3 are offered to be checked: both kinds, in all that their rules choose."""
+"""Configurations of level 3's kernels: both kinds, in all that their rules choose."""
 
 from __future__ import annotations
 

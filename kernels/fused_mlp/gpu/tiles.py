@@ -1,4 +1,4 @@
-"""What the Triton kernels share: the order of tiles, one step of a product, and the choice of tile sizes."""
+"""Building blocks of the Triton kernels: tile sizes, the order of tiles, one step of a product."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
-    """One configuration of a product kernel: the tile one program computes and how it is computed.
+    """Configuration of a product kernel: the tile one program computes and how it is computed.
 
     block_rows × block_out: the tile of the output. block_in: its step along the inner dimension. group_rows: how
     many row tiles run beside each other before the next column tile, so that weights are read from L2. persistent:
@@ -35,7 +35,7 @@ class Tiles:
 
 @dataclass(frozen=True, kw_only=True)
 class PointwiseTiles:
-    """One configuration of an elementwise kernel: the block_rows × block_columns elements one program takes."""
+    """Configuration of an elementwise kernel: the block_rows × block_columns elements one program takes."""
 
     block_rows: int
     block_columns: int

@@ -1,4 +1,4 @@
-"""The device memory in which programs of one launch meet: zero before the launch, zero again after it.
+"""Device memory in which the programs of one launch add up: zero before the launch and after it.
 
 A launch that adds up in device memory needs counters and sums that start at zero. Clearing them would be a launch of
 its own, so each kernel leaves them at zero (`triton_partials.finish`), and the memory is kept:
@@ -43,7 +43,7 @@ class Workspace:
 
 
 class Streams(Protocol):
-    """What the workspaces ask about streams and captures."""
+    """Streams and graph captures, as the workspaces see them."""
 
     def current(self, device: torch.device) -> int:
         """Return a number for the current stream of `device`."""

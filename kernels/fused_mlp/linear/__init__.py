@@ -9,8 +9,8 @@ from torch.compiler import is_dynamo_compiling
 from fused_mlp.activations import Activation, name_from_optional_activation
 from fused_mlp.choice.implementations import compute_with
 from fused_mlp.linear.pure import linear_pure
-from fused_mlp.linear.saved_for_backward import linear_keeping
-from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.linear.saved_for_backward import linear_saving
+from fused_mlp.native import fast_calls
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
 from fused_mlp.ops.registration import explained, register, without_wrapper
 from fused_mlp.ops.validation import fault_in_linear
@@ -34,14 +34,14 @@ def linear(
 
     Runs on cpu and cuda in float32, bfloat16 and float16. Inputs whose rows are not contiguous are copied first.
 
-    Differentiable, twice; `recompute` says what backward computes again and what is kept for it instead. None is
+    Differentiable, twice; `recompute` chooses what backward computes again and what is saved for it instead. None is
     ACTIVATION, or ALL with a CUDA implementation by name: those keep nothing.
 
     `implementation` names one instead of leaving the choice to `choice_for`; it is used or refused, never replaced.
 
     Raises:
         InvalidArgument: an argument does not fit; the message names it.
-        Unavailable: this machine cannot run it; `why_unavailable` tells before.
+        Unavailable: this machine cannot run it; ask `why_unavailable` before.
     """
     name = name_from_optional_activation(activation)
     kept = name_from_recompute(recompute, implementation)
@@ -64,7 +64,7 @@ def linear_by_names(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, 
         # The fake kernel words the faults.
         return _op(x, w, b, activation, None, recompute)
     try:
-        result: Tensor = short_calls.linear(x, w, b, activation, recompute)
+        result: Tensor = fast_calls.linear(x, w, b, activation, recompute)
         if result is NotImplemented:
             result = _call(x, w, b, activation, None, recompute)
     except Exception as error:  # noqa: BLE001 - raised again, worded
@@ -106,6 +106,6 @@ _op = register(
     "linear(Tensor x, Tensor w, Tensor? b, str activation, str? implementation=None, str? recompute=None) -> Tensor",
     fake=_fake,
     cuda=_cuda,
-    keeping=linear_keeping,
+    saving=linear_saving,
 )
 _call = without_wrapper(_op)

@@ -1,4 +1,4 @@
-"""The gradients of act(x·Wᵀ + b) on CUDA with dz and db from one kernel; not differentiable again."""
+"""Gradients of act(x·Wᵀ + b) on CUDA with dz and db from one kernel; not differentiable again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradients of act(x·Wᵀ + b), by formula."""
+"""Gradients of act(x·Wᵀ + b), by formula."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import torch
 from fused_mlp.activations import NO_ACTIVATION
 from fused_mlp.linear.fused_gradients import fused_linear_gradients
 from fused_mlp.linear.gradients import linear_gradients
-from fused_mlp.ops.recomputation import keeps_z, kept_or_none, name_from_recompute
-from fused_mlp.ops.registration import is_backward_fused, register_keeping
+from fused_mlp.ops.recomputation import name_from_recompute, saved_or_none, saves_z
+from fused_mlp.ops.registration import is_backward_fused, register_saving
 from fused_mlp.ops.validation import fault_in_linear
 
 if TYPE_CHECKING:
@@ -47,20 +47,20 @@ def _cuda(
         from fused_mlp.linear.cuda import linear_on_cuda  # noqa: PLC0415 - triton only where it is used
 
         return linear_on_cuda(x, w, b, activation=activation, implementation=implementation), x.new_empty(0)
-    from fused_mlp.linear.triton_epilogue import launch_linear_keeping  # noqa: PLC0415 - triton only where it is used
+    from fused_mlp.linear.triton_epilogue import launch_linear_saving  # noqa: PLC0415 - triton only where it is used
 
     with torch.cuda.device(x.device):
-        return launch_linear_keeping(x, w, b, activation=activation)
+        return launch_linear_saving(x, w, b, activation=activation)
 
 
 def _is_kept(activation: str, policy: str) -> bool:
-    return activation != NO_ACTIVATION and keeps_z(policy)
+    return activation != NO_ACTIVATION and saves_z(policy)
 
 
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, w, b, ctx.activation, implementation, recompute = inputs
     policy = name_from_recompute(recompute, implementation)
-    z = kept_or_none(output[1], _is_kept(ctx.activation, policy))
+    z = saved_or_none(output[1], _is_kept(ctx.activation, policy))
     needs_b = z is None and ctx.activation != NO_ACTIVATION
     ctx.save_for_backward(x, w, b if needs_b else None, z)
     ctx.set_materialize_grads(False)
@@ -75,7 +75,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     return *linear_gradients((dy, dz), x, w, b, z, activation=ctx.activation, needed=needed), None, None, None
 
 
-linear_keeping = register_keeping(
+linear_saving = register_saving(
     "linear_keeping(Tensor x, Tensor w, Tensor? b, str activation, str? implementation=None,"
     " str? recompute=None) -> (Tensor y, Tensor z)",
     fake=_fake,

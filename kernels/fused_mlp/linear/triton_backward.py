@@ -1,4 +1,4 @@
-"""The pointwise half of a backward pass on CUDA: dz = dh ⊙ act'(z), and what else comes from the same reading.
+"""Pointwise half of a backward pass on CUDA: dz = dh ⊙ act'(z), act(z) and db from one reading.
 
 ```
 dh, z ─▶ [dz = dh ⊙ act'(z); act(z); sums of dz over strips of rows] ─▶ dz, hidden, parts ─▶ [Σ parts] ─▶ db
@@ -36,7 +36,7 @@ ROW_BLOCKS_PER_STRIP = 16
 
 
 class HiddenGradients(NamedTuple):
-    """What one backward kernel gives.
+    """Results of one backward kernel.
 
     dz: as z. hidden: act(z), rounded to the dtype of z; None if not asked for. db: [columns], the sums of dz over
     the rows before dz was rounded; None if not asked for.
@@ -118,7 +118,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             activation_gradient_kernel,
             dtype,
             tiles,
-            told={"HAS_HIDDEN": True, "HAS_PARTS": True},
+            flags={"HAS_HIDDEN": True, "HAS_PARTS": True},
             row_blocks=ROW_BLOCKS_PER_STRIP,
             types={"part_ptr": "*fp32"},
         )

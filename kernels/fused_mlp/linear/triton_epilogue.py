@@ -127,7 +127,7 @@ def tiles_for_linear(
 
 
 @lru_cache(maxsize=1024)
-def tiles_for_linear_keeping(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
+def tiles_for_linear_saving(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int) -> Tiles:
     """Return the ordinary kernel's configuration that also writes z; four warps would spill on a tile of 128 × 128."""
     tiles = tiles_for_linear(n_rows, dtype, capability=capability, n_out=n_out, persistent=False)
     return replace(tiles, n_warps=8) if tiles.block_rows * tiles.block_out > 64 * 128 else tiles
@@ -170,10 +170,10 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
     def tried(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
         return [one for one in candidates_for_linear(n_rows, dtype, capability=capability) if not one.persistent]
 
-    def tried_keeping(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
-        return [tiles_for_linear_keeping(n_rows, dtype, capability=capability, n_out=n) for n in (1024, 65536)]
+    def tried_saving(n_rows: int, dtype: torch.dtype, *, capability: int) -> list[Tiles]:
+        return [tiles_for_linear_saving(n_rows, dtype, capability=capability, n_out=n) for n in (1024, 65536)]
 
-    for keeps_z, candidates in ((False, tried), (True, tried_keeping)):
+    for keeps_z, candidates in ((False, tried), (True, tried_saving)):
         without_z = {} if keeps_z else {"z_ptr": None}
         for dtype, tiles in tried_on(capability, candidates, n_rows=(16, 64, 1024, 8192)):
             yield product_configuration(
@@ -181,7 +181,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
                 dtype,
                 tiles,
                 capability=capability,
-                told={**without_z, "HAS_BIAS": True, "KEEPS_Z": keeps_z},
+                flags={**without_z, "HAS_BIAS": True, "KEEPS_Z": keeps_z},
                 label=f"g{tiles.group_rows}{'-z' if keeps_z else ''}",
             )
 
@@ -211,18 +211,18 @@ def launch_linear(x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, ti
     return y
 
 
-def launch_linear_keeping(
+def launch_linear_saving(
     x: Tensor, w: Tensor, b: Tensor | None, *, activation: str, tiles: Tiles | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return act(z) and z = x·Wᵀ + b, both in the dtype of x, for a backward pass; arguments as in launch_linear.
 
-    In one launch by the ordinary kernel where that pays (keeping_pays), else cuBLAS and PyTorch's activation. The
+    In one launch by the ordinary kernel where that pays (saving_pays), else cuBLAS and PyTorch's activation. The
     kernel's act(z) is that of z before it was rounded. tiles: of the kernel, which is then taken in any case.
     """
     n_out, n_in = w.shape
     x_rows = rows_of(x)
     n_rows = x_rows.shape[0]
-    if tiles is None and not keeping_pays(n_rows, n_in, x.dtype):
+    if tiles is None and not saving_pays(n_rows, n_in, x.dtype):
         z = functional.linear(x, w, b)
         return activate_in_pytorch(z, activation), z
     y = x.new_empty((*x.shape[:-1], n_out))
@@ -230,13 +230,13 @@ def launch_linear_keeping(
     if y.numel() > 0:
         if tiles is None:
             capability = device_capability(x.device)
-            tiles = tiles_for_linear_keeping(n_rows, x.dtype, capability=capability, n_out=n_out)
+            tiles = tiles_for_linear_saving(n_rows, x.dtype, capability=capability, n_out=n_out)
         b = b if b is None or b.is_contiguous() else b.contiguous()
         _start(x_rows, with_contiguous_columns(w), b, y, z, activation=activation, tiles=tiles)
     return y, z
 
 
-def keeping_pays(n_rows: int, n_in: int, dtype: torch.dtype) -> bool:
+def saving_pays(n_rows: int, n_in: int, dtype: torch.dtype) -> bool:
     """Return whether one kernel that writes z and act(z) beats a product and an activation.
 
     It spares the reading of z and a launch: 184/n_in of the product's time on an H200, which a Triton product a

@@ -152,7 +152,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
     """Yield all that the rule chooses and tuning tries."""
     for dtype, tiles in tried_on(capability, candidates_for_linear_persistent, n_rows=(8192,)):
         yield persistent_product_configuration(
-            linear_persistent_kernel, dtype, tiles, capability=capability, weights=("w_desc",), told={"HAS_BIAS": True}
+            linear_persistent_kernel, dtype, tiles, capability=capability, weights=("w_desc",), flags={"HAS_BIAS": True}
         )
 
 

@@ -77,7 +77,7 @@ def candidates_for_bias_activation(n_rows: int, dtype: torch.dtype, *, capabilit
 def configurations(*, capability: int) -> Iterator[Configuration]:
     """Yield all that the rule chooses and tuning tries."""
     for dtype, tiles in tried_on(capability, candidates_for_bias_activation, n_rows=(16, 8192)):
-        yield elementwise_configuration(bias_activation_kernel, dtype, tiles, told={"HAS_BIAS": True})
+        yield elementwise_configuration(bias_activation_kernel, dtype, tiles, flags={"HAS_BIAS": True})
 
 
 def apply_bias_activation(z: Tensor, b: Tensor | None, *, activation: str, tiles: PointwiseTiles | None = None) -> None:

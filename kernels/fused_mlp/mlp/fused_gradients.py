@@ -1,4 +1,4 @@
-"""The gradients of act(x·W1ᵀ + b1)·W2ᵀ + b2 on CUDA: dz, act(z) and db1 from one kernel; not differentiable again."""
+"""Gradients of act(x·W1ᵀ + b1)·W2ᵀ + b2 on CUDA: dz, act(z) and db1 from one kernel; not differentiable again."""
 
 from __future__ import annotations
 

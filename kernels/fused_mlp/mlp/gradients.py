@@ -1,4 +1,4 @@
-"""The gradients of act(x·W1ᵀ + b1)·W2ᵀ + b2, by formula."""
+"""Gradients of act(x·W1ᵀ + b1)·W2ᵀ + b2, by formula."""
 
 from __future__ import annotations
 

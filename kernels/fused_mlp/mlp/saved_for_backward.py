@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from fused_mlp.mlp.fused_gradients import fused_mlp_gradients
 from fused_mlp.mlp.gradients import mlp_gradients
-from fused_mlp.ops.recomputation import keeps_hidden, keeps_z, kept_or_none, name_from_recompute
-from fused_mlp.ops.registration import is_backward_fused, register_keeping
+from fused_mlp.ops.recomputation import name_from_recompute, saved_or_none, saves_hidden, saves_z
+from fused_mlp.ops.registration import is_backward_fused, register_saving
 from fused_mlp.ops.validation import fault_in_mlp
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def _fake(
     hidden_shape = (*x.shape[:-1], w1.shape[0])
     return (
         x.new_empty((*x.shape[:-1], w2.shape[0])),
-        x.new_empty(hidden_shape if keeps_z(policy) else 0),
-        x.new_empty(hidden_shape if keeps_hidden(policy) else 0),
+        x.new_empty(hidden_shape if saves_z(policy) else 0),
+        x.new_empty(hidden_shape if saves_hidden(policy) else 0),
     )
 
 
@@ -52,23 +52,23 @@ def _cuda(
     if (fault := fault_in_mlp(x, w1, b1, w2, b2)) is not None:
         raise fault
     policy = name_from_recompute(recompute, implementation)
-    if not keeps_z(policy):
+    if not saves_z(policy):
         from fused_mlp.mlp.cuda import mlp_on_cuda  # noqa: PLC0415 - triton only where it is used
 
         y = mlp_on_cuda(x, w1, b1, w2, b2, activation=activation, implementation=implementation)
         return y, x.new_empty(0), x.new_empty(0)
-    from fused_mlp.linear.triton_epilogue import launch_linear_keeping  # noqa: PLC0415 - triton only where it is used
+    from fused_mlp.linear.triton_epilogue import launch_linear_saving  # noqa: PLC0415 - triton only where it is used
 
     with torch.cuda.device(x.device):
-        hidden, z = launch_linear_keeping(x, w1, b1, activation=activation)
+        hidden, z = launch_linear_saving(x, w1, b1, activation=activation)
         y = functional.linear(hidden, w2, b2)
-    return y, z, hidden if keeps_hidden(policy) else x.new_empty(0)
+    return y, z, hidden if saves_hidden(policy) else x.new_empty(0)
 
 
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, w1, b1, w2, _, ctx.activation, implementation, recompute = inputs
     policy = name_from_recompute(recompute, implementation)
-    z, hidden = kept_or_none(output[1], keeps_z(policy)), kept_or_none(output[2], keeps_hidden(policy))
+    z, hidden = saved_or_none(output[1], saves_z(policy)), saved_or_none(output[2], saves_hidden(policy))
     ctx.save_for_backward(x, w1, b1 if z is None else None, w2, z, hidden)
     ctx.set_materialize_grads(False)
 
@@ -84,7 +84,7 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     return *by_formula, None, None, None
 
 
-mlp_keeping = register_keeping(
+mlp_saving = register_saving(
     "mlp_keeping(Tensor x, Tensor w1, Tensor? b1, Tensor w2, Tensor? b2, str activation, str? implementation=None,"
     " str? recompute=None) -> (Tensor y, Tensor z, Tensor hidden)",
     fake=_fake,

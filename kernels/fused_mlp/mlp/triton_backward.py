@@ -1,4 +1,4 @@
-"""The hidden half of the MLP's backward pass on CUDA: dz, act(z) and db1 from dy, W2 and z.
+"""Hidden half of the MLP's backward pass on CUDA: dz, act(z) and db1 from dy, W2 and z.
 
 ```
  out ≤ 1024   dy, W2 ─▶ [product ─▶ ⊙ act'(z); act(z); sums of dz] ─▶ dz, hidden, parts       1 launch
@@ -159,7 +159,7 @@ def configurations(*, capability: int) -> Iterator[Configuration]:
             dtype,
             tiles,
             capability=capability,
-            told={"HAS_HIDDEN": True, "HAS_PARTS": True},
+            flags={"HAS_HIDDEN": True, "HAS_PARTS": True},
             types={"part_ptr": "*fp32"},
         )
 

@@ -1,4 +1,4 @@
-"""What a block computes, read from the graph of its own forward: which of our operations, on which of its layers.
+"""Patterns of blocks: the operation a block computes and its layers, read from the graph of its forward.
 
 A block is traced with torch.fx, its children left whole, so that what counts is what forward does with them, not
 what they or the class are called.
@@ -46,7 +46,7 @@ Pattern = LinearBlock | MlpBlock | GatedBlock
 
 
 class NoPattern(Exception):
-    """The block computes something else; the message says what. Caught in fusion, never seen by a caller."""
+    """Block that computes something else; the message says what. Caught in fusion, never seen by a caller."""
 
 
 def pattern_of(block: nn.Module) -> Pattern:

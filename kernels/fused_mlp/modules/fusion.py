@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Replaced:
-    """A block that was replaced. path: where it is in the model ("" for the model itself); by: what with."""
+    """Block that was replaced. path: where it is in the model ("" for the model itself); by: what with."""
 
     path: str
     by: str
@@ -38,7 +38,7 @@ class Replaced:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A block with linear layers that was left as it was, and why."""
+    """Block with linear layers that was left as it was, and why."""
 
     path: str
     reason: str
@@ -46,7 +46,7 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class FusionReport:
-    """What `fuse` did. model: the model, or what replaced it when it was itself a block."""
+    """Result of `fuse`. model: the model, or what replaced it when it was itself a block."""
 
     model: nn.Module
     replaced: tuple[Replaced, ...]

@@ -1,4 +1,4 @@
-"""The operations as modules: parameters named as in their eager twins, packed weights for inference on the CPU.
+"""Operations as modules: parameters named as in nn.Linear, packed weights for inference on the CPU.
 
 What they share, the rule for when packed copies are used among it, is in packable.
 """

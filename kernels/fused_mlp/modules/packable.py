@@ -1,4 +1,4 @@
-"""A module whose weights can be packed, and the rule for when the packed copies are used: what the modules share."""
+"""Base of the modules: weights that can be packed, and the rule for when the packed copies are used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.compiler import is_dynamo_compiling
 
 from fused_mlp.choice.choices import packing_for
 from fused_mlp.modules.packing import PackedWeights, PackReport, pack_weights
-from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.native import fast_calls
 from fused_mlp.ops.registration import explained
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _may_use_packs() -> bool:
 
 
 class PackableModule(nn.Module):
-    """A module whose weights can be packed, and the rule for when the packed copies are used.
+    """Module whose weights can be packed, and the rule for when the packed copies are used.
 
     They are used where no gradient is recorded (torch.no_grad, torch.inference_mode) and the weights are unchanged;
     never in training or under autocast, and never under torch.compile or torch.jit, whose graphs would keep them past
@@ -83,7 +83,7 @@ class PackableModule(nn.Module):
         """Return the operation on x and the module's parameters; raises as the function of its name."""
         if not is_dynamo_compiling():
             try:
-                result: Tensor = short_calls.call_module(self._operation, self, x)
+                result: Tensor = fast_calls.call_module(self._operation, self, x)
             except Exception as error:  # noqa: BLE001 - raised again, worded
                 raise explained(error, self._fault(x, self._parameters_in_order())) from None
             if result is not NotImplemented:

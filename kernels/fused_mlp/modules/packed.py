@@ -1,4 +1,4 @@
-"""The ops on weights packed for this CPU beforehand, in panels that the C++ kernels read in order.
+"""Ops on weights packed for this CPU beforehand, in panels that the C++ kernels read in order.
 
 For inference only, and for the modules only: a function has nowhere to keep packed weights. The layout depends on
 the CPU, so a packed tensor is not for saving.

@@ -11,7 +11,7 @@ import torch
 from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.linear.onednn import pack_onednn
 from fused_mlp.modules.packed import pack
-from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.native import fast_calls
 from fused_mlp.native.build import ensure_built, why_not_buildable
 from fused_mlp.vocabulary import Implementation
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PackReport:
-    """What `prepare` took. seconds: wall time of packing; n_bytes: memory of the packed copies, beside the weights."""
+    """Cost of `prepare`. seconds: wall time of packing; n_bytes: memory of the packed copies, beside the weights."""
 
     implementation: Implementation
     seconds: float
@@ -33,7 +33,7 @@ class PackedWeights:
     """Packed copies of some weights, and what those were: tensor, address, version counter and strides each.
 
     Holding the weights keeps their addresses from being given to others. rows: how many each weight has; asking a
-    tensor for its shape costs a tenth of a small call. handle: all of this for short_calls, or NotImplemented.
+    tensor for its shape costs a tenth of a small call. handle: all of this for fast_calls, or NotImplemented.
     """
 
     implementation: Implementation
@@ -92,7 +92,7 @@ def pack_weights(
     n_bytes = sum(_n_bytes(tensor) for tensor in tensors)
     report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
     rows = tuple(w.shape[0] for w in weights)
-    handle = short_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
+    handle = fast_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
     return PackedWeights(implementation, tensors, sources, rows, handle), report
 
 

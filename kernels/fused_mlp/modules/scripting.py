@@ -1,4 +1,4 @@
-"""What torch.jit.script makes of the modules: the same op on the same parameters, in TorchScript's subset of Python.
+"""Modules for torch.jit.script: the same op on the same parameters, in TorchScript's subset of Python.
 
 TorchScript is deprecated in torch 2.13 and still works. The parameters of a scripted module are called as below,
 not as in the eager twin; a process that loads a saved one imports fused_mlp first, for its ops.

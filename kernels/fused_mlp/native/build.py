@@ -21,13 +21,13 @@ import torch
 from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
-from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.native import fast_calls
 from fused_mlp.native.libraries import PACKAGE, ensure_compiled, library_path
 from fused_mlp.tuned import Policy, cpu_name, policy_for
 from fused_mlp.vocabulary import NumberFormat, Operation
 
 _LIBRARY_NAME = "fused_mlp_cpu.so"
-_CALLS_NAME = f"{short_calls.EXTENSION}.so"
+_CALLS_NAME = f"{fast_calls.EXTENSION}.so"
 _COMPILERS = ("c++", "g++", "clang++")
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -62,7 +62,7 @@ def ensure_built() -> Path:
             _failure = f"the CPU kernels were built but do not load: {error.__cause__ or error}"
             raise Unavailable(_failure) from error
         follow_table(cpu_name())
-        _use_short_calls(calls)
+        _use_fast_calls(calls)
         _loaded = library
         return library
 
@@ -100,13 +100,13 @@ def why_not_buildable() -> str | None:
     return None if _compiler() is not None else _no_compiler()
 
 
-def _use_short_calls(library: Path | str) -> None:
+def _use_fast_calls(library: Path | str) -> None:
     global _why_long_way  # noqa: PLW0603 - as in ensure_built
     if isinstance(library, str):
         _why_long_way = library
         return
     try:
-        short_calls.use(library)
+        fast_calls.use(library)
     except ImportError as error:
         _why_long_way = f"the short way was built but does not load: {error}"
     else:

@@ -1,4 +1,4 @@
-"""The short way from a Python call to the ops, past torch.ops and what it costs to parse arguments by schema.
+"""Fast path from a Python call to the ops, without torch.ops' parsing of arguments by schema.
 
 Compiled beside the CPU kernels (host/calls.cpp) and in use once they are. Until then, without Python's headers, and
 for arguments or modes it was not made for, each function here returns NotImplemented, and the caller goes the long

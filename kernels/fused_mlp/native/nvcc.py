@@ -1,4 +1,4 @@
-"""NVIDIA's compiler: where it is, what it can, why there is none.
+"""NVIDIA's compiler: its path, version and targets, or why there is none.
 
 NVCC names one; else it is looked for under CUDA_HOME, on PATH and under /usr/local/cuda.
 """
@@ -33,22 +33,22 @@ def why_no_nvcc() -> str | None:
             f"NVCC is {named!r}, which is not there" if named else "neither CUDA_HOME, PATH nor /usr/local/cuda has one"
         )
         return f"the CUDA C++ op needs nvcc and {looked}; install the CUDA toolkit"
-    return None if _said_by(nvcc, "--version") else f"the CUDA C++ op needs nvcc and {nvcc} --version fails"
+    return None if _output_of(nvcc, "--version") else f"the CUDA C++ op needs nvcc and {nvcc} --version fails"
 
 
 def nvcc_version(nvcc: str) -> str:
     """Return its version, as in "13.0.88"; empty if it prints none."""
-    found = re.search(r"\bV(\d+(?:\.\d+)+)", _said_by(nvcc, "--version"))
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", _output_of(nvcc, "--version"))
     return found.group(1) if found else ""
 
 
 def compiles_for(nvcc: str, *, capability: int) -> bool:
     """Return whether nvcc knows devices of `capability` (90 for sm_90)."""
-    return f"compute_{capability}" in _said_by(nvcc, "--list-gpu-arch").split()
+    return f"compute_{capability}" in _output_of(nvcc, "--list-gpu-arch").split()
 
 
 @cache
-def _said_by(nvcc: str, question: str) -> str:
+def _output_of(nvcc: str, question: str) -> str:
     try:
         return subprocess.run([nvcc, question], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):

@@ -1,4 +1,4 @@
-"""What a backward pass computes again, and what the forward pass keeps instead."""
+"""Policies of recomputation: what a backward pass computes again, and what is saved for it instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Recompute(StrEnum):
-    """What backward computes again; the rest is kept from the forward pass, beside x and the weights.
+    """Policy of recomputation in backward; the rest is saved by the forward pass, beside x and the weights.
 
     With z the hidden values before the activation, h those that the last product takes, M rows and H hidden values,
     elements kept by mlp / gated_mlp / linear (H: its outputs):
@@ -60,16 +60,16 @@ def name_from_recompute(recompute: Recompute | str | None, implementation: Imple
     return name
 
 
-def keeps_z(recompute: str) -> bool:
+def saves_z(recompute: str) -> bool:
     """Return whether the forward pass keeps z. `recompute` as the ops spell it."""
     return recompute != Recompute.ALL
 
 
-def keeps_hidden(recompute: str) -> bool:
+def saves_hidden(recompute: str) -> bool:
     """Return whether the forward pass keeps h. `recompute` as the ops spell it."""
     return recompute == Recompute.NOTHING
 
 
-def kept_or_none(kept: Tensor, is_kept: bool) -> Tensor | None:  # noqa: FBT001 - the one thing it is about
+def saved_or_none(kept: Tensor, is_kept: bool) -> Tensor | None:  # noqa: FBT001 - the one thing it is about
     """Return `kept`, or None where the op returned a tensor without elements in its place."""
     return kept if is_kept else None

@@ -1,4 +1,4 @@
-"""How an operation becomes one opaque torch op, the same for every device.
+"""Registration of an operation as one opaque torch op, the same for every device.
 
 `fused_mlp::<name>` has its schema, its shapes under tracing and its gradient from here; the CPU kernel comes from
 the C++ library when that is first needed, the CUDA kernel from Triton. An op without a kernel for a device raises
@@ -28,7 +28,7 @@ _LIBRARY.define("cpu_choice(str operation, ScalarType dtype, int rows, int flop,
 
 
 def register(
-    schema: str, *, fake: Callable[..., Tensor], cuda: Callable[..., Tensor], keeping: Callable[..., tuple[Tensor, ...]]
+    schema: str, *, fake: Callable[..., Tensor], cuda: Callable[..., Tensor], saving: Callable[..., tuple[Tensor, ...]]
 ) -> Callable[..., Tensor]:
     """Define the op of `schema` and returns it, callable with the schema's arguments.
 
@@ -36,7 +36,7 @@ def register(
         schema: name and signature as torch writes them; the first argument is a tensor.
         fake: the same arguments → an empty tensor of the right shape, dtype and device.
         cuda: the same arguments → the result, on CUDA tensors.
-        keeping: the op that is called instead where a gradient is recorded (see register_keeping); its first result
+        saving: the op that is called instead where a gradient is recorded (see register_saving); its first result
             is this op's.
     """
     name = _define(schema)
@@ -45,7 +45,7 @@ def register(
     torch.library.register_vmap(f"fused_mlp::{name}", _vmap_rule(op), lib=_LIBRARY)
     _LIBRARY.impl(name, cuda, "CUDA")
     # On the CPU the C++ library does the same without Python.
-    _LIBRARY.impl(name, _autograd_rule(op, keeping), "Autograd", with_keyset=True)
+    _LIBRARY.impl(name, _autograd_rule(op, saving), "Autograd", with_keyset=True)
     for device in ("cpu", "cuda"):
         _LIBRARY.impl(name, _autocast_rule(op, device), f"Autocast{device.upper()}")
     # This alias stands for every backend without a kernel of its own. The C++ library, once loaded, registers one
@@ -54,7 +54,7 @@ def register(
     return op
 
 
-def register_keeping(
+def register_saving(
     schema: str,
     *,
     fake: Callable[..., tuple[Tensor, ...]],
@@ -147,10 +147,10 @@ def _define(schema: str) -> str:
     return schema[: schema.index("(")]
 
 
-def _autograd_rule(op: Any, keeping: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Tensor]:
+def _autograd_rule(op: Any, saving: Callable[..., tuple[Tensor, ...]]) -> Callable[..., Tensor]:
     def record_or_compute(keys: torch._C.DispatchKeySet, *arguments: Any) -> Tensor:
         if torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments):  # noqa: SLF001 - as torch.library's own rule
-            return keeping(*arguments)[0]
+            return saving(*arguments)[0]
         with torch._C._AutoDispatchBelowAutograd():  # noqa: SLF001 - as above
             result: Tensor = op.redispatch(keys & torch._C._after_autograd_keyset, *arguments)  # noqa: SLF001 - as above
         return result

@@ -1,4 +1,4 @@
-"""Whether the arguments of an operation fit together; each function words the first fault it finds.
+"""Checks of whether the arguments of an operation fit together; each function returns the first fault.
 
 The public functions call the op first and ask here only when it refused, so that a right call pays nothing.
 """

@@ -1,4 +1,4 @@
-"""`python -m fused_mlp.static_checks`: what every kernel becomes on GPUs that need not be here.
+"""Static checks: compile every kernel for GPUs that need not be here (`python -m fused_mlp.static_checks`).
 
 A kernel file offers its configurations as `fused_mlp.gpu.configurations` says and is listed in KERNEL_FILES.
 """

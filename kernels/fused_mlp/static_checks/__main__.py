@@ -37,21 +37,21 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.write:
         chosen.write.write_text(page_from_report(report), encoding="utf-8")
     elif chosen.loops:
-        _say("\n".join(map(_loops, rows)))
+        _print("\n".join(map(_loops, rows)))
     elif not chosen.compare:
-        _say(str(report))
+        _print(str(report))
     if comparison.why_not:
-        _say(f"{page}: not compared: {comparison.why_not}")
+        _print(f"{page}: not compared: {comparison.why_not}")
     for words in comparison.differences:
-        _say(f"{page}: {words}")
+        _print(f"{page}: {words}")
     if comparison.differences:
-        _say(f"{page} is out of date: python -m fused_mlp.static_checks --write {page}")
+        _print(f"{page} is out of date: python -m fused_mlp.static_checks --write {page}")
     faulty = [row for row in rows if row.faults]
     n_recorded = sum(row.is_recorded for row in rows)
-    _say(f"{len(rows) - n_recorded} compiled, {n_recorded} on the page unchanged")
-    _say(f"{len(rows) - len(faulty)} fit, {len(faulty)} do not")
+    _print(f"{len(rows) - n_recorded} compiled, {n_recorded} on the page unchanged")
+    _print(f"{len(rows) - len(faulty)} fit, {len(faulty)} do not")
     for row in faulty:
-        _say(line_from_row(row))
+        _print(line_from_row(row))
     return int(bool(faulty or comparison.differences))
 
 
@@ -73,7 +73,7 @@ def _loops(row: Row) -> str:
     return f"{row.target} {row.kernel}: {' / '.join(str(used.longest_loop) for used in row.footprints)} instructions"
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line)  # noqa: T201 - this is a command
 
 

@@ -1,4 +1,4 @@
-"""What one kernel, compiled for a GPU that is not here, takes and uses, and whether it fits. Needs triton."""
+"""Resources of a kernel compiled for a GPU that need not be here, and whether it fits. Needs triton."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BRANCH = re.compile(r"\bBRA\S* `\((\.L\w+)\)")
 
 @dataclass(frozen=True, kw_only=True)
 class Footprint:
-    """What a compiled kernel takes and uses.
+    """Resources and instructions of a compiled kernel.
 
     registers and stack_bytes (spills, local arrays) are per thread, shared_memory_bytes per block; instructions: which
     of the watched ones stand in the code.
@@ -60,7 +60,7 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
 
     Raises: whatever Triton raises for a kernel that it cannot compile.
     """
-    with _listening_to_ptxas() as said:
+    with _listening_to_ptxas() as printed:
         compiled = compile_kernel(
             _source_of(configuration),
             target=GPUTarget("cuda", capability, 32),
@@ -72,7 +72,7 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
         stack_bytes=number_after("STACK:", usage) + number_after("LOCAL:", usage),
         shared_memory_bytes=compiled.metadata.shared,
         instructions=watched_instructions(code),
-        one_by_one="(C7515)" in said.getvalue(),
+        one_by_one="(C7515)" in printed.getvalue(),
         longest_loop=longest_loop(code),
     )
 
@@ -80,10 +80,10 @@ def compile_for(configuration: Configuration, *, capability: int) -> Footprint:
 @contextmanager
 def _listening_to_ptxas() -> Iterator[io.StringIO]:
     """Capture what ptxas prints for kernels compiled meanwhile, cached ones included."""
-    with knobs.nvidia.scope(), knobs.compilation.scope(), redirect_stdout(io.StringIO()) as said:
+    with knobs.nvidia.scope(), knobs.compilation.scope(), redirect_stdout(io.StringIO()) as printed:
         knobs.nvidia.dump_ptxas_log = True
         knobs.compilation.always_compile = True
-        yield said
+        yield printed
 
 
 def faults_in(

@@ -1,4 +1,4 @@
-"""What a kernel's machine code follows from, as a key, so that what has not changed need not be compiled again."""
+"""Keys of what a kernel's machine code follows from, so that unchanged kernels are not compiled again."""
 
 from __future__ import annotations
 

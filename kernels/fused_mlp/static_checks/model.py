@@ -1,4 +1,4 @@
-"""`python -m fused_mlp.static_checks.model`: what the rule on CUDA reckons for some shapes, in µs, as a Markdown table.
+"""Estimates of the rule on CUDA for some shapes, in µs (`python -m fused_mlp.static_checks.model`).
 
 A model, no measurement: bytes ÷ a bandwidth and FLOP ÷ a rate that are assumed of an H200, and launches of an assumed
 length, as `fused_mlp.choice.rules` adds them up.

@@ -1,4 +1,4 @@
-"""docs/kernels-report.md: the tables, what each was compiled with, and whether a page still says the truth."""
+"""Page docs/kernels-report.md: its text, and its comparison with a report."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _TOO_FEW_TO_SHARE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One kernel in one configuration on one target, or why it was not compiled there.
+    """Kernel in one configuration on one target.
 
     footprints: by activation, in the order of Activation; one where the kernel has none. faults: why it does not fit,
     in words. accepted: why its products may run one by one. key:
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A configuration by its place, since a kernel cannot be sent to another process: what to compile, and for what."""
+    """Configuration to compile for a target, by its index: a kernel cannot be sent to another process."""
 
     offer: str
     index: int

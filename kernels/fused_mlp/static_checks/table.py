@@ -1,4 +1,4 @@
-"""The rows of the report as a Markdown table, and read from one again."""
+"""Markdown table of the report's rows, written and read."""
 
 from __future__ import annotations
 

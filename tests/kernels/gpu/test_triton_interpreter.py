@@ -65,23 +65,23 @@ def test_the_dual_product_is_within_its_bound(draw, dtype, activation, rows, n_i
 
 @pytest.mark.parametrize("tiled", [True, False], ids=["kernel", "cublas"])
 def test_what_is_kept_for_backward_is_what_was_computed(draw, dtype, activation, tiled):
-    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_keeping
+    from fused_mlp.gated_mlp.triton_dual_product import launch_dual_product_saving
     from fused_mlp.gpu.tiles import Tiles
-    from fused_mlp.linear.triton_epilogue import launch_linear_keeping
+    from fused_mlp.linear.triton_epilogue import launch_linear_saving
 
     tiles = Tiles(block_rows=32, block_out=32, block_in=32, group_rows=2, n_warps=4, n_stages=1) if tiled else None
     rows, n_in, n_out = (33, 20, 70) if tiled else (65, 513, 7)
     x, w = draw(rows, n_in), draw(n_out, n_in, scale=n_in**-0.5)
     w_up, b = draw(n_out, n_in, scale=-(n_in**-0.5)), draw(n_out)
     wide_x, wide_w, wide_b = x.double(), w.double(), b.double()
-    y, z = launch_linear_keeping(x, w, b, activation=str(activation), tiles=tiles)
+    y, z = launch_linear_saving(x, w, b, activation=str(activation), tiles=tiles)
     exact = reference.linear(wide_x, wide_w, wide_b)
     z_error = linear_bound(wide_x, wide_w, wide_b)
     assert_within(z, exact, z_error, dtype)
     z_error = z_error + rounding_bound(exact, dtype, units=2.0)
     expected = reference.linear(wide_x, wide_w, wide_b, activation=activation)
     assert_within(y, expected, activated_bound(exact, z_error), dtype)
-    hidden, gate, up = launch_dual_product_keeping(x, w, w_up, activation=str(activation), tiles=tiles)
+    hidden, gate, up = launch_dual_product_saving(x, w, w_up, activation=str(activation), tiles=tiles)
     assert_within(gate, wide_x @ wide_w.t(), linear_bound(wide_x, wide_w, None), dtype)
     assert_within(up, wide_x @ w_up.double().t(), linear_bound(wide_x, w_up.double(), None), dtype)
     again = reference.linear(gate.double(), torch.eye(n_out).double(), activation=activation) * up.double()

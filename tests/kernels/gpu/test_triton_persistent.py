@@ -11,7 +11,7 @@ from fused_mlp.gated_mlp.triton_dual_product import (
     configurations,
     launch_dual_product,
     tiles_for_dual_product,
-    tiles_for_dual_product_keeping,
+    tiles_for_dual_product_saving,
 )
 from fused_mlp.gpu.tiles import Tiles
 from fused_mlp.linear import triton_epilogue
@@ -137,7 +137,7 @@ def test_whatever_the_rule_takes_for_any_width_is_among_what_is_compiled(rule, c
 def test_what_keeps_gate_and_up_has_no_sums_that_would_spill_and_is_compiled():
     compiled = {str(one) for one in configurations(capability=90)}
     for n_out in (1024, 65536):
-        tiles = tiles_for_dual_product_keeping(8192, torch.bfloat16, capability=90, n_out=n_out)
+        tiles = tiles_for_dual_product_saving(8192, torch.bfloat16, capability=90, n_out=n_out)
         assert tiles.block_rows * tiles.block_out < 128 * 128
         size = f"{tiles.block_rows}x{tiles.block_out}x{tiles.block_in}"
         kept = f"dual_product_kernel-bfloat16-{size}g{tiles.group_rows}-kept-{tiles.n_warps}w{tiles.n_stages}s"

@@ -11,8 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 import fused_mlp
 from fused_mlp import FusedGatedMLP, FusedLinear, FusedMLP
-from fused_mlp.native import build
-from fused_mlp.native import fast_calls as short_calls
+from fused_mlp.native import build, fast_calls
 
 pytestmark = [pytest.mark.usefixtures("cpu_kernels"), pytest.mark.sample]
 
@@ -29,7 +28,7 @@ def way(request, monkeypatch):
     """Both ways to the ops: the long one as on a machine without Python's headers."""
     if request.param == "long":
         for name in ("linear", "mlp", "gated_mlp", "call_module", "pack"):
-            monkeypatch.setattr(short_calls, name, short_calls._not_compiled)
+            monkeypatch.setattr(fast_calls, name, fast_calls._not_compiled)
     elif (reason := build.why_long_way()) is not None:
         pytest.skip(reason)
     return request.param
@@ -63,7 +62,7 @@ def ops_called(call):
 def test_both_ways_give_the_same_numbers_and_gradients(operation, activation):
     case = operation.case(rows=5, dim=12, hidden=20, dtype=torch.float32, activation=activation)
     leaves = [a.clone().requires_grad_() for a in case.arguments]
-    short = getattr(short_calls, operation.name)(*leaves, str(activation), "activation")
+    short = getattr(fast_calls, operation.name)(*leaves, str(activation), "activation")
     long = getattr(torch.ops.fused_mlp, operation.name)(*leaves, str(activation))
     assert torch.equal(short, long)
     for a, b in zip(torch.autograd.grad(short.sum(), leaves), torch.autograd.grad(long.sum(), leaves), strict=True):
@@ -94,7 +93,7 @@ class Wrapped(torch.Tensor):
 )
 def test_what_it_was_not_made_for_is_left_to_the_long_way(module, context, x):
     with context:
-        assert short_calls.call_module(module._operation, module, x) is NotImplemented
+        assert fast_calls.call_module(module._operation, module, x) is NotImplemented
 
 
 @pytest.mark.usefixtures("compiled")
@@ -108,11 +107,11 @@ def test_wrong_arguments_of_any_kind_are_left_to_the_long_way():
         (x, w, None, b"gelu", "all"),
         (x, w, None, "gelu"),
     ]:
-        assert short_calls.linear(*arguments) is NotImplemented
+        assert fast_calls.linear(*arguments) is NotImplemented
     for arguments in [(), ("linear", x, x), ("mlp", FusedLinear(3, 4), x), ("sum", FusedLinear(3, 4), x)]:
-        assert short_calls.call_module(*arguments) is NotImplemented
+        assert fast_calls.call_module(*arguments) is NotImplemented
     for arguments in [(), ((x,), (x, x), False), ((x,), (3,), False), ([x], [x], False)]:
-        assert short_calls.pack(*arguments) is NotImplemented
+        assert fast_calls.pack(*arguments) is NotImplemented
 
 
 @pytest.mark.parametrize("implementation", ["cpp", "onednn"])
