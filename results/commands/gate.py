@@ -6,11 +6,12 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import how_to_measure, not_measured
-from results.commands.options import db_option
+from results.commands.options import all_option, db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code, in_question, judge, with_known
 from results.output.report import ReportFormat, rendered
+from results.output.text_tables import MANY
 from results.queries import known_levels, values_at
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
@@ -35,7 +36,7 @@ from results.store import OpenMode, open_store
     show_default=True,
     help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
 )
-@click.option("--all", "shows_all", is_flag=True, help="List every change as text or Markdown, not 20 of a kind.")
+@all_option
 @db_option
 def gate(  # noqa: PLR0913 - its options
     base: str, head: str, report_format: str, least_change: float, db: str | None, *, shows_all: bool
@@ -65,7 +66,10 @@ def gate(  # noqa: PLR0913 - its options
         levels = known_levels(store, base=base_commit, head=head_commit, series_ids=in_question(judgement))
         judgement = with_known(judgement, levels)
         report = rendered(
-            judgement, report_format=ReportFormat(report_format), terminal=terminal_of_output(), shows_all=shows_all
+            judgement,
+            report_format=ReportFormat(report_format),
+            terminal=terminal_of_output(),
+            limit=None if shows_all else MANY,
         )
         echo_rendered(report)
         answer = exit_code(judgement)

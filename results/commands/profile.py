@@ -8,7 +8,7 @@ import click
 
 from results.commands.echo import echo_rendered, terminal_of_output
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
-from results.commands.options import db_option, where_option
+from results.commands.options import all_option, db_option, where_option
 from results.commands.selected_rows import SelectedPoints, select_rows
 from results.commands.selection import AXES, selection_from_texts
 from results.errors import UnknownRevision
@@ -16,6 +16,7 @@ from results.exit_codes import ExitCode
 from results.files.records import State
 from results.files.stacks import StackKind
 from results.output.profile_tables import profile_as_text, stacks_as_text
+from results.output.text_tables import MANY
 from results.queries import profile_of, stacks_of
 from results.store import OpenMode, open_store
 
@@ -37,7 +38,7 @@ NO_STACKS = (
 @click.option(
     "--stacks", "kind", type=click.Choice([kind.value for kind in StackKind]), help="Print its folded stacks instead."
 )
-@click.option("--all", "shows_all", is_flag=True, help="List every operator and kernel, not the 20 that take longest.")
+@all_option
 @where_option
 @db_option
 def profile(revision: str | None, kind: str | None, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
@@ -80,7 +81,7 @@ def _print(store: Store, point: PointRow, kind: StackKind | None, *, shows_all: 
         return nothing_to_show(
             NO_PROFILE if is_ok else f"There is no profile of this point: {point.state}: {point.reason}"
         )
-    echo_rendered(profile_as_text(point, found, terminal_of_output(), shows_all=shows_all))
+    echo_rendered(profile_as_text(point, found, terminal_of_output(), limit=None if shows_all else MANY))
     return ExitCode.FINE
 
 

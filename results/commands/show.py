@@ -10,13 +10,14 @@ import click
 from results.commands.echo import echo, echo_csv, echo_rendered, terminal_of_output
 from results.commands.known_changes import known_of_points, known_of_values
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
-from results.commands.options import db_option, where_option
+from results.commands.options import all_option, db_option, where_option
 from results.commands.selected_rows import SelectedPoints, SelectedValues, select_rows
 from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.known_changes import known_changes_as_text
 from results.output.point_tables import most_important_points, points_as_csv, points_as_json, points_as_text
+from results.output.text_tables import MANY
 from results.output.value_tables import most_important_values, values_as_csv, values_as_json, values_as_text
 from results.store import OpenMode, open_store
 
@@ -36,7 +37,6 @@ class ShowFormat(StrEnum):
 
 
 LONG = 40  # rows: an answer of up to as many is printed whole
-MANY = 20
 
 
 @click.command()
@@ -49,12 +49,7 @@ MANY = 20
     show_default=True,
     help="How to print them.",
 )
-@click.option(
-    "--all",
-    "shows_all",
-    is_flag=True,
-    help="Print every row as text; of more than 40, the 20 most important are printed otherwise.",
-)
+@all_option
 @where_option
 @db_option
 def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
@@ -113,7 +108,7 @@ def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowForma
         case ShowFormat.TEXT:
             shown = rows if shows_all or len(rows) <= LONG else most_important_points(rows, count=MANY)
             echo_rendered(points_as_text(rows, terminal_of_output(), shown=shown))
-            _echo_known(known_of_points(store, rows))
+            _echo_known(known_of_points(store, rows), shows_all=shows_all)
             _echo_count(shown, rows, "points: failed ones, then the fastest of each shape")
 
 
@@ -126,13 +121,14 @@ def _print_values(store: Store, rows: Sequence[SeriesValueRow], show_format: Sho
         case ShowFormat.TEXT:
             shown = rows if shows_all or len(rows) <= LONG else most_important_values(rows, count=MANY)
             echo_rendered(values_as_text(rows, terminal_of_output(), shown=shown))
-            _echo_known(known_of_values(store, rows))
+            _echo_known(known_of_values(store, rows), shows_all=shows_all)
             _echo_count(shown, rows, "values: failed ones, then the slowest")
 
 
-def _echo_known(known: Sequence[KnownChange]) -> None:
+def _echo_known(known: Sequence[KnownChange], *, shows_all: bool) -> None:
+    limit = None if shows_all else MANY
     if known:
-        echo_rendered(f"\n{known_changes_as_text(known, terminal_of_output())}")
+        echo_rendered(f"\n{known_changes_as_text(known, terminal_of_output(), limit=limit)}")
 
 
 def _echo_count(shown: Sequence[object], rows: Sequence[object], what: str) -> None:

@@ -9,9 +9,10 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import EMPTY_STORE, nothing_to_show
-from results.commands.options import db_option
+from results.commands.options import all_option, db_option
 from results.exit_codes import ExitCode
 from results.output.status import status_as_json, status_as_text, statuses_from
+from results.output.text_tables import MANY
 from results.printable import json_for_terminal
 from results.queries import failures, freshness, known_changes
 from results.store import OpenMode, open_store
@@ -39,9 +40,16 @@ class StatusFormat(StrEnum):
     show_default=True,
     help="How to print it.",
 )
+@all_option
 @db_option
-def status(
-    project: tuple[str, ...], machine: tuple[str, ...], environment: tuple[str, ...], status_format: str, db: str | None
+def status(  # noqa: PLR0913 - its options
+    project: tuple[str, ...],
+    machine: tuple[str, ...],
+    environment: tuple[str, ...],
+    status_format: str,
+    db: str | None,
+    *,
+    shows_all: bool,
 ) -> int:
     """Print what was measured when on each machine, what fails since which commit, and what was left behind.
 
@@ -61,5 +69,5 @@ def status(
     if status_format == StatusFormat.JSON:
         echo(json_for_terminal(status_as_json(statuses)))
     else:
-        echo_rendered(status_as_text(statuses, terminal_of_output()))
+        echo_rendered(status_as_text(statuses, terminal_of_output(), limit=None if shows_all else MANY))
     return ExitCode.FINE

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from results.output.terminal import Terminal
     from results.rows import PointRow, ProfileRow
 
-MANY = 20
 OPERATOR_COLUMNS = (
     Column(name="operator on the host", stack=1),
     Column(name="calls", is_right=True),
@@ -34,13 +33,12 @@ KERNEL_COLUMNS = (
 
 
 def profile_as_text(
-    point: PointRow, profile: ProfileRow, terminal: Terminal = UNLIMITED, *, shows_all: bool = True
+    point: PointRow, profile: ProfileRow, terminal: Terminal = UNLIMITED, *, limit: int | None = None
 ) -> str:
     """Render what one call does inside: its counts and times, its operators on the host, its kernels on the device.
 
-    Operators and kernels are listed by descending time, 20 of each unless `shows_all`.
+    Operators and kernels are listed by descending time, `limit` of each.
     """
-    limit = None if shows_all else MANY
     header = [point_title(point), f"batch {point.batch}, {point.contender}, one call: {_summary(profile)}"]
     parts = ["\n".join(map(terminal.paragraph, header))]
     if profile.unexpected:
@@ -63,8 +61,8 @@ def profile_as_text(
             for row in profile.kernels[:limit]
         ]
         parts.append(render_blocks(KERNEL_COLUMNS, [Block(title="", rows=kernels)], terminal))
-    n_hidden = sum(max(0, len(rows) - MANY) for rows in (profile.operators, profile.kernels))
-    if n_hidden and not shows_all:
+    n_hidden = sum(len(rows[limit:]) for rows in (profile.operators, profile.kernels)) if limit is not None else 0
+    if n_hidden:
         parts.append(f"{n_hidden} more, of less time, are not listed; all of them: --all")
     return "\n\n".join(parts)
 

@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from results.judgement.verdicts import Outcome, exit_code
 from results.output.terminal import UNLIMITED, Style
-from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.output.text_tables import MANY, Block, Cell, Column, render_blocks
 from results.printable import json_for_terminal, printable, printable_line
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
@@ -44,7 +44,6 @@ COLUMNS = (
     Column(name="change", is_right=True),
     Column(name="why", is_note=True),
 )
-MANY = 20
 
 
 class ReportFormat(StrEnum):
@@ -57,10 +56,9 @@ class ReportFormat(StrEnum):
 
 
 def rendered(
-    judgement: Judgement, *, report_format: ReportFormat, terminal: Terminal = UNLIMITED, shows_all: bool = True
+    judgement: Judgement, *, report_format: ReportFormat, terminal: Terminal = UNLIMITED, limit: int | None = None
 ) -> str:
-    """Render the report; text and Markdown list 20 verdicts of a kind unless `shows_all`."""
-    limit = None if shows_all else MANY
+    """Render the report; text and Markdown list `limit` verdicts of a kind."""
     match report_format:
         case ReportFormat.TEXT:
             return as_text(judgement, terminal, limit=limit)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from results.output.known_changes import known_changes_as_text
 from results.output.plain_values import plain_fields
 from results.output.terminal import UNLIMITED, Style
-from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.units import ABSENT
+from results.output.text_tables import MANY, Block, Cell, Column, render_blocks
+from results.units import ABSENT, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from results.output.terminal import Terminal
     from results.rows import FailureRow, FreshnessRow, KnownChange
 
-MANY = 20
 Place = tuple[str, str, str]  # project, machine and environment
 
 
@@ -68,9 +67,9 @@ def statuses_from(
     ]
 
 
-def status_as_text(statuses: Sequence[PlaceStatus], terminal: Terminal = UNLIMITED) -> str:
-    """Render a section for each place: newest run, what is stale, what fails and what is known; 20 of each at most."""
-    return "\n\n".join(_section(status, terminal) for status in statuses)
+def status_as_text(statuses: Sequence[PlaceStatus], terminal: Terminal = UNLIMITED, *, limit: int | None = MANY) -> str:
+    """Render a section for each place: newest run, what is stale, what fails and what is known; `limit` of each."""
+    return "\n\n".join(_section(status, terminal, limit) for status in statuses)
 
 
 def status_as_json(statuses: Sequence[PlaceStatus]) -> str:
@@ -82,7 +81,7 @@ def _place(row: FreshnessRow | FailureRow | KnownChange) -> Place:
     return (row.project, row.machine, row.environment)
 
 
-def _section(status: PlaceStatus, terminal: Terminal) -> str:
+def _section(status: PlaceStatus, terminal: Terminal, limit: int | None) -> str:
     parts = [
         "\n".join(
             [
@@ -90,10 +89,10 @@ def _section(status: PlaceStatus, terminal: Terminal) -> str:
                 terminal.paragraph(_newest_in_words(status)),
             ]
         ),
-        _table(status, terminal),
-        _missing_in_words(status.missing, terminal),
-        _failures_in_words(status.failures, terminal),
-        known_changes_as_text(status.known_changes, terminal),
+        _table(status, terminal, limit),
+        _missing_in_words(status.missing, terminal, limit),
+        _failures_in_words(status.failures, terminal, limit),
+        known_changes_as_text(status.known_changes, terminal, limit=limit),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -103,9 +102,10 @@ def _newest_in_words(status: PlaceStatus) -> str:
     at_newest = [row for row in status.freshness if row.commit == newest.commit]
     n_points = sum((row.n_points or 0) - (row.n_stale_points or 0) for row in at_newest)
     subject = f" ({newest.commit_subject})" if newest.commit_subject else ""
-    counted = f"{len(at_newest)} of {_plural(len(status.freshness), 'benchmark')}"
-    points = f", {_plural(n_points, 'point')}" if n_points else ""
-    return f"Newest run: commit {newest.commit[:8]}{subject}, measured {_moment(newest.measured_at)}: {counted}{points}"
+    benchmarks = f"{len(at_newest)} of {counted(len(status.freshness), 'benchmark')}"
+    points = f", {counted(n_points, 'point')}" if n_points else ""
+    run = f"commit {newest.commit[:8]}{subject}, measured {_moment(newest.measured_at)}"
+    return f"Newest run: {run}: {benchmarks}{points}"
 
 
 COLUMNS = (
@@ -117,11 +117,12 @@ COLUMNS = (
 )
 
 
-def _table(status: PlaceStatus, terminal: Terminal) -> str:
-    """Return all benchmarks, or of more than 20 those that are stale."""
+def _table(status: PlaceStatus, terminal: Terminal, limit: int | None) -> str:
+    """Render all benchmarks, or of more than `limit` those that are stale."""
     freshness, newest = status.freshness, status.newest.commit
-    stale = freshness if len(freshness) <= MANY else [r for r in freshness if r.commit != newest or r.n_stale_points]
-    shown = stale[:MANY]
+    is_long = limit is not None and len(freshness) > limit
+    stale = [row for row in freshness if not is_long or row.commit != newest or row.n_stale_points]
+    shown = stale[:limit]
     rows = [
         (
             Cell(row.benchmark),
@@ -134,9 +135,9 @@ def _table(status: PlaceStatus, terminal: Terminal) -> str:
     ]
     parts = [render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal)] if rows else []
     if more := len(stale) - len(shown):
-        parts.append(f"… and {_plural(more, 'benchmark')} more at older commits")
+        parts.append(f"… and {counted(more, 'benchmark')} more at older commits (--all)")
     if current := len(freshness) - len(stale):
-        parts.append(f"{_plural(current, 'benchmark')} measured at {newest[:8]}")
+        parts.append(f"{counted(current, 'benchmark')} measured at {newest[:8]}")
     return "\n".join(parts)
 
 
@@ -148,35 +149,31 @@ def _points(row: FreshnessRow) -> str:
     return f"{row.n_points - row.n_stale_points} of {row.n_points}"
 
 
-def _missing_in_words(names: Sequence[str], terminal: Terminal) -> str:
+def _missing_in_words(names: Sequence[str], terminal: Terminal, limit: int | None) -> str:
     if not names:
         return ""
-    listed = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
+    listed = ", ".join(names[:limit]) + (", …" if len(names) > len(names[:limit]) else "")
     return terminal.paragraph(f"Never run here ({len(names)}): {listed}", Style.DOUBTFUL)
 
 
-def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal) -> str:
+def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal, limit: int | None) -> str:
     if not failures:
         return "Nothing fails."
     groups = Counter((row.benchmark, row.state, row.since, row.last_ok, row.reason) for row in failures)
     verb = "fails" if len(failures) == 1 else "fail"
     lines = [terminal.paragraph(f"{len(failures):,} series {verb}:", Style.BAD)]
-    for (benchmark, state, since, last_ok, reason), n_series in groups.most_common(MANY):
+    for (benchmark, state, since, last_ok, reason), n_series in groups.most_common(limit):
         before = f"ok until {last_ok[:8]}" if last_ok else "never ok"
         because = f": {reason.splitlines()[0]}" if reason else ""
         line = f"{benchmark}: {n_series} {state} since {since[:8]}, {before}{because}"
         lines.append(terminal.paragraph(line, indent="  "))
-    if len(groups) > MANY:
-        lines.append(f"  … and {len(groups) - MANY} more kinds of failure")
+    if limit is not None and len(groups) > limit:
+        lines.append(f"  … and {len(groups) - limit} more kinds of failure (--all)")
     return "\n".join(lines)
 
 
 def _moment(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M}"
-
-
-def _plural(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _fields(status: PlaceStatus) -> dict[str, object]:

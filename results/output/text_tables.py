@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from results.output.terminal import Terminal
 
 GAP = "  "
+MANY = 20  # rows of a kind that a text lists unless all are asked for
 
 
 class Cell(NamedTuple):

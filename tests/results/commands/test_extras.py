@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +13,9 @@ from click.testing import CliRunner
 
 import fusebench
 from results.commands.extras import error_of_missing_extra, require_modules
+from results.exit_codes import ExitCode
+
+ROOT = Path(__file__).parents[3]
 
 
 def typed(*arguments):
@@ -62,16 +67,20 @@ def test_every_extra_that_is_named_exists():
     assert {"results", *fusebench.EXTRAS.values(), "postgres", "parquet"} <= provided
 
 
-@pytest.mark.parametrize("module", ["tabulate", "sqlalchemy"])
-def test_a_command_whose_import_fails_names_the_pip_command(monkeypatch, module):
-    for name in [name for name in sys.modules if name.split(".")[0] == module or name.startswith("results.commands.")]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in [name for name in sys.modules if name.startswith(("results.output", "results.judgement"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, module, None)
-    answer = typed("gate", "--base", "a", "--head", "b")
-    assert isinstance(answer.exception, click.UsageError)
-    assert "pip install 'fusebench[results]'" in answer.exception.message
+@pytest.mark.parametrize("module", ["tabulate", "sqlalchemy", "rich"])
+def test_a_command_whose_import_fails_exits_64_and_names_the_pip_command(module):
+    program = f"import sys; sys.modules[{module!r}] = None; import fusebench; fusebench.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "gate", "--base", "a", "--head", "b"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ExitCode.WRONG_USAGE, done.stderr
+    assert f"needs {module}" in done.stderr
+    assert "pip install 'fusebench[results]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_what_a_run_needs_is_checked_before_it_starts():

@@ -61,7 +61,7 @@ def test_the_stacks_of_host_and_device_are_printed_apart(stored, kind, printed):
 def test_of_several_points_it_says_what_is_left_to_choose(stored):
     answer = run_profile(stored(), *ONE_POINT[:-2], "--where", "state=ok")
     assert answer.exception.exit_code == 2  # click's own; the front door makes it 64
-    assert "2 points are chosen" in answer.exception.message
+    assert "2 points match" in answer.exception.message
     assert "--where hidden=…  (256, 1024)" in answer.exception.message
     assert "provider" not in answer.exception.message
 
