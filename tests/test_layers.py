@@ -38,9 +38,6 @@ MOST_LINES, MOST_MODULES = 300, 20
 LONG_MODULES = {
     "results/database/schema.py",
     "kernels/fused_mlp/gated_mlp/triton_backward.py",
-    "tests/benchmarks/campaign/test_campaign.py",
-    "tests/benchmarks/tuning/test_tuning.py",
-    "tests/results/ingest/test_ingest.py",
 }
 
 
