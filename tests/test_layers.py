@@ -34,11 +34,7 @@ BELOW_THE_FACE = (
     "results.commands.show", "results.judgement.noise", "sqlalchemy", "alembic",
 )  # fmt: skip
 MOST_LINES, MOST_MODULES = 300, 20
-# The tables' definition; the others are being split.
-LONG_MODULES = {
-    "results/database/schema.py",
-    "kernels/fused_mlp/gated_mlp/triton_backward.py",
-}
+LONG_MODULES = {"results/database/schema.py"}  # the tables' definition
 
 
 @pytest.fixture(scope="module")

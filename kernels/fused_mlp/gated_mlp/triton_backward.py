@@ -250,13 +250,7 @@ def launch_gated_gradients(
 
 
 def launch_gate_gradient(
-    dh: Tensor,
-    gate: Tensor,
-    up: Tensor,
-    *,
-    activation: str,
-    with_hidden: bool,
-    tiles: PointwiseTiles | None = None,
+    dh: Tensor, gate: Tensor, up: Tensor, *, activation: str, with_hidden: bool, tiles: PointwiseTiles | None = None
 ) -> GatedGradients:
     """Return the gradients of gate and up from dh in one launch; d_up is written over dh, which is the caller's own."""
     gate, up = with_contiguous_columns(gate), with_contiguous_columns(up)
