@@ -21,7 +21,7 @@ from results.files.parameters import ParameterType, typed_from_repr, value_from_
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
-from results.upkeep.decisions import declare, n_series_meant, withdraw
+from results.upkeep.decisions import count_acknowledged_series, declare, withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,9 +81,9 @@ def join(  # noqa: PLR0913, PLR0917 - its options
         )
         if record.old == record.new:
             raise click.UsageError(f"{old} and {new} are the same version of {benchmark}")
-        settled = declare(store, record, file=file)
+        applied = declare(store, record, file=file)
     echo(f"{benchmark}: {record.new[:12]} continues {record.old[:12]}, written to {file}")
-    echo(f"{settled.n_joined} benchmarks of this store continue another version")
+    echo(f"{applied.n_joined} benchmarks of this store continue another version")
     return ExitCode.FINE
 
 
@@ -157,7 +157,7 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
                 raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
             echo(f"{commit[:8]}: {len(withdrawn)} acknowledgements removed from {file}")
             return ExitCode.FINE
-        n_series = n_series_meant(store, record)
+        n_series = count_acknowledged_series(store, record)
         if not n_series:
             raise click.UsageError(f"no series that was measured at {commit[:8]} matches the selection")
         declare(store, record, file=file)

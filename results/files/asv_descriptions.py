@@ -1,4 +1,4 @@
-"""What asv writes of machines and benchmarks → records: machine.json, benchmarks.json, and the rule without one."""
+"""asv's machine.json and benchmarks.json → records, and asv's naming rules where there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TYPE_OF_PREFIX = {
 
 
 def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
-    """Asv's machine.json. Raises: UnreadableFile."""
+    """Parse asv's machine.json. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
     try:
         name = text_at(fields, "machine")
@@ -29,7 +29,7 @@ def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
 
 
 def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmarkRecord, ...]:
-    """Asv's benchmarks.json, the newest description of each benchmark. Raises: UnreadableFile."""
+    """Parse asv's benchmarks.json, the newest description of each benchmark. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
     benchmarks = []
     try:
@@ -60,7 +60,7 @@ def _texts_in(name: str, found: object) -> tuple[str, ...]:
 
 
 def undescribed_benchmark(name: str, *, version: str | None, n_parameters: int) -> AsvBenchmarkRecord:
-    """What asv's naming rules say about a benchmark that no benchmarks.json describes."""
+    """Describe a benchmark by asv's naming rules, where no benchmarks.json does."""
     prefix = name.rsplit(".", 1)[-1].split("_", 1)[0].lower()
     return AsvBenchmarkRecord(
         name=name,

@@ -33,7 +33,7 @@ SIMPLE_COLUMNS = frozenset({"result", "params", "version", "started_at", "durati
 
 
 def asv_run_from_bytes(content: bytes, *, path: str, machine: str | None) -> AsvRunRecord:
-    """One asv result file. `machine` is what machine.json beside it says; None takes the file's word.
+    """Parse an asv result file. `machine`: the name in machine.json beside it; None takes the file's own.
 
     Raises: UnreadableFile.
     """
@@ -113,7 +113,7 @@ def asv_run_uid(machine: str, commit: str, env_name: str) -> str:
 
 
 def environment_name(env_name: str, *, python: str, env_vars: Mapping[str, str]) -> str:
-    """Asv's name of an environment without the path that asv puts into those it did not make itself."""
+    """Return asv's name of an environment without the path that asv puts into those it did not make itself."""
     if env_name and not env_name.startswith("existing-"):
         return env_name
     version = PurePath(python).name.removeprefix("python") or "unknown"
@@ -199,7 +199,7 @@ def _numbers(name: str, cells: Mapping[str, object], key: str, length: int) -> l
 
 
 def _plain(column: list[object]) -> list[float | None] | None:
-    """`column` itself if it holds what a healthy file holds, which is quickly seen; else None."""
+    """Return `column` as floats if its types are those of an intact file, a cheap test; else None."""
     kinds = set(map(type, column))
     if kinds <= {float, type(None)}:
         return cast("list[float | None]", column)
@@ -246,7 +246,7 @@ def _column(name: str, key: str, found: object, length: int) -> list[object]:
 
 
 def _number(found: object) -> float | None:
-    """`found` as a float; the text "NaN" and its like are what `parsed_json` makes of the bare words."""
+    """Convert `found` to a float; the text "NaN" and its like are what `parsed_json` makes of the bare words."""
     if found is None or type(found) is float:
         return found
     if isinstance(found, int):

@@ -1,4 +1,4 @@
-"""decisions.toml (docs/file-formats.md): what people declared, read into records and appended to."""
+"""decisions.toml (docs/file-formats.md) ↔ records of what people decided."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = "# What people decided about benchmarks and changes; see docs/file-format
 
 
 def decisions_from_bytes(content: bytes, *, path: str) -> DecisionsRecord:
-    """Every decision of the file, in its order. Raises: UnreadableFile."""
+    """Parse every decision of the file, in its order. Raises: UnreadableFile."""
     try:
         fields = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # not TOML, or not UTF-8
@@ -180,7 +180,7 @@ def _decided(fields: Mapping[str, object]) -> Decided:
 
 
 def _word(fields: Mapping[str, object], key: str) -> str:
-    """The text under `key`; an empty one is a version too."""
+    """Return the text under `key`; an empty one is a version too."""
     found = fields.get(key)
     if not isinstance(found, str) or not is_storable(found):
         raise Malformed(f"`{key}` is {shown(found)}, not a text")
@@ -193,7 +193,7 @@ def _refuse_unknown_keys(fields: Mapping[str, object], kind: str, known: set[str
 
 
 def _refuse_contradictions(record: DecisionsRecord) -> None:
-    """A version goes on with one other only, and never in a circle."""
+    """Raise Malformed if a version continues two others, or versions continue each other in a circle."""
     older: dict[tuple[object, ...], tuple[object, ...]] = {}
     for found in record.continuations:
         what = (found.project, found.benchmark, found.metric)

@@ -13,7 +13,7 @@ BARE_FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 
 
 class ParameterType(StrEnum):
-    """What kind of value a parameter has; `other` is a repr that is none of the others."""
+    """Type of a parameter's value; `other` is a repr that is none of the others."""
 
     INT = "int"
     FLOAT = "float"
@@ -25,7 +25,7 @@ class ParameterType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A parameter's value: `text` is the text itself or the repr; `number` is set for numbers and booleans."""
+    """Value of a parameter: `text` is the text itself or the repr; `number` is set for numbers and booleans."""
 
     type: ParameterType
     text: str
@@ -33,7 +33,7 @@ class Typed:
 
 
 def typed_from_value(value: float | bool | str | None) -> Typed:  # noqa: FBT001 - it is the subject
-    """How an axis value of the sweep is kept."""
+    """Convert an axis value of the sweep."""
     if value is None:
         return Typed(ParameterType.NONE, "None", None)
     if isinstance(value, bool):
@@ -49,7 +49,7 @@ def typed_from_value(value: float | bool | str | None) -> Typed:  # noqa: FBT001
 
 @lru_cache(maxsize=65536)
 def typed_from_repr(text: str) -> Typed:
-    """How a parameter that asv wrote as a repr is kept: numbers as numbers, texts without their quotes."""
+    """Convert a parameter that asv wrote as a repr: numbers to numbers, texts without their quotes."""
     other = Typed(ParameterType.OTHER, text, None)
     if text in BARE_FLOATS:
         return Typed(ParameterType.FLOAT, text, BARE_FLOATS[text])
@@ -68,7 +68,7 @@ def typed_from_repr(text: str) -> Typed:
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database takes `text`: no NUL, no lone surrogate."""
+    """Return whether every database stores `text`: no NUL, no lone surrogate."""
     if "\0" in text:
         return False
     try:
@@ -79,7 +79,7 @@ def is_storable(text: str) -> bool:
 
 
 def value_from_typed(kind: str, text: str, number: float | None) -> float | bool | str | None:
-    """The value that `typed_from_value` was given; a repr of another type stays text."""
+    """Return the value that `typed_from_value` was given; a repr of another type stays text."""
     if kind == ParameterType.NONE:
         return None
     if kind == ParameterType.BOOL:

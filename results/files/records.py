@@ -40,7 +40,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CommitRecord:
-    """A commit as a file names it; date and subject where the file knows them."""
+    """Commit as named by a file; date and subject where the file knows them."""
 
     hash: str
     date: datetime | None
@@ -48,7 +48,7 @@ class CommitRecord:
 
 
 class PointRecord(Struct, frozen=True, kw_only=True):
-    """One sweep point: an operation at one value of every axis."""
+    """Sweep point: an operation at one value of every axis."""
 
     operation: Text
     provider: Text
@@ -65,7 +65,7 @@ class PointRecord(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class AsvMachineRecord:
-    """asv's machine.json: the name, and what else it says (cpu, ram, …) as text."""
+    """Content of asv's machine.json: the name, and the rest (cpu, ram, …) as text."""
 
     name: str
     details: Mapping[str, str]
@@ -73,7 +73,7 @@ class AsvMachineRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AsvBenchmarkRecord:
-    """A benchmark as asv's benchmarks.json describes it."""
+    """Benchmark as described by asv's benchmarks.json."""
 
     name: str
     version: str
@@ -84,7 +84,7 @@ class AsvBenchmarkRecord:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AsvResultRecord:
-    """One benchmark's results of one run, as columns; each column is None or as long as `values`.
+    """Results of one benchmark in one run, as columns; each column is None or as long as `values`.
 
     `values[i]` belongs to the i-th combination of `parameters` (reprs; the last parameter runs fastest): a float,
     None where the benchmark failed, NaN where it was skipped. `reasons` holds why a value is no number, by
@@ -109,7 +109,7 @@ class AsvResultRecord:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AsvRunRecord:
-    """One asv result file: one run. `uid` identifies it wherever the file lies.
+    """Content of an asv result file: one run. `uid` identifies it wherever the file lies.
 
     `environment` holds no path, so that it is the same on every checkout.
     """
@@ -127,7 +127,7 @@ class AsvRunRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CeilingRecord:
-    """What a machine can do at best in an environment: quantities such as `matmul_flop_per_s.float32`."""
+    """Measured ceilings of a machine in an environment: quantities such as `matmul_flop_per_s.float32`."""
 
     machine: str
     environment: str
@@ -136,7 +136,7 @@ class CeilingRecord:
 
 
 class TriageDecision(StrEnum):
-    """What a person says of a change."""
+    """Judgement of a person about a change."""
 
     ACCEPTED = "accepted"  # it is real, and stays
     FALSE_ALARM = "false_alarm"  # no change of the code
@@ -145,7 +145,7 @@ class TriageDecision(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Decided:
-    """Why, by whom and when something was decided; None where nobody said."""
+    """Reason, author and moment of a decision; None where not given."""
 
     note: str | None
     by: str | None
@@ -154,7 +154,7 @@ class Decided:
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuationRecord:
-    """Version `new` of a benchmark was declared to measure what `old` did; `metric` None means all it has."""
+    """Declaration that version `new` of a benchmark measures what `old` did; `metric` None means all metrics."""
 
     project: str
     benchmark: str
@@ -166,7 +166,7 @@ class ContinuationRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AcknowledgementRecord:
-    """A change at a commit is known. Which series: those that all that is given holds for; None or empty takes all."""
+    """Acknowledgement of a change at a commit, for all series that match every field given; None matches all."""
 
     project: str
     commit: str
@@ -181,7 +181,7 @@ class AcknowledgementRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionsRecord:
-    """What a decisions.toml holds, in its order."""
+    """Content of a decisions.toml, in its order."""
 
     continuations: tuple[ContinuationRecord, ...]
     acknowledgements: tuple[AcknowledgementRecord, ...]

@@ -1,4 +1,4 @@
-"""Folded stacks, `kind;outermost;…;innermost 1234`, one a line: how they are checked, kept and read; pure.
+"""Folded stacks, `kind;outermost;…;innermost 1234`, one a line: checked, packed and unpacked; pure.
 
 The number is the stack's self time in one call, in nanoseconds: the form every flame graph tool reads.
 """
@@ -17,49 +17,49 @@ FOLDED = re.compile(r"[^\n\0]+ \d{1,18}")
 
 
 class StackKind(StrEnum):
-    """Whose time a stack has. The two overlap, so they are never added up or drawn in one flame."""
+    """Side whose time a stack holds. The two overlap, so they are never added up or drawn in one flame graph."""
 
     HOST = "host"
     DEVICE = "device"
 
 
 class FoldedStack(NamedTuple):
-    """One stack, outermost frame first; `time_s` is its self time in one call."""
+    """Stack of frames, outermost frame first; `time_s` is its self time in one call."""
 
     frames: tuple[str, ...]
     time_s: float
 
     def __str__(self) -> str:
-        """The folded text, in nanoseconds."""
+        """Return the folded text, in nanoseconds."""
         return f"{';'.join(self.frames)} {round(self.time_s * 1e9)}"
 
 
 def is_folded(text: str) -> bool:
-    """Whether `text` is one folded stack."""
+    """Return whether `text` is one folded stack."""
     return FOLDED.fullmatch(text) is not None
 
 
 def stacks_as_bytes(folded: Iterable[str]) -> bytes | None:
-    """Folded stacks as the store keeps them; None for none. They repeat their frames, so they pack to a tenth."""
+    """Compress folded stacks for the store, to about a tenth; None for none."""
     text = "\n".join(folded)
     return zlib.compress(text.encode(), level=6) if text else None
 
 
 def stacks_from_bytes(stored: bytes | None) -> tuple[FoldedStack, ...]:
-    """The stacks that `stacks_as_bytes` was given, in their order."""
+    """Return the stacks that `stacks_as_bytes` was given, in their order."""
     if stored is None:
         return ()
     return tuple(_stack(line) for line in zlib.decompress(stored).decode().split("\n"))
 
 
 def stacks_of_kind(stacks: Iterable[FoldedStack], kind: StackKind) -> tuple[FoldedStack, ...]:
-    """The stacks of `kind`, without the frame that says so; those that say nothing are the host's."""
+    """Select the stacks of `kind`, without the frame that names it; unnamed ones are the host's."""
     found = []
     for stack in stacks:
         outermost, *inner = stack.frames
-        says_kind = bool(inner) and outermost in set(StackKind)
-        if (outermost if says_kind else StackKind.HOST) == kind:
-            found.append(stack._replace(frames=tuple(inner)) if says_kind else stack)
+        names_kind = bool(inner) and outermost in set(StackKind)
+        if (outermost if names_kind else StackKind.HOST) == kind:
+            found.append(stack._replace(frames=tuple(inner)) if names_kind else stack)
     return tuple(found)
 
 

@@ -1,7 +1,6 @@
-"""What people declared, and where it applies: versions of benchmarks that go on with each other, known changes.
+"""Decisions of people applied to what is stored: versions that continue each other, acknowledged changes.
 
-A decision is kept as its file says it, and settled after every ingest: what it is about may be stored before it or
-after it.
+A decision is stored as written and applied after every ingest: its subject may be stored before it or after it.
 """
 
 from __future__ import annotations
@@ -41,21 +40,21 @@ Content = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settled:
-    """How far decisions reach: benchmarks that go on with another, and series with a known change, each at a commit."""
+class AppliedDecisions:
+    """Reach of the decisions: benchmarks that continue another, and acknowledged changes of a series at a commit."""
 
     n_joined: int
     n_acknowledged: int
 
 
 def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
-    """Keep a file's decisions in place of those it held before; no values are stored: 0."""
+    """Store a file's decisions in place of those it held before; return the number of values stored: 0."""
     connection = context.connection
-    forget_decisions(connection, context.source_id)
+    delete_decisions(connection, context.source_id)
     found = [(CONTINUATION, content_of(one)) for one in record.continuations]
     found += [(ACKNOWLEDGEMENT, content_of(one)) for one in record.acknowledgements]
     add_decisions(connection, found, source_id=context.source_id)
-    settle(connection)
+    apply_decisions(connection)
     return 0
 
 
@@ -68,7 +67,7 @@ def content_of(record: ContinuationRecord | AcknowledgementRecord) -> Content:
 
 
 def add_decisions(connection: Connection, found: Iterable[tuple[str, Content]], *, source_id: int | None) -> None:
-    """Store decisions, kind and content, as those of a file."""
+    """Insert decisions (kind, content) as those of a file; `source_id` None: of a merged database."""
     first = next_id(connection, Decision)
     rows = [
         {"id": first + i, "source_id": source_id, "kind": kind, "content": content}
@@ -78,34 +77,34 @@ def add_decisions(connection: Connection, found: Iterable[tuple[str, Content]], 
         connection.execute(sa.insert(Decision), rows)
 
 
-def forget_decisions(connection: Connection, source_id: int) -> None:
-    """Delete a file's decisions, and where they applied; `settle` must follow."""
+def delete_decisions(connection: Connection, source_id: int) -> None:
+    """Delete a file's decisions and their effects; `apply_decisions` must follow."""
     of_file = sa.select(Decision.id).where(Decision.source_id == source_id)
     connection.execute(sa.delete(Triage).where(Triage.decision_id.in_(of_file)))
     connection.execute(sa.delete(Decision).where(Decision.source_id == source_id))
 
 
-def settle_stored_decisions(engine: Engine) -> None:
-    """Let every decision apply to what has come in since; costs nothing where there is none."""
+def apply_stored_decisions(engine: Engine) -> None:
+    """Apply every decision to what has been stored since; costs nothing where there is none."""
     with reading(engine) as connection:
         if connection.execute(sa.select(Decision.id).limit(1)).first() is None:
             return
     with writing(engine) as connection:
-        settle(connection)
+        apply_decisions(connection)
 
 
-def settle(connection: Connection) -> Settled:
-    """Apply every decision to what is stored, and undo what no decision says any more."""
+def apply_decisions(connection: Connection) -> AppliedDecisions:
+    """Apply every decision to what is stored, and undo effects that no decision has any more."""
     decisions = connection.execute(sa.select(Decision.__table__).order_by(Decision.id)).all()
     older = _continued(connection, [row.content for row in decisions if row.kind == CONTINUATION])
     known = _acknowledged(connection, {row.id: row.content for row in decisions if row.kind == ACKNOWLEDGEMENT})
     _write_continuations(connection, older)
     _write_triage(connection, known)
-    return Settled(n_joined=len(older), n_acknowledged=len(known))
+    return AppliedDecisions(n_joined=len(older), n_acknowledged=len(known))
 
 
 def _continued(connection: Connection, contents: Iterable[Content]) -> dict[int, int]:
-    """For each benchmark that goes on with another, that other; one that would close a circle is left out."""
+    """Return which benchmark continues which, newer to older; one that would close a circle is left out."""
     older: dict[int, int] = {}
     for content in contents:
         where = [
@@ -141,7 +140,7 @@ def _write_continuations(connection: Connection, older: Mapping[int, int]) -> No
 
 
 def _acknowledged(connection: Connection, contents: Mapping[int, Content]) -> dict[tuple[int, int], dict[str, Any]]:
-    """Triage rows by series and commit; of two decisions about the same change the later one counts."""
+    """Return triage rows by series and commit; of two decisions about the same change the later one counts."""
     known: dict[tuple[int, int], dict[str, Any]] = {}
     for decision_id, content in contents.items():
         at = content["at"]
@@ -152,12 +151,12 @@ def _acknowledged(connection: Connection, contents: Mapping[int, Content]) -> di
             "decided_by": content["by"],
             "decided_at": None if at is None else datetime.fromisoformat(at),
         }
-        for series_id, commit_id in connection.execute(series_meant(content)):
+        for series_id, commit_id in connection.execute(acknowledged_series(content)):
             known[series_id, commit_id] = {"series_id": series_id, "commit_id": commit_id, **columns}
     return known
 
 
-def series_meant(content: Content) -> sa.Select[Any]:
+def acknowledged_series(content: Content) -> sa.Select[Any]:
     """Select the series that have a value at the commit and match everything given."""
     measured = (
         sa.select(Value.series_id, Run.commit_id)

@@ -1,4 +1,4 @@
-"""The ids of everything values refer to: looked up, or made, by the one writer that is in."""
+"""Ids of everything that values refer to, looked up or inserted by the one writer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STORED_COMMIT = sa.select(Commit.id, Commit.date, Commit.subject, Commit.ordere
 
 
 class BenchmarkIdentity(NamedTuple):
-    """What tells one benchmark from another within a project."""
+    """Identity of a benchmark within a project."""
 
     name: str
     metric: str
@@ -38,7 +38,7 @@ class BenchmarkIdentity(NamedTuple):
 
 
 class StoredCommit(NamedTuple):
-    """A commit as stored; `position` and `ordered_at` are None until a repository or a date gives them."""
+    """Commit as stored; `position` and `ordered_at` are None until a repository or a date gives them."""
 
     id: int
     ordered_at: datetime | None
@@ -46,10 +46,10 @@ class StoredCommit(NamedTuple):
 
 
 class Dimensions:
-    """Ids by identity, remembered from one transaction to the next.
+    """Cache of ids by identity, kept from one transaction to the next.
 
-    Call `enter` first in every transaction: it forgets what other writers may have added to, and `forget` after
-    one that was rolled back.
+    Call `begin` first in every transaction, which empties it if another writer came in between, `end` last, and
+    `clear` after one that was rolled back.
     """
 
     def __init__(self) -> None:
@@ -58,20 +58,20 @@ class Dimensions:
         self._seen: tuple[int | None, ...] = ()
         self.series = SeriesIds()
 
-    def forget(self) -> None:
-        """Remember nothing."""
+    def clear(self) -> None:
+        """Empty the cache."""
         self._ids.clear()
         self._benchmarks.clear()
         self._seen = ()
-        self.series.forget()
+        self.series.clear()
 
-    def enter(self, connection: Connection) -> None:
-        """Begin a transaction: what was remembered holds only if nobody has written in between."""
+    def begin(self, connection: Connection) -> None:
+        """Begin a transaction: empty the cache if another writer has inserted anything since the last one."""
         if _largest_ids(connection) != self._seen:
-            self.forget()
+            self.clear()
 
-    def leave(self, connection: Connection) -> None:
-        """End a transaction: what is remembered is what the database now holds."""
+    def end(self, connection: Connection) -> None:
+        """End a transaction: the cache now matches the database."""
         self._seen = _largest_ids(connection)
 
     def _id(
@@ -94,15 +94,15 @@ class Dimensions:
         return found
 
     def project(self, connection: Connection, name: str) -> int:
-        """The id of the project `name`."""
+        """Return the id of the project `name`."""
         return self._id(connection, Project, {"name": name}, {})
 
     def machine(self, connection: Connection, name: str) -> int:
-        """The id of the machine `name`."""
+        """Return the id of the machine `name`."""
         return self._id(connection, Machine, {"name": name}, {"details": {}})
 
     def environment(self, connection: Connection, name: str, *, details: Mapping[str, Any]) -> int:
-        """The id of the environment `name`; `details` are kept when it is new."""
+        """Return the id of the environment `name`; `details` are stored if it is new."""
         return self._id(connection, Environment, {"name": name}, {"details": dict(details)})
 
     def commit(self, connection: Connection, project_id: int, commit: CommitRecord) -> StoredCommit:
@@ -135,9 +135,9 @@ class Dimensions:
         interval_level: float,
         parameter_names: Sequence[str],
     ) -> int:
-        """The id of a benchmark; the rest is kept when it is new."""
+        """Return the id of a benchmark; the other columns are stored if it is new."""
         if (project_id, identity.name) not in self._benchmarks:
-            self.recall_benchmarks(connection, project_id, [identity.name])
+            self.load_benchmarks(connection, project_id, [identity.name])
         known = self._benchmarks[project_id, identity.name]
         if identity not in known:
             known[identity] = next_id(connection, Benchmark)
@@ -154,7 +154,7 @@ class Dimensions:
             )
         return known[identity]
 
-    def recall_benchmarks(self, connection: Connection, project_id: int, names: Iterable[str]) -> None:
+    def load_benchmarks(self, connection: Connection, project_id: int, names: Iterable[str]) -> None:
         """Look up many benchmarks at once, which is cheaper than one by one."""
         unknown = [name for name in names if (project_id, name) not in self._benchmarks]
         if not unknown:

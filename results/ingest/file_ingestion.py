@@ -1,4 +1,4 @@
-"""One file of record after the other into the database, in a transaction each."""
+"""Ingestion of files of record, one transaction each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from results.ingest.decisions import load_decisions
 from results.ingest.dimensions import Dimensions
 from results.ingest.load_asv import load_asv_benchmarks, load_asv_machine, load_asv_run
 from results.ingest.load_journal import load_journal
-from results.ingest.parallel_parsing import ReadingAhead, Request, parsed_result, usual_processes
+from results.ingest.parallel_parsing import ParallelParser, Request, default_processes, parse_result
 from results.ingest.runs import LoadContext, load_ceilings
-from results.ingest.source_register import register_read, set_aside, sources_set_aside, stored_sources, take_back
+from results.ingest.source_register import quarantine, quarantined_sources, register_read, release, stored_sources
 from results.printable import printable_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _Prepared(NamedTuple):
-    """A parsed file, ready to be loaded; without `load` it holds nothing new."""
+    """Parsed file, ready to be loaded; without `load` it holds nothing new."""
 
     content_hash: str
     n_bytes: int
@@ -46,7 +46,7 @@ class _Prepared(NamedTuple):
 
 
 class FileIngestion:
-    """One walk over the files of record; what cannot be read becomes a line of `problems`."""
+    """Ingestion of files of record into one database; each that cannot be read becomes a line of `problems`."""
 
     def __init__(self, engine: Engine, *, project: str | None) -> None:
         self._engine = engine
@@ -54,29 +54,29 @@ class FileIngestion:
         self._dimensions = Dimensions()
         self._trees: dict[Path, AsvTree] = {}
         self._subjects: dict[Path, JournalSubjects] = {}
-        self._parse = parsed_result
+        self._parse = parse_result
         self.n_values = 0
         self.n_unchanged = 0
         self.problems: list[str] = []
         self.notes: list[str] = []
         with reading(engine) as connection:
             self._stored = stored_sources(connection)
-            self._quarantined = sources_set_aside(connection)
+            self._quarantined = quarantined_sources(connection)
 
     @contextmanager
     def reading_ahead(self, changed: list[Source], *, n_processes: int | None) -> Iterator[None]:
-        """Have `changed` result files parsed by other processes inside, where that pays."""
+        """Parse `changed` result files in other processes inside the block, where that pays."""
         n_bytes = sum(source.path.stat().st_size for source in changed if source.path.exists())
-        n_processes = usual_processes(n_bytes) if n_processes is None else n_processes
+        n_processes = default_processes(n_bytes) if n_processes is None else n_processes
         if not n_processes or not changed:
             yield
             return
-        with ReadingAhead(map(self._request, changed), n_processes=n_processes) as ahead:
+        with ParallelParser(map(self._request, changed), n_processes=n_processes) as ahead:
             self._parse = ahead.parsed
             try:
                 yield
             finally:
-                self._parse = parsed_result
+                self._parse = parse_result
 
     def changed_results(self, sources: Iterable[Source]) -> list[Source]:
         """Return the result files that are new or have changed."""
@@ -91,8 +91,8 @@ class FileIngestion:
         known = self._quarantined.get(path) or self._stored.get(path)
         return known is None or known.signature != signature
 
-    def take(self, source: Source) -> None:
-        """Read `source` if it is new or has changed; set it aside if it cannot be read."""
+    def ingest(self, source: Source) -> None:
+        """Ingest `source` if it is new or has changed; quarantine it if it cannot be read."""
         path = text_from_path(source.path)
         try:
             signature = signature_of(source.path)
@@ -111,16 +111,16 @@ class FileIngestion:
             prepared = self._prepared(source, stored)
             self.n_values += self._write(source, signature, prepared)
         except UnreadableFile as error:
-            self._set_aside(source, signature=signature, reason=error.reason)
+            self._quarantine(source, signature=signature, reason=error.reason)
         except (StatementError, ValueError, OverflowError) as error:
             if not is_data_rejection(error):
                 raise store_error_from(error, url=self._engine.url) from error
             # The readers let only clean records through; whatever a database still refuses (a NUL in a text,
             # a text longer than its index takes) is the file's doing, and must not stop the others.
-            self._set_aside(source, signature=signature, reason=f"the database refused it ({_short(error)})")
+            self._quarantine(source, signature=signature, reason=f"the database refused it ({_short(error)})")
 
     def _prepared(self, source: Source, stored: StoredSource | None) -> _Prepared:
-        """Parse a file. Raises: UnreadableFile, whatever is wrong with it: the others must go in."""
+        """Parse a file. Raises: UnreadableFile for any fault, so that the others still go in."""
         try:
             if source.kind is SourceKind.ASV_RESULT:
                 return self._prepared_result(source)
@@ -210,7 +210,7 @@ class FileIngestion:
         path = text_from_path(source.path)
         try:
             with writing(self._engine) as connection:
-                self._dimensions.enter(connection)
+                self._dimensions.begin(connection)
                 source_id = register_read(
                     connection,
                     source,
@@ -219,23 +219,23 @@ class FileIngestion:
                     n_bytes_read=prepared.n_bytes,
                 )
                 if path in self._quarantined:
-                    take_back(connection, source)
+                    release(connection, source)
                 context = LoadContext(
                     connection=connection, dimensions=self._dimensions, source_id=source_id, path=str(source.path)
                 )
                 n_values = prepared.load(context) if prepared.load else 0
-                self._dimensions.leave(connection)
+                self._dimensions.end(connection)
         except BaseException:
-            self._dimensions.forget()
+            self._dimensions.clear()
             raise
         self.n_unchanged += prepared.load is None
         self.notes += context.notes
         return n_values
 
-    def _set_aside(self, source: Source, *, signature: str, reason: str) -> None:
+    def _quarantine(self, source: Source, *, signature: str, reason: str) -> None:
         self._report(source, reason)
         with writing(self._engine) as connection:
-            set_aside(connection, source, signature=signature, reason=printable_line(reason))
+            quarantine(connection, source, signature=signature, reason=printable_line(reason))
 
     def _report(self, source: Source, reason: str) -> None:
         self.problems.append(printable_line(f"{source.path}: {reason}"))

@@ -68,7 +68,7 @@ def load_asv_run(
     )
     for table in (Value, Execution):
         connection.execute(sa.delete(table).where(table.run_id == run_id))
-    dimensions.recall_benchmarks(connection, project_id, [result.name for result in results])
+    dimensions.load_benchmarks(connection, project_id, [result.name for result in results])
     grids = [_grid(context, project_id, result, described) for result in results]
     series = dimensions.series.of_grids(connection, project_id, testbed, grids)
     columns = _value_columns(series, results)
@@ -117,7 +117,7 @@ def _grid(
 
 
 def _value_columns(series: Sequence[tuple[int, ...]], results: Sequence[AsvResultRecord]) -> dict[str, Sequence[Any]]:
-    """The values of all `results` as columns, in the order of their series, so that the key's pages fill once."""
+    """Return all values as columns, in the order of their series, so that the key's pages fill once."""
     pairs = sorted(zip(series, results, strict=True), key=lambda pair: pair[0][:1])
     series_ids = list(chain.from_iterable(ids for ids, _ in pairs))
     columns: dict[str, Sequence[Any]] = {"series_id": series_ids}
@@ -173,14 +173,14 @@ COLUMNS: dict[str, Callable[[AsvResultRecord], Sequence[Any] | None]] = {
 
 
 def load_asv_machine(context: LoadContext, record: AsvMachineRecord) -> int:
-    """Keep what machine.json says; no values are stored: 0."""
+    """Store the details of a machine; return the number of values stored: 0."""
     machine_id = context.dimensions.machine(context.connection, record.name)
     context.connection.execute(sa.update(Machine).where(Machine.id == machine_id).values(details=dict(record.details)))
     return 0
 
 
 def load_asv_benchmarks(context: LoadContext, records: Sequence[AsvBenchmarkRecord], *, project: str) -> int:
-    """Give stored benchmarks the units and parameter names benchmarks.json knows; no values are stored: 0."""
+    """Update units and parameter names of stored benchmarks; return the number of values stored: 0."""
     project_id = context.dimensions.project(context.connection, project)
     stored: dict[str, list[Any]] = {}
     rows = context.connection.execute(

@@ -231,7 +231,7 @@ def _value_rows(
     groups: dict[tuple[str, str, str], dict[int, Line]] = {}
     for point_id, line in lines.items():
         groups.setdefault((line.run.environment, line.point.operation, line.run.ruler_version), {})[point_id] = line
-    dimensions.recall_benchmarks(connection, project_id, {operation for _, operation, _ in groups})
+    dimensions.load_benchmarks(connection, project_id, {operation for _, operation, _ in groups})
     rows: list[ValueRow] = []
     for (_, operation, version), group in groups.items():
         measured: list[Metric] = []

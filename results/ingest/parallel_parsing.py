@@ -1,4 +1,4 @@
-"""Result files parsed in other processes while this one writes: large trees only, in the order they are asked for.
+"""Parsing of result files in other processes while this one writes, for large trees.
 
 Parsing is a quarter of an ingest, writing the rest, and only one process may write; handing a parsed file over costs
 a third of parsing it. So this saves time where a core is idle, and costs some CPU time everywhere.
@@ -37,7 +37,7 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A result file to parse. `machine`: what machine.json beside it says; `context`: see content_hash_of.
+    """Result file to parse. `machine`: the name in machine.json beside it; `context`: see content_hash_of.
 
     `known_hash`: of what is stored; a file that still has it is not parsed.
     """
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What a result file holds. `record` is None where the file is as stored, or cannot be read for `reason`."""
+    """Parsed result file. `record` is None if the file is as stored, or cannot be read for `reason`."""
 
     content_hash: str
     n_bytes: int
@@ -58,7 +58,7 @@ class Parsed:
     reason: str | None
 
 
-def parsed_result(request: Request) -> Parsed:
+def parse_result(request: Request) -> Parsed:
     """Read and parse one file. Raises: OSError."""
     try:
         content = read_regular_file(request.path)
@@ -74,14 +74,14 @@ def parsed_result(request: Request) -> Parsed:
     return Parsed(content_hash=content_hash, n_bytes=len(content), record=record, reason=reason)
 
 
-def usual_processes(n_bytes: int) -> int:
-    """How many processes should parse `n_bytes` of files; 0: this one alone does everything."""
+def default_processes(n_bytes: int) -> int:
+    """Return how many processes should parse `n_bytes` of files; 0: this one alone does everything."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return MOST_PROCESSES if usable >= CORES_TO_SPARE and n_bytes >= LEAST_BYTES else 0
 
 
-class ReadingAhead:
-    """Hands out parsed files in the order of `requests`, parsed by `n_processes` others a few files ahead."""
+class ParallelParser:
+    """Pool of `n_processes` that parses the files of `requests` a few ahead of their use, in their order."""
 
     def __init__(self, requests: Iterable[Request], *, n_processes: int) -> None:
         self._requests: Iterator[Request] = iter(requests)
@@ -97,25 +97,25 @@ class ReadingAhead:
         self._submit(n_processes + 1)
 
     def parsed(self, request: Request) -> Parsed:
-        """The file of `request`, parsed by now or as soon as it is. Raises: OSError."""
+        """Return the file of `request` once it is parsed. Raises: OSError."""
         while self._waiting and self._waiting[0][0] != request.path:
             self._waiting.popleft()  # asked for ahead, and left out since
             self._submit(1)
         if not self._waiting:
-            return parsed_result(request)
+            return parse_result(request)
         _, future = self._waiting.popleft()
         self._submit(1)
         try:
             return future.result()
         except BrokenProcessPool:
-            return parsed_result(request)  # it ended, perhaps for want of memory: what it would have said is the same
+            return parse_result(request)  # it ended, perhaps for want of memory: what it would have said is the same
 
     def _submit(self, n_files: int) -> None:
         for _ in range(n_files):
             request = next(self._requests, None)
             if request is not None:
                 try:
-                    self._waiting.append((request.path, self._pool.submit(parsed_result, request)))
+                    self._waiting.append((request.path, self._pool.submit(parse_result, request)))
                 except BrokenProcessPool:
                     return
 
@@ -129,7 +129,7 @@ class ReadingAhead:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Ctrl-C is for the process that writes; and when that is killed, nobody must be left behind."""
+    """Ignore Ctrl-C, which is for the process that writes, and die with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Files of record → the database: each file whole or not at all, unreadable ones named and set aside."""
+"""Files of record → the database: each file whole or not at all, unreadable ones named and quarantined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from results.database.transactions import reading, refresh_statistics
 from results.errors import NoRepository
 from results.files.discovery import SourceKind, discover
 from results.ingest.commit_order import order_commits, repository_around
-from results.ingest.decisions import settle_stored_decisions
+from results.ingest.decisions import apply_stored_decisions
 from results.ingest.file_ingestion import FileIngestion
 from results.ingest.runs import n_values_stored
 from results.printable import printable_line
@@ -80,7 +80,7 @@ def ingest(  # noqa: PLR0913 - the options of an ingest
     def take(some: Iterable[tuple[int, Source]]) -> None:
         for n_done, source in some:
             with gc_paused():
-                ingestion.take(source)
+                ingestion.ingest(source)
             if on_progress is not None:
                 on_progress(
                     Progress(n_files_done=n_done, n_files=len(sources), n_values=ingestion.n_values, path=source.path)
@@ -93,7 +93,7 @@ def ingest(  # noqa: PLR0913 - the options of an ingest
     with ingestion.reading_ahead(changed, n_processes=n_processes):
         take(numbered[n_before_results:])
     ingestion.notes.extend(_order_commits(engine, paths, repository))
-    settle_stored_decisions(engine)
+    apply_stored_decisions(engine)
     with reading(engine) as connection:
         is_much = ingestion.n_values >= max(MANY_VALUES, LARGE_SHARE * n_values_stored(connection))
     if is_much:

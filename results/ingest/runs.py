@@ -56,7 +56,7 @@ class LoadContext:
 
 
 class StoredRun(NamedTuple):
-    """A run as stored; `source_id`: the file it was last read from."""
+    """Run as stored; `source_id`: the file it was last read from."""
 
     id: int
     commit_id: int

@@ -1,4 +1,4 @@
-"""The ids of points and of their series: looked up many at once, or made, by the one writer that is in."""
+"""Ids of points and of their series, looked up or inserted many at once by the one writer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Testbed(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Every combination of the `parameters` of an asv benchmark (reprs), the last one running fastest.
+    """All combinations of the `parameters` of an asv benchmark (reprs), the last one running fastest.
 
     `subject`: the benchmark's name. `names`: of the parameters, for points that are new.
     """
@@ -54,15 +54,15 @@ class Points(NamedTuple):
 
 
 class SeriesIds:
-    """Ids of points and series by identity, remembered until told to forget."""
+    """Cache of the ids of points and series by identity."""
 
     def __init__(self) -> None:
         self._points: dict[tuple[int, str], dict[str, int]] = {}
         self._series: dict[tuple[int, Testbed], dict[int, int]] = {}
         self._of_grids: dict[Testbed, dict[tuple[int, Parameters], tuple[int, ...]]] = {}
 
-    def forget(self) -> None:
-        """Remember nothing."""
+    def clear(self) -> None:
+        """Empty the cache."""
         self._points.clear()
         self._series.clear()
         self._of_grids.clear()
@@ -70,7 +70,7 @@ class SeriesIds:
     def of_grids(
         self, connection: Connection, project_id: int, testbed: Testbed, grids: Sequence[Grid]
     ) -> list[tuple[int, ...]]:
-        """The series of every combination of each grid."""
+        """Return the series ids of every combination of each grid."""
         known = self._of_grids.setdefault(testbed, {})
         new = [grid for grid in grids if (grid.benchmark_id, grid.parameters) not in known]
         if new:
@@ -104,8 +104,8 @@ class SeriesIds:
         }
 
     def points(self, connection: Connection, project_id: int, wanted: Sequence[Points]) -> list[list[int]]:
-        """The ids of the points of each."""
-        self._recall_points(connection, project_id, [points.subject for points in wanted])
+        """Return the ids of the points of each, inserting new ones."""
+        self._load_points(connection, project_id, [points.subject for points in wanted])
         new: list[tuple[int, int, str, str]] = []
         parameters: list[tuple[object, ...]] = []
         point_id = 0
@@ -127,7 +127,7 @@ class SeriesIds:
             insert_rows(connection, Parameter, columns, parameters)
         return [[self._points[project_id, subject][key] for key in keys] for subject, keys, _ in wanted]
 
-    def _recall_points(self, connection: Connection, project_id: int, subjects: Iterable[str]) -> None:
+    def _load_points(self, connection: Connection, project_id: int, subjects: Iterable[str]) -> None:
         unknown = [subject for subject in dict.fromkeys(subjects) if (project_id, subject) not in self._points]
         if not unknown:
             return
@@ -140,8 +140,8 @@ class SeriesIds:
     def of_points(
         self, connection: Connection, testbed: Testbed, wanted: Sequence[tuple[int, Sequence[int]]]
     ) -> list[list[int]]:
-        """The ids of the series of benchmarks on one testbed, each at its points: (benchmark id, point ids)."""
-        self._recall_series(connection, testbed, [benchmark_id for benchmark_id, _ in wanted])
+        """Return the ids of series on one testbed, inserting new ones; wanted: (benchmark id, point ids)."""
+        self._load_series(connection, testbed, [benchmark_id for benchmark_id, _ in wanted])
         new: list[tuple[int, ...]] = []
         series_id = 0
         for benchmark_id, point_ids in wanted:
@@ -155,7 +155,7 @@ class SeriesIds:
             insert_rows(connection, Series, ("id", "benchmark_id", "point_id", "machine_id", "environment_id"), new)
         return [[self._series[benchmark_id, testbed][i] for i in point_ids] for benchmark_id, point_ids in wanted]
 
-    def _recall_series(self, connection: Connection, testbed: Testbed, benchmark_ids: Iterable[int]) -> None:
+    def _load_series(self, connection: Connection, testbed: Testbed, benchmark_ids: Iterable[int]) -> None:
         unknown = [i for i in dict.fromkeys(benchmark_ids) if (i, testbed) not in self._series]
         if not unknown:
             return

@@ -1,4 +1,4 @@
-"""Register of files: read as far as here, or set aside for this reason."""
+"""Register of files: read up to some byte, or quarantined for a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SOURCE_ID = sa.select(SourceTable.id).where(SourceTable.path == sa.bindparam("n
 
 @dataclass(frozen=True)
 class StoredSource:
-    """A file that was read before."""
+    """File that was read before."""
 
     source_id: int
     signature: str
@@ -43,7 +43,7 @@ def stored_sources(connection: Connection) -> dict[str, StoredSource]:
     return {row.path: StoredSource(*row[1:]) for row in connection.execute(sa.select(*columns))}
 
 
-def sources_set_aside(connection: Connection) -> dict[str, sa.Row[Any]]:
+def quarantined_sources(connection: Connection) -> dict[str, sa.Row[Any]]:
     """Return every file that could not be read, by the text of its path: its `signature` and the `reason`."""
     return {row.path: row for row in connection.execute(sa.select(Quarantine.__table__))}
 
@@ -69,7 +69,7 @@ def register_read(
     return source_id
 
 
-def set_aside(connection: Connection, source: Source, *, signature: str, reason: str) -> None:
+def quarantine(connection: Connection, source: Source, *, signature: str, reason: str) -> None:
     """Register why `source` cannot be read, in place of an earlier reason."""
     columns = {
         "path": text_from_path(source.path),
@@ -78,10 +78,10 @@ def set_aside(connection: Connection, source: Source, *, signature: str, reason:
         "signature": signature,
         "found_at": datetime.now(tz=UTC),
     }
-    take_back(connection, source)
+    release(connection, source)
     connection.execute(sa.insert(Quarantine).values(**columns))
 
 
-def take_back(connection: Connection, source: Source) -> None:
+def release(connection: Connection, source: Source) -> None:
     """Register `source` as readable again."""
     connection.execute(sa.delete(Quarantine).where(Quarantine.path == text_from_path(source.path)))

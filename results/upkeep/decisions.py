@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
 from results.files.decisions import append_decision, withdraw_acknowledgements
-from results.ingest.decisions import content_of, series_meant, settle
+from results.ingest.decisions import acknowledged_series, apply_decisions, content_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from results.files.records import AcknowledgementRecord, ContinuationRecord
-    from results.ingest.decisions import Settled
+    from results.ingest.decisions import AppliedDecisions
     from results.store import Store
 
 
-def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> Settled:
+def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> AppliedDecisions:
     """Write a decision to its file and apply it. Raises: OSError, UnreadableFile, StoreError."""
     append_decision(file, record)
     store.ingest([file])
     with translate_db_errors(store.engine.url), writing(store.engine) as connection:
-        return settle(connection)
+        return apply_decisions(connection)
 
 
 def withdraw(
@@ -36,7 +36,7 @@ def withdraw(
     return withdrawn
 
 
-def n_series_meant(store: Store, record: AcknowledgementRecord) -> int:
+def count_acknowledged_series(store: Store, record: AcknowledgementRecord) -> int:
     """Return the number of stored series that an acknowledgement applies to."""
     with store.reading() as connection:
-        return len(connection.execute(series_meant(content_of(record))).all())
+        return len(connection.execute(acknowledged_series(content_of(record))).all())

@@ -24,7 +24,7 @@ from results.database.schema import (
 from results.database.transactions import writing
 from results.database.upgrade import drop_obsolete_index
 from results.files.paths import path_from_text
-from results.ingest.decisions import forget_decisions, settle
+from results.ingest.decisions import apply_decisions, delete_decisions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,10 +90,10 @@ def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
                 for table in RUN_TABLES:
                     connection.execute(sa.delete(table).where(table.run_id == run_id))
                 connection.execute(sa.delete(Run).where(Run.id == run_id))
-            forget_decisions(connection, source_id)
+            delete_decisions(connection, source_id)
             connection.execute(sa.delete(Source).where(Source.id == source_id))
             n_runs += len(run_ids)
-        settle(connection)
+        apply_decisions(connection)
     return n_runs
 
 

@@ -33,7 +33,7 @@ from results.database.schema import (
 )
 from results.database.transactions import refresh_statistics, writing
 from results.errors import StoreError
-from results.ingest.decisions import add_decisions, settle
+from results.ingest.decisions import add_decisions, apply_decisions
 from results.ingest.runs import BEGINNING, count_values
 from results.upkeep.id_mapping import IdMapping, Ids, map_ids
 
@@ -253,7 +253,7 @@ def _merge_decisions(ours: Connection, theirs: Connection, ids: IdMapping) -> No
     decisions = theirs.execute(sa.select(Decision.__table__).order_by(Decision.id))
     new = [(row.kind, row.content) for row in decisions if (row.kind, row.content) not in known]
     add_decisions(ours, new, source_id=None)
-    settle(ours)
+    apply_decisions(ours)
     for row in theirs.execute(sa.select(Triage.__table__).where(Triage.decision_id.is_(None))).all():
         columns = {"series_id": ids.series[row.series_id], "commit_id": ids.commits[row.commit_id]}
         where = [getattr(Triage, name) == value for name, value in columns.items()]

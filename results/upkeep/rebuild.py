@@ -23,7 +23,7 @@ from results.database.schema import Base, Decision, Source, Triage
 from results.database.transactions import VERSION_TABLE, refresh_statistics, writing
 from results.database.urls import url_from_text
 from results.errors import StoreError
-from results.ingest.decisions import add_decisions, settle
+from results.ingest.decisions import add_decisions, apply_decisions
 from results.store import Store, open_store
 from results.upkeep.id_mapping import run_identities
 
@@ -185,7 +185,7 @@ def _carry_over(old: Store, new: Store) -> None:
             connection.execute(sa.delete(Triage))
             connection.execute(sa.delete(Decision).where(Decision.source_id.is_(None)))
             add_decisions(connection, came_by_merge, source_id=None)
-            settle(connection)
+            apply_decisions(connection)
 
 
 def _refuse_losses(old: Store, new: Store, *, may_lose: bool) -> None:

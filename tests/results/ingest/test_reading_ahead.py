@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from results.ingest import parallel_parsing as reading_ahead
-from results.ingest.parallel_parsing import LEAST_BYTES, ReadingAhead, Request, parsed_result, usual_processes
+from results.ingest.parallel_parsing import LEAST_BYTES, ParallelParser, Request, default_processes, parse_result
 from results.queries import commits, values_at
 from results.store import open_store
 from results.upkeep.housekeeping import store_size
@@ -56,7 +56,7 @@ def test_a_file_that_vanishes_meanwhile_is_told(tmp_path, tree):
     requests = [
         Request(path=path, machine=None, context="", known_hash=None) for path in sorted(tree.rglob("*-v*.json"))
     ]
-    with ReadingAhead(requests, n_processes=1) as ahead:
+    with ParallelParser(requests, n_processes=1) as ahead:
         assert ahead.parsed(requests[0]).record is not None
         requests[-1].path.unlink()
         with pytest.raises(FileNotFoundError):
@@ -67,38 +67,38 @@ def test_files_that_are_left_out_are_passed_over(tree):
     requests = [
         Request(path=path, machine=None, context="", known_hash=None) for path in sorted(tree.rglob("*-v*.json"))
     ]
-    with ReadingAhead(requests, n_processes=1) as ahead:
+    with ParallelParser(requests, n_processes=1) as ahead:
         for request in requests[::3]:
-            assert ahead.parsed(request).content_hash == parsed_result(request).content_hash
+            assert ahead.parsed(request).content_hash == parse_result(request).content_hash
 
 
 def test_a_reader_that_was_killed_costs_time_and_nothing_else(tmp_path, tree):
     requests = [
         Request(path=path, machine=None, context="", known_hash=None) for path in sorted(tree.rglob("*-v*.json"))
     ]
-    with ReadingAhead(requests, n_processes=1) as ahead:
+    with ParallelParser(requests, n_processes=1) as ahead:
         ahead.parsed(requests[0])
         for pid in list(ahead._pool._processes):
             os.kill(pid, signal.SIGKILL)
         assert [ahead.parsed(request).content_hash for request in requests[1:]] == [
-            parsed_result(request).content_hash for request in requests[1:]
+            parse_result(request).content_hash for request in requests[1:]
         ]
 
 
 @pytest.mark.parametrize(("cores", "n_bytes", "expected"), [(8, LEAST_BYTES, 2), (2, LEAST_BYTES, 0), (8, 1000, 0)])
 def test_others_parse_only_where_it_pays(monkeypatch, cores, n_bytes, expected):
     monkeypatch.setattr(reading_ahead.os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
-    assert usual_processes(n_bytes) == expected
+    assert default_processes(n_bytes) == expected
 
 
 ENDLESS = """
 import sys, time
 from pathlib import Path
-from results.ingest.parallel_parsing import ReadingAhead, Request
+from results.ingest.parallel_parsing import ParallelParser, Request
 
 if __name__ == "__main__":
     request = Request(path=Path(sys.argv[1]), machine=None, context="", known_hash=None)
-    with ReadingAhead([request] * 3, n_processes=2) as ahead:
+    with ParallelParser([request] * 3, n_processes=2) as ahead:
         ahead.parsed(request)
         print(*ahead._pool._processes, flush=True)
         time.sleep(600)
