@@ -108,16 +108,15 @@ def measured(tmp_path_factory):
     """A gated MLP, forward and backward, measured and profiled by the ruler; its folder and its profile line."""
     pytest.importorskip("torch")
     from benchmarks.ruler.plan.axes import QUICK
-    from benchmarks.ruler.plan.points import Pass
+    from benchmarks.ruler.plan.points import DeviceKind, Pass
+    from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.measure import measure
 
     folder = tmp_path_factory.mktemp("measured")
     tiny = replace(QUICK, name="tiny", passes=(Pass.FORWARD_BACKWARD,), batches=(8,), hiddens=(32,), budget_s=0.02)
-    with pytest.MonkeyPatch.context() as patch:
-        variables = {"DATA": folder, "MACHINE": "testbox", "THREADS": 1, "DEVICE": "cpu", "UNCOMMITTED": 1}
-        for name, value in variables.items():
-            patch.setenv(f"FUSEBENCH_{name}", str(value))
-        (line,) = measure(replace(tiny, providers=("eager",)), operation="gated_mlp").profiles.values()
+    settings = Settings(data_dir=folder, machine="testbox", threads=1, device=DeviceKind.CPU, is_uncommitted=True)
+    axes = replace(tiny, providers=("eager",))
+    (line,) = measure(settings, operation="gated_mlp", axes=axes).profiles.values()
     return folder, line
 
 
