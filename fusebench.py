@@ -135,7 +135,7 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
             return code
     if is_recorded:
         option = f" --db {shlex.quote(db)}" if data and db else ""
-        click.echo(f"\nThe curves: fusebench dashboard{option}. Of other commits: fusebench show{option}")
+        click.echo(f"\nCurves: fusebench dashboard{option}. Other commits: fusebench show REV{option}")
     else:
         click.echo("\nNothing was recorded: the measured files are in no commit.")
     return measured
@@ -189,7 +189,7 @@ def _checkout() -> Path:
 
 
 def main() -> None:
-    """Run the command line; wrong usage exits 64, a fault of ours 70, the rest as in ExitCode."""
+    """Run the command line; wrong usage exits 64, an internal error 70, the rest as in ExitCode."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
