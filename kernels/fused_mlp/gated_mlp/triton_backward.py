@@ -206,25 +206,18 @@ def candidates_for_gate_gradient(n_rows: int, dtype: torch.dtype, *, capability:
 def tiles_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
     """Return the configuration for `n_rows`. A rule from the arithmetic, not tuned on a device."""
     del capability
-    wide = dtype == torch.float32
-    block_in = 32 if wide else 64
-    if n_rows <= 1024 or wide:
-        n_warps = 4 if wide else 8
-        return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=n_warps, n_stages=3)
-    return Tiles(block_rows=128, block_out=128, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
+    if dtype == torch.float32:
+        return Tiles(block_rows=64, block_out=64, block_in=32, group_rows=8, n_warps=4, n_stages=3)
+    size = 64 if n_rows <= 1024 else 128
+    return Tiles(block_rows=size, block_out=size, block_in=64, group_rows=8, n_warps=8, n_stages=3)
 
 
 def candidates_for_gated_hidden_gradient(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
     """Return what tuning tries for `n_rows`, the rule's choice first."""
     rule = tiles_for_gated_hidden_gradient(n_rows, dtype, capability=capability)
-    if dtype == torch.float32:
-        # Any larger tile of float32 spills.
-        return (rule,)
-    return (
-        *dict.fromkeys(
-            (rule, Tiles(block_rows=128, block_out=64, block_in=64, group_rows=8, n_warps=8, n_stages=3)),
-        ),
-    )
+    narrow = Tiles(block_rows=128, block_out=64, block_in=64, group_rows=8, n_warps=8, n_stages=3)
+    # Any larger tile of float32 spills.
+    return (rule,) if dtype == torch.float32 else tuple(dict.fromkeys((rule, narrow)))
 
 
 def configurations(*, capability: int) -> Iterator[Configuration]:
