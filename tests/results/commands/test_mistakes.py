@@ -80,7 +80,7 @@ def test_acknowledging_a_commit_that_nobody_knows_is_wrong_usage(typed, stored):
 def test_traces_are_not_looked_for_in_a_folder_that_is_not_there(typed, stored):
     code, said = typed("store", "retain-traces", "nowhere", "--keep", 1, "--db", stored)
     assert code == WRONG_USAGE
-    assert "nowhere is no folder" in said
+    assert "nowhere is not a folder" in said
 
 
 @pytest.mark.parametrize("command", [name for name in fusebench.COMMANDS if name not in {"run", "store"}])
