@@ -55,7 +55,10 @@ def status(  # noqa: PLR0913 - its options
 
     BEHIND counts the commits after a benchmark's newest run. POINTS `10 of 12`: two points of the sweep were measured
     at older commits only. Failures and known changes follow. The exit code is 0 whatever fails; see `gate`.
-    """
+
+    \b
+    fusebench status --machine bench-01
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     places: PlaceFilter = {
         "project": project or None,
         "machine": machine or None,
