@@ -1,1 +1,1 @@
-"""How it is measured: asv suites; the instrument is in `ruler/`."""
+"""Measurement: asv suites, and in `ruler/` the instrument they share."""

@@ -6,7 +6,7 @@ from benchmarks.ruler.sweep import replay as _replay
 
 
 class GatedMlp(_replay.Recorded):
-    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; what is measured is said by the axes, how by the ruler."""
+    """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; the axes choose the points, the ruler measures them."""
 
     operation = "gated_mlp"
     params = _replay.parameters("gated_mlp")

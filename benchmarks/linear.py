@@ -6,7 +6,7 @@ from benchmarks.ruler.sweep import replay as _replay
 
 
 class Linear(_replay.Recorded):
-    """act(x·Wᵀ + b); what is measured is said by the axes, how by the ruler."""
+    """act(x·Wᵀ + b); the axes choose the points, the ruler measures them."""
 
     operation = "linear"
     params = _replay.parameters("linear")

@@ -6,7 +6,7 @@ from benchmarks.ruler.sweep import replay as _replay
 
 
 class Mlp(_replay.Recorded):
-    """Linear → activation → Linear; what is measured is said by the axes, how by the ruler."""
+    """Linear → activation → Linear; the axes choose the points, the ruler measures them."""
 
     operation = "mlp"
     params = _replay.parameters("mlp")

@@ -16,28 +16,28 @@ class RulerError(Exception):
 
 
 class InvalidAxes(RulerError):
-    """Axes or filters that name something unknown."""
+    """Raised for axes or filters that name something unknown."""
 
 
 class InvalidSettings(RulerError):
-    """A variable of the environment that cannot be parsed."""
+    """Raised for a variable of the environment that cannot be parsed."""
 
 
 class UncommittedChanges(RulerError):
-    """The code under test differs from every commit, so its times would be filed under the wrong one."""
+    """Raised if the code under test differs from every commit: its times would be filed under the wrong one."""
 
 
 class UnknownCommit(RulerError):
-    """Nothing says which commit is installed."""
+    """Raised if the commit of the installed package is unknown."""
 
 
 class InvalidProviderModule(RulerError):
-    """A provider module that cannot be read, or holds no providers."""
+    """Raised for a provider module that cannot be read, or holds no providers."""
 
 
 class JournalError(RulerError):
-    """A journal that cannot be read or written."""
+    """Raised for a journal that cannot be read or written."""
 
 
 class MachineBusy(RulerError):
-    """Another sweep measures on this machine, and we were told not to wait."""
+    """Raised if another sweep measures on this machine, and the settings forbid to wait."""

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass, Shape
 from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.sweep.lock import lock_path
 from benchmarks.ruler.worker.parent_death import PROCESS_NAME
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +37,6 @@ class AsvPlace:
             "HOME": str(folder),
             # Compiling our C++ kernels takes minutes, and is not what is tested.
             "FUSED_MLP_CACHE": os.environ.get("FUSED_MLP_CACHE", str(Path.home() / ".cache" / "fused_mlp")),
-            # A machine's lock of its own: other tests may measure meanwhile.
-            "TMPDIR": str(folder),
             "PYTHONPATH": str(ROOT),
             "FUSEBENCH_DATA": str(folder / "data"),
             "FUSEBENCH_AXES": str(folder / "axes.toml"),
@@ -96,7 +95,7 @@ class AsvPlace:
 
     def is_locked(self):
         """Whether a sweep holds the machine's lock."""
-        with (self.folder / "fusebench-measuring.lock").open("a") as file:
+        with lock_path().open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The values a sweep visits on each axis, and the groups of points they make. Pure; imports nothing heavy."""
+"""Axes of a sweep: the values of each, and the groups of points they make. Pure; imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which points of the axes are measured: the values to keep, for each filter. Pure."""
+"""Filters of sweep points: the values to keep on each axis. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers from outside this repository: an entry point of the group `fusebench.providers`, or a file.
+"""Providers from outside this repository, by name: an entry point of the group `fusebench.providers`, or a file.
 
 Only names are read here, so that asv's discovery imports no torch; `providers` imports what is behind them.
 """

@@ -1,4 +1,4 @@
-"""What is measured at one point: operation, shape, contender. Pure; imports nothing heavy."""
+"""Sweep points: operation, shape, contender. Pure; imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast a call could be on this machine, and what keeps it from being faster. Pure."""
+"""Roofline of a machine: the least time of a call, and what bounds it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.ruler.plan.points import DeviceKind, Shape
 
 
 class Bound(StrEnum):
-    """What a call's time is made of, mostly."""
+    """Largest part of a call's time."""
 
     OVERHEAD = "overhead"
     MEMORY = "memory"
@@ -20,7 +20,7 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Ceilings:
-    """What was measured of a machine: the best it did at each thing alone.
+    """Ceilings of a machine: the best it did at each thing alone.
 
     matmul_flop_per_s: large square product, by dtype. copy_bytes_per_s: read plus written, far beyond the caches.
     vector_instruction_per_s: half the float32 product's rate (without tensor cores), lanes included.
@@ -38,7 +38,7 @@ class Ceilings:
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """The least time of one call, in seconds, by what it is spent on."""
+    """Least time of one call, in seconds, by what it is spent on."""
 
     compute_s: float
     memory_s: float
@@ -46,12 +46,12 @@ class Floor:
 
     @property
     def total_s(self) -> float:
-        """The larger of arithmetic and traffic, which overlap, and one launch."""
+        """Larger of arithmetic and traffic, which overlap, plus one launch."""
         return max(self.compute_s, self.memory_s) + self.launch_s
 
 
 def floor(shape: Shape, ceilings: Ceilings, *, device: DeviceKind) -> Floor | None:
-    """The roofline floor of one call; None where no ceiling of that dtype was measured.
+    """Return the roofline floor of one call; None where no ceiling of that dtype was measured.
 
     On a CPU the activation's instructions use the units of the product and are added; on a GPU they run beside
     the tensor cores, so the larger counts. Source: Williams, Waterman, Patterson, *Roofline* (2009).
@@ -67,14 +67,14 @@ def floor(shape: Shape, ceilings: Ceilings, *, device: DeviceKind) -> Floor | No
 
 
 def bound_on_cpu(least: Floor, *, latency_s: float, operator_count: float, dispatch_s: float) -> Bound:
-    """`overhead` if dispatching the operators takes at least half the latency, else the larger floor."""
+    """Return `overhead` if dispatching the operators takes at least half the latency, else the larger floor."""
     if dispatch_s * operator_count >= latency_s / 2:
         return Bound.OVERHEAD
     return _larger(least)
 
 
 def bound_on_cuda(least: Floor, *, host_time_s: float, device_time_s: float) -> Bound:
-    """`overhead` if the host takes at least as long to enqueue as the device to compute, else the larger floor."""
+    """Return `overhead` if the host enqueues for at least as long as the device computes, else the larger floor."""
     if host_time_s >= device_time_s:
         return Bound.OVERHEAD
     return _larger(least)

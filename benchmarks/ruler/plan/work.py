@@ -1,4 +1,4 @@
-"""How much work a shape is: FLOP, bytes that must move, vector instructions. Pure arithmetic."""
+"""Work of a shape: FLOP, bytes that must move, vector instructions. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ACTIVATION_INSTRUCTIONS = {None: 0, "relu": 1, "silu": 9, "gelu_tanh": 14, "gel
 
 
 def flop(shape: Shape) -> int:
-    """Floating-point operations of the matrix products of one call; a multiply-add counts as 2.
+    """Return the floating-point operations of the matrix products of one call; a multiply-add counts as 2.
 
     Forward: 2·M·D·H per product. A backward takes two products for each of the forward's.
     """
@@ -22,7 +22,7 @@ def flop(shape: Shape) -> int:
 
 
 def min_bytes(shape: Shape) -> int:
-    """Bytes one call cannot avoid moving: weights and biases, x and y once.
+    """Return the bytes one call cannot avoid moving: weights and biases, x and y once.
 
     Forward and backward: weights are read and their gradients written, dy is read and dx written besides.
     """
@@ -38,7 +38,7 @@ def min_bytes(shape: Shape) -> int:
 
 
 def vector_instructions(shape: Shape) -> int:
-    """Element-wise instructions of one call: the activation, and the product of gate and up.
+    """Return the element-wise instructions of one call: the activation, and the product of gate and up.
 
     Forward and backward: the derivative is counted like one more activation.
     """

@@ -1,4 +1,4 @@
-"""The journal: durable lines of one commit, machine and environment, appended by one sweep at a time."""
+"""Journal: durable lines of one commit, machine and environment, appended by one sweep at a time."""
 
 from __future__ import annotations
 

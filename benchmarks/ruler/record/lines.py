@@ -67,7 +67,7 @@ Line = TimingLine | ProfileLine
 
 
 class OtherFormat(Exception):
-    """A line of another journal format; the message names both formats."""
+    """Raised for a line of another journal format; the message names both formats."""
 
 
 def text_from_line(line: Line) -> str:

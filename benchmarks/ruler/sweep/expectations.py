@@ -1,4 +1,4 @@
-"""What each provider is expected to run, declared before it is measured; a profile that differs is worth a look.
+"""Expectations: operators and kernels that each provider declares before it is measured.
 
 Pure; imports nothing heavy.
 """
@@ -23,7 +23,7 @@ _WIDEST_OUT = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What one call runs; None where it is not declared, as for what inductor decides.
+    """Operators and kernels of one call; None where not declared, as for what inductor decides.
 
     operators: compute operators of the host's profile. launches: kernels on a GPU, None on a CPU. library_products:
     how many of these are products of cuBLAS, each of which may end in one more kernel that adds up its parts.
@@ -41,9 +41,9 @@ Declaration = Callable[[Shape], Expectation]
 def expectation(
     contender: Contender, shape: Shape, *, device: DeviceKind, provider_detail: str | None = None
 ) -> Expectation:
-    """What `contender` is expected to run at `shape` on `device`.
+    """Return what `contender` is expected to run at `shape` on `device`.
 
-    provider_detail: what it says it chose, from its timing; `fused` is held to the level it names there.
+    provider_detail: its choice, as its timing reports it; `fused` is held to the level named there.
     """
     table = _PACKED if contender.weights is Weights.PACKED else _PLAIN
     declare = table.get(contender.provider)
@@ -58,7 +58,7 @@ def expectation(
 
 
 def compared(profile: ProfileOutcome, expected: Expectation) -> ProfileOutcome:
-    """`profile` with what was expected beside it, and in words how it differs, if it does."""
+    """Return `profile` with the expectation and, if it differs, the difference in words."""
     return replace(
         profile,
         expected_operator_count=expected.operators,
@@ -89,7 +89,7 @@ def _named(counted: list[tuple[str, float]]) -> str:
 
 
 def _eager(shape: Shape) -> Expectation:
-    """One operator and one kernel for each product and each pointwise step, forward and backward.
+    """Expect one operator and one kernel for each product and each pointwise step, forward and backward.
 
     Backward: two products for each, the sum for each bias, the activation's derivative, for the gate two
     multiplications, and the sum of what reaches x on two ways.
@@ -118,7 +118,7 @@ def _forward_steps(shape: Shape) -> tuple[int, int]:
 
 
 def _level(launches: dict[Operation, int], *, library_products: dict[Operation, int]) -> Declaration:
-    """A level of fusion by name: one operator, `launches` forward; backward, it has kept nothing but its inputs."""
+    """Declare a level of fusion: one operator and `launches` forward; its backward has kept only the inputs."""
 
     def declare(shape: Shape) -> Expectation:
         if shape.operation not in launches:
@@ -131,21 +131,21 @@ def _level(launches: dict[Operation, int], *, library_products: dict[Operation, 
 
 
 def _pointwise(shape: Shape) -> Expectation:
-    """The products by cuBLAS, and one kernel for the bias, the activation and the gate."""
+    """Expect the products by cuBLAS, and one kernel for the bias, the activation and the gate."""
     products, _ = _forward_steps(shape)
     forward = Expectation(operators=1, launches=products + 1, library_products=products)
     return forward if shape.pass_ is Pass.FORWARD else _with_fused_backward(shape, forward=forward, keeps_z=False)
 
 
 def _keeping_z(shape: Shape) -> Expectation:
-    """`fused` when it trains on CUDA: z is kept, for which the forward runs as eager's."""
+    """Expect of `fused` in training on CUDA that z is kept, for which the forward runs as eager's."""
     products, pointwise = _forward_steps(shape)
     forward = Expectation(launches=products + pointwise, library_products=products)
     return _with_fused_backward(shape, forward=forward, keeps_z=True)
 
 
 def _with_fused_backward(shape: Shape, *, forward: Expectation, keeps_z: bool) -> Expectation:
-    """The kernels of a forward and the fused backward on CUDA; operators are not declared.
+    """Expect the kernels of `forward` and the fused backward on CUDA; operators are not declared.
 
     Backward: z again unless it was kept; dz with all that is pointwise from one kernel, its product by cuBLAS where
     the output is wide or float32; two products for each of the forward's but one; each bias's sum. Sums of dz are
@@ -170,7 +170,7 @@ def _with_fused_backward(shape: Shape, *, forward: Expectation, keeps_z: bool) -
 
 
 def _fused(shape: Shape) -> Expectation:
-    """One operator; when it trains on the CPU, ATen's in the backward, the activation computed again."""
+    """Expect one operator; in training on the CPU, ATen's in the backward, the activation computed again."""
     if shape.pass_ is Pass.FORWARD:
         return Expectation(operators=1)
     products, pointwise = _forward_steps(shape)
@@ -203,7 +203,7 @@ def _packed_eager(shape: Shape) -> Expectation:
 
 
 def _liger(shape: Shape) -> Expectation:
-    """Three products and one kernel; backward six products, one kernel, and the sum of what reaches x."""
+    """Expect three products and one kernel; backward six products, one kernel, and the sum of what reaches x."""
     if shape.pass_ is Pass.FORWARD:
         return Expectation(launches=4, library_products=3)
     return Expectation(launches=12, library_products=9)

@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """A signal asked this process to end; exit_code is what a shell expects then, 128 and the signal's number."""
+    """Raised by a signal that asks this process to end; exit_code: 128 and the signal's number, as shells expect."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)

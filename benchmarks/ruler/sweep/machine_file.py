@@ -1,4 +1,4 @@
-"""The machine's file: its ceilings, measured once per environment and kept."""
+"""File of a machine: its ceilings, measured once per environment and kept."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Recorded:
             # asv killed outright ends neither of these, and its fork server would wait for it for ever.
             die_with_asv()
         if all(Pass.FORWARD_BACKWARD not in part.passes for part in suite_axes().parts()):
-            cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then sees no benchmark
+            cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then finds no benchmark
 
     def setup(self, recording: Recording, *params: object) -> None:
         """Find the point's samples. Raises NotImplementedError, asv's n/a, with the reason why there are none."""
@@ -152,28 +152,28 @@ class Recorded:
                 function.timer = Replay(samples_s)
 
     def time_forward(self, *_: object) -> None:
-        """Seconds of one forward, as recorded."""
+        """Replay one forward, in seconds."""
 
     def time_forward_backward(self, *_: object) -> None:
-        """Seconds of one forward and its backward, as recorded."""
+        """Replay one forward and its backward, in seconds."""
 
     def track_kernel_launches(self, *_: object) -> float:
-        """Kernels launched by one forward (CUDA)."""
+        """Return the kernels launched by one forward (CUDA)."""
         return self.track.kernel_launches
 
     def track_operator_count(self, *_: object) -> float:
-        """Compute operators of one forward."""
+        """Return the compute operators of one forward."""
         return self.track.operator_count
 
     def track_device_time(self, *_: object) -> float:
-        """Seconds the device computes in one forward (CUDA)."""
+        """Return the seconds the device computes in one forward (CUDA)."""
         return self.track.device_time_s
 
     def track_peak_memory(self, *_: object) -> float:
-        """Bytes held at once in one forward, above inputs and weights."""
+        """Return the bytes held at once in one forward, above inputs and weights."""
         return self.track.peak_memory_bytes
 
-    track_kernel_launches.unit = "launches"  # type: ignore[attr-defined] # how asv is told the unit
+    track_kernel_launches.unit = "launches"  # type: ignore[attr-defined] # asv reads the unit here
     track_operator_count.unit = "operators"  # type: ignore[attr-defined]
     track_device_time.unit = "seconds"  # type: ignore[attr-defined]
     track_peak_memory.unit = "bytes"  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The contender a worker is running, in memory shared with the sweep: no message, so no cost to what is timed."""
+"""Contender that a worker is running, in memory shared with the sweep: no message, so no cost to what is timed."""
 
 from __future__ import annotations
 

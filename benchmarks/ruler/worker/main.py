@@ -1,4 +1,4 @@
-"""The warm process that measures groups: requests come in on stdin, outcomes leave on stdout, one JSON a line.
+"""Worker: the warm process that measures groups, with requests on stdin and outcomes on stdout, one JSON a line.
 
 It may die of what it measures; the sweep then reads from shared memory which contender ran, and starts another.
 """

@@ -1,4 +1,4 @@
-"""A sweep's handle on its worker: starts it when needed, sends one request at a time, replaces it when it dies."""
+"""Handle of a worker process: starts it when needed, sends one request at a time, replaces it when it dies."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded
     (path,) = (place.folder / "data" / "journal" / "testbox").glob("*.jsonl")
     recorded = path.read_bytes()
     path.unlink()
-    with machine_lock(say=print, path=place.folder / "fusebench-measuring.lock"):
+    with machine_lock(say=print):
         waiting = place.fusebench("run", "--operation", "mlp")
         deadline = time.monotonic() + 60
         while "another sweep measures on this machine" not in place.said():
@@ -114,6 +114,6 @@ def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded
 
 def test_a_run_that_shall_not_wait_for_the_lock_says_who_holds_it(measured):
     place, *_ = measured
-    with machine_lock(say=print, path=place.folder / "fusebench-measuring.lock"):
+    with machine_lock(say=print):
         assert place.fusebench("run", "--operation", "mlp", "--no-wait").wait() == 64
     assert "another sweep measures on this machine" in place.said()
