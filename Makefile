@@ -17,7 +17,7 @@ test-slow: setup  ## whole runs through asv and the browser
 	$(PYTEST) -m "slow and not exhaustive"
 
 test-exhaustive: setup  ## every combination of what the others sample, an hour: before a release, and of a subject that changed (TESTS=tests/kernels)
-	$(PYTEST) -m "exhaustive or hypothesis" --hypothesis-profile exhaustive $(TESTS)
+	FUSEBENCH_KILLS=3 $(PYTEST) -m "exhaustive or hypothesis" --hypothesis-profile exhaustive $(TESTS)
 	TRITON_INTERPRET=1 $(PYTEST) -m "interpreter and exhaustive" tests/kernels
 
 test-wheel: setup  ## the wheel with each extra, in an environment of its own; a part of test-slow

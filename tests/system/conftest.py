@@ -123,6 +123,13 @@ def bare_environment(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture(scope="session")
+def kernels_built_here() -> dict[str, str]:
+    """The variable that hands on the C++ kernels built here, for clones that need not build their own."""
+    folder = Path(os.environ.get("FUSED_MLP_CACHE", Path.home() / ".cache" / "fused_mlp"))
+    return {"FUSED_MLP_CACHE": str(folder)} if folder.is_dir() else {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """A clone after `make bench`, and how that went."""

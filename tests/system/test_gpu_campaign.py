@@ -36,16 +36,14 @@ class Campaign:
 
 
 @pytest.fixture(scope="module")
-def campaign(new_user):
+def campaign(new_user, kernels_built_here):
     """Kill a campaign in its sweep, let the second go to its end, and start a third."""
     shell = new_user("campaign")
     python = _python_without_fusebench(shell.folder.parent / "python")
     data = shell.folder / "results" / "data" / "local"
     out = data / "campaign" / "cpu"
     command = ["make", "gpu-campaign", "DEVICE=cpu", "BUDGET=quick", f"CAMPAIGN_PYTHON={python}"]
-    environ = {**shell.environ, "FUSEBENCH_THREADS": "1", "FUSEBENCH_MACHINE": "testbox"}
-    if (built := Path.home() / ".cache" / "fused_mlp").is_dir():
-        environ["FUSED_MLP_CACHE"] = str(built)
+    environ = {**shell.environ, **kernels_built_here, "FUSEBENCH_THREADS": "1", "FUSEBENCH_MACHINE": "testbox"}
     command += [f"CAMPAIGN_SECONDS={SECONDS}"]
     first = subprocess.Popen(
         command,

@@ -36,7 +36,7 @@ print(json.dumps(curves))
 
 
 @pytest.fixture(scope="module")
-def two_commits(new_user, tmp_path_factory):
+def two_commits(new_user, tmp_path_factory, kernels_built_here):
     """A clone with two commits of its own, which plain `asv run` has measured: the shell, the commits, asv's words."""
     shell = new_user("range")
     start = int(shell.git("show", "--no-patch", "--format=%ct", "HEAD"))
@@ -48,7 +48,7 @@ def two_commits(new_user, tmp_path_factory):
     axes.write_text(AXES)
     named = shell.asv("machine", "--yes", "--machine", "testbox")
     assert named.code == 0, named.said
-    answer = shell.asv("run", "--machine", "testbox", "HEAD~2..HEAD", FUSEBENCH_AXES=str(axes))
+    answer = shell.asv("run", "--machine", "testbox", "HEAD~2..HEAD", FUSEBENCH_AXES=str(axes), **kernels_built_here)
     assert answer.code == 0, answer.said
     return shell, commits, answer
 

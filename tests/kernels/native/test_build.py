@@ -106,7 +106,7 @@ def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tm
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cpu_kernels")
-@pytest.mark.parametrize("capability", ["avx2", "default"])
+@pytest.mark.parametrize("capability", ["avx2", pytest.param("default", marks=pytest.mark.exhaustive)])
 def test_kernels_built_for_fewer_instructions_are_within_their_bounds(tmp_path, capability):
     command = [
         sys.executable,

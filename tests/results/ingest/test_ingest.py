@@ -226,7 +226,7 @@ def test_where_nothing_was_measured_ingest_says_what_to_do(tmp_path, monkeypatch
     assert not list(Path(tmp_path).iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_real_corpus_goes_in_whole(tmp_path, corpus):
     from results.store import open_store
 
