@@ -12,9 +12,12 @@ import sysconfig
 import tarfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
