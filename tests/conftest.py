@@ -65,7 +65,7 @@ def default_inductor_cache():
 
 @pytest.fixture(scope="session")
 def journals():
-    """The module tests/journals.py: realistic journals, and what they hold."""
+    """Import tests/journals.py, which writes realistic journals."""
     name = "fusebench_test_journals"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("journals.py"))

@@ -1,7 +1,4 @@
-"""What a new user has: a clone of this repository's HEAD, a bare environment, and a shell to type commands into.
-
-What is not committed is not tested here.
-"""
+"""Clones of HEAD, bare environments, and shells to run commands in; uncommitted files are not tested."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 AUTHOR = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
-# What may matter to a program, and says nothing about us.
+# Variables that programs may need and that do not depend on this checkout.
 KEPT = ("LANG", "TERM", "TMPDIR", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CC", "CXX")
 KEPT_PREFIXES = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """How a command ended: its exit code, what it printed, and the seconds it took."""
+class Completed:
+    """Finished command: exit code, output, wall time in seconds."""
 
     code: int
     out: str
@@ -34,21 +31,21 @@ class Answer:
     seconds: float
 
     @property
-    def said(self) -> str:
-        """Both streams, for people who look at a failed test."""
+    def output(self) -> str:
+        """Exit code and both streams, for the report of a failed test."""
         return f"exit code {self.code}\n{self.out}\n{self.err}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shell:
-    """A folder and an environment to run commands in; `bin` is where the environment's programs are."""
+    """Folder and environment variables to run commands in; `bin` holds the installed programs."""
 
     folder: Path
     environ: dict[str, str]
     bin: Path
 
-    def run(self, *command: object, **variables: str) -> Answer:
-        """Run `command` to its end, with `variables` set too."""
+    def run(self, *command: object, **variables: str) -> Completed:
+        """Run `command` to its end, with `variables` added to the environment."""
         before = time.monotonic()
         done = subprocess.run(
             [str(word) for word in command],
@@ -60,32 +57,32 @@ class Shell:
             check=False,
         )
         seconds = time.monotonic() - before
-        return Answer(code=done.returncode, out=done.stdout, err=done.stderr, seconds=seconds)
+        return Completed(code=done.returncode, out=done.stdout, err=done.stderr, seconds=seconds)
 
-    def fusebench(self, *arguments: object, **variables: str) -> Answer:
-        """`fusebench ARGUMENTS…` as it is installed here."""
+    def fusebench(self, *arguments: object, **variables: str) -> Completed:
+        """Run `fusebench ARGUMENTS…` as installed in `bin`."""
         return self.run(self.bin / "python", "-m", "fusebench", *arguments, **variables)
 
-    def asv(self, *arguments: object, **variables: str) -> Answer:
-        """`asv ARGUMENTS…` as it is installed here."""
+    def asv(self, *arguments: object, **variables: str) -> Completed:
+        """Run `asv ARGUMENTS…` as installed in `bin`."""
         return self.run(self.bin / "python", "-m", "asv", *arguments, **variables)
 
     def git(self, *arguments: object, **variables: str) -> str:
-        """What `git ARGUMENTS…` prints; it must succeed."""
+        """Return what `git ARGUMENTS…` prints; assert that it succeeds."""
         answer = self.run("git", *AUTHOR, *arguments, **variables)
-        assert answer.code == 0, answer.said
+        assert answer.code == 0, answer.output
         return answer.out.strip()
 
     def ask(self, question: str) -> object:
-        """What the Python program `question` prints, as JSON; it sees this folder's `results` and `dashboard`."""
+        """Return what the Python program `question` prints, as JSON; it sees this folder's `results` and `dashboard`."""
         answer = self.run(self.bin / "python", "-c", question)
-        assert answer.code == 0, answer.said
+        assert answer.code == 0, answer.output
         return json.loads(answer.out)
 
     def points(self, *arguments: object) -> list[dict[str, object]]:
-        """What `fusebench show --format json` prints."""
+        """Return the points that `fusebench show --format json` prints."""
         answer = self.fusebench("show", "--format", "json", *arguments)
-        assert answer.code == 0, answer.said
+        assert answer.code == 0, answer.output
         return json.loads(answer.out)
 
 
@@ -106,7 +103,7 @@ def new_user(tmp_path_factory):
 
 
 def bare_environment(home: Path) -> dict[str, str]:
-    """The environment of somebody who has just logged in for the first time, with pip configured as it is here."""
+    """Return the environment variables of a new account, with pip configured as here."""
     kept = {name: value for name, value in os.environ.items() if name in KEPT or name.upper().startswith(KEPT_PREFIXES)}
     own = sysconfig.get_path("scripts")
     places = os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -125,17 +122,17 @@ def bare_environment(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def kernels_built_here() -> dict[str, str]:
-    """The variable that hands on the C++ kernels built here, for clones that need not build their own."""
+    """Return the environment variable that shares the C++ kernels built here with a clone."""
     folder = Path(os.environ.get("FUSED_MLP_CACHE", Path.home() / ".cache" / "fused_mlp"))
     return {"FUSED_MLP_CACHE": str(folder)} if folder.is_dir() else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A clone after `make bench`, and how that went."""
+    """Clone after `make bench`, and that command's result."""
 
     shell: Shell
-    bench: Answer
+    bench: Completed
 
     @property
     def database(self) -> Path:
@@ -143,14 +140,14 @@ class Measured:
 
     @property
     def journal(self) -> Path:
-        """The one journal there is."""
+        """Path of its only journal."""
         (path,) = (self.shell.folder / "results" / "data" / "local" / "journal").glob("*/*.jsonl")
         return path
 
 
 @pytest.fixture(scope="session")
 def measured_clone(new_user):
-    """A fresh clone in which `make bench` was typed; minutes, the first time it is asked for."""
+    """Make a fresh clone and run `make bench` in it, once per session; takes minutes."""
     shell = new_user("measured")
     bench = shell.run("make", "bench")
     own = Shell(folder=shell.folder, environ=shell.environ, bin=shell.folder / ".venv" / "bin")

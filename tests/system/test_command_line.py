@@ -1,4 +1,4 @@
-"""The commands, as far as they can be typed without measuring: help, wrong usage, and what the documents promise."""
+"""Commands that need no measurement: help, wrong usage, and the options that the documents name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(*command):
 
 @cache
 def help_of(module, *command):
-    """What `python -m MODULE COMMAND… --help` prints; it must succeed."""
+    """Return what `python -m MODULE COMMAND… --help` prints; assert that it succeeds."""
     done = run(sys.executable, "-m", module, *command, "--help")
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -27,7 +27,7 @@ SECONDS = "300"
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """What `make gpu-campaign` left in a clone: the first was killed, the second ended, the third had nothing to do."""
+    """Results of three `make gpu-campaign` in one clone: killed, finished, nothing left to do."""
 
     out: Path
     data: Path
@@ -97,13 +97,13 @@ def _record(out: Path, data: Path) -> dict[str, bytes]:
 
 
 def test_it_goes_to_its_end_after_a_kill_and_says_how_each_piece_ended(campaign):
-    assert campaign.second.code == 0, campaign.second.said
+    assert campaign.second.code == 0, campaign.second.output
     ended = dict(re.findall(r"^(\S+) +(done|absent|unfinished|failed): ", campaign.second.out, re.MULTILINE))
     assert {piece for piece, how in ended.items() if how == "done"} >= {
         "correctness", "ceilings", "host-cost", "tune", "sweep", "table", "pack",
     }  # fmt: skip
     assert set(ended.values()) == {"done"}
-    assert "Traceback" not in campaign.second.said
+    assert "Traceback" not in campaign.second.output
 
 
 def test_what_was_recorded_before_the_kill_is_kept_and_not_measured_again(campaign):
@@ -128,7 +128,7 @@ def test_no_point_is_recorded_twice_and_every_one_that_ran_has_a_profile(campaig
 
 
 def test_the_next_one_measures_nothing_and_says_so(campaign):
-    assert campaign.third.code == 0, campaign.third.said
+    assert campaign.third.code == 0, campaign.third.output
     assert "Nothing was left to measure." in campaign.third.out
     assert _record(campaign.out, campaign.data) == campaign.after_second
 
@@ -150,5 +150,5 @@ def test_the_archive_holds_the_record_and_what_asv_keeps(campaign):
 
 
 def test_the_record_can_be_ingested_and_the_campaigns_own_files_are_left_alone(campaign):
-    assert campaign.ingest.code == 0, campaign.ingest.said
+    assert campaign.ingest.code == 0, campaign.ingest.output
     assert "0 not read" in campaign.ingest.out

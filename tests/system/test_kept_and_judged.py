@@ -19,10 +19,10 @@ FOREIGN = "suite.Sorting.time_sort"
 
 @pytest.fixture
 def store(measured_clone, tmp_path):
-    """A new database of what the clone measured; its path."""
+    """Ingest the clone's measurements into a new database; return its path."""
     path = tmp_path / "kept.db"
     answer = measured_clone.shell.fusebench("ingest", "--db", path)
-    assert answer.code == FINE, answer.said
+    assert answer.code == FINE, answer.output
     return path
 
 
@@ -38,7 +38,7 @@ def gate(measured_clone):
 
 @pytest.fixture
 def slowed(measured_clone, tmp_path):
-    """The clone's journal as if another commit had made `fused` half as slow again; its path."""
+    """Copy the clone's journal as another commit with `fused` 1.5 times slower; return its path."""
     lines = [json.loads(line) for line in measured_clone.journal.read_text().splitlines()]
     for line in lines:
         line["run"] |= {"commit": SLOW, "run_id": "51052d", "commit_subject": "Careless"}
@@ -84,14 +84,14 @@ def foreign_tree(folder, *, commit, seconds):
 
 def test_a_commit_is_not_compared_with_itself(gate, store):
     answer = gate("HEAD", "HEAD", "--db", store)
-    assert answer.code == WRONG_USAGE, answer.said
+    assert answer.code == WRONG_USAGE, answer.output
     assert "name two commits" in answer.err
 
 
 def test_points_slowed_by_half_are_named_and_no_others(measured_clone, gate, store, slowed):
     assert measured_clone.shell.fusebench("ingest", slowed, "--db", store).code == FINE
     answer = gate("HEAD", SLOW, "--db", store, "--format", "json")
-    assert answer.code == REGRESSION, answer.said
+    assert answer.code == REGRESSION, answer.output
     changes = json.loads(answer.out)["changes"]
     named = {
         (change["benchmark"].split()[0], *(change["parameters"][axis] for axis in AXES)): change for change in changes
@@ -117,7 +117,7 @@ def test_an_unmeasured_commit_is_answered_with_the_command_that_measures_it(meas
     shell = measured_clone.shell
     unmeasured = shell.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "Not measured")
     answer = gate("HEAD", unmeasured, "--db", store)
-    assert answer.code == NOTHING_COMPARABLE, answer.said
+    assert answer.code == NOTHING_COMPARABLE, answer.output
     assert f"git checkout {unmeasured} && make bench" in answer.err
 
 
@@ -129,17 +129,17 @@ def test_a_foreign_benchmark_in_seconds_is_judged_too(measured_clone, gate, tmp_
     assert measured_clone.shell.fusebench("ingest", tree, "--db", db).code == FINE
     assert gate(before, same, "--db", db).code == FINE
     worse = gate(before, slower, "--db", db)
-    assert worse.code == REGRESSION, worse.said
+    assert worse.code == REGRESSION, worse.output
     assert FOREIGN in worse.out
     unknown = gate(before, unmeasured, "--db", db)
-    assert unknown.code == NOTHING_COMPARABLE, unknown.said
+    assert unknown.code == NOTHING_COMPARABLE, unknown.output
     assert f"asv run {unmeasured}^!" in unknown.err
 
 
 def test_ingesting_again_adds_nothing(measured_clone, store):
     before = content_of(store)
     answer = measured_clone.shell.fusebench("ingest", "--db", store)
-    assert answer.code == FINE, answer.said
+    assert answer.code == FINE, answer.output
     assert answer.out.startswith("0 values stored")
     assert content_of(store) == before
 
@@ -152,7 +152,7 @@ def test_a_truncated_file_is_named_and_the_rest_goes_in(measured_clone, gate, tm
     path = foreign_tree(tree, commit=torn, seconds=0.02)
     path.write_bytes(path.read_bytes()[:-100])
     answer = measured_clone.shell.fusebench("ingest", tree, "--db", db)
-    assert answer.code == FAILED, answer.said
+    assert answer.code == FAILED, answer.output
     assert str(path) in answer.err
-    assert "Traceback" not in answer.said
+    assert "Traceback" not in answer.output
     assert gate(before, after, "--db", db).code == FINE

@@ -30,7 +30,7 @@ print(json.dumps([point for point, profile in profiles.items() if profile is Non
 
 @pytest.fixture
 def touched(measured_clone):
-    """A tracked file of the kernels that differs from the commit while the test runs; its name."""
+    """Change a tracked file of the kernels for one test; yield its name."""
     name = "kernels/fused_mlp/activations.py"
     path = measured_clone.shell.folder / name
     before = path.read_bytes()
@@ -52,8 +52,8 @@ def record(measured_clone):
 
 
 def test_make_bench_succeeds_and_complains_of_nothing(measured_clone):
-    assert measured_clone.bench.code == 0, measured_clone.bench.said
-    assert "Traceback" not in measured_clone.bench.said
+    assert measured_clone.bench.code == 0, measured_clone.bench.output
+    assert "Traceback" not in measured_clone.bench.output
     assert "fusebench dashboard" in measured_clone.bench.out
 
 
@@ -93,7 +93,7 @@ def test_the_table_names_every_point_with_its_units(measured_clone):
 def test_a_second_run_measures_nothing(measured_clone, record):
     before = record()
     answer = measured_clone.shell.fusebench("run")
-    assert answer.code == 0, answer.said
+    assert answer.code == 0, answer.output
     assert f"{len(measured_clone.shell.points())} recorded already" in answer.out
     after = record()
     journal = [name for name in before if name.endswith(".jsonl")]
@@ -105,9 +105,9 @@ def test_a_second_run_measures_nothing(measured_clone, record):
 def test_files_that_no_commit_holds_are_refused_by_name(measured_clone, touched, record):
     before = record()
     answer = measured_clone.shell.fusebench("run")
-    assert answer.code == WRONG_USAGE, answer.said
-    assert touched in answer.said
-    assert "--uncommitted" in answer.said
+    assert answer.code == WRONG_USAGE, answer.output
+    assert touched in answer.output
+    assert "--uncommitted" in answer.output
     assert record() == before
 
 
@@ -116,7 +116,7 @@ def test_uncommitted_files_are_measured_and_shown_but_never_recorded(measured_cl
     answer = measured_clone.shell.fusebench(
         "run", "--uncommitted", "--operation", "linear", "--provider", "eager,fused", "--batch", "16", "--hidden", "256"
     )
-    assert answer.code == 0, answer.said
+    assert answer.code == 0, answer.output
     assert re.search(r"^ *16 +fused +[\d.]+ .s ", answer.out, re.MULTILINE)
     assert record() == before
 
@@ -125,7 +125,7 @@ def test_plain_asv_on_the_same_environment_replays_without_measuring_again(measu
     before = record()
     shell = measured_clone.shell
     answer = shell.asv("run", "-E", f"existing:{shell.bin / 'python'}", "--set-commit-hash", "HEAD")
-    assert answer.code == 0, answer.said
+    assert answer.code == 0, answer.output
     assert "mlp.Mlp.time_forward" in answer.out
     assert "failed" not in answer.out
     after = record()

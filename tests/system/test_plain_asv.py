@@ -37,7 +37,7 @@ print(json.dumps(curves))
 
 @pytest.fixture(scope="module")
 def two_commits(new_user, tmp_path_factory, kernels_built_here):
-    """A clone with two commits of its own, which plain `asv run` has measured: the shell, the commits, asv's words."""
+    """Measure two new commits of a clone by plain `asv run`; return the shell, the commits, asv's output."""
     shell = new_user("range")
     start = int(shell.git("show", "--no-patch", "--format=%ct", "HEAD"))
     for minutes, subject in ((1, "Nothing new"), (2, "Nothing new again")):
@@ -47,9 +47,9 @@ def two_commits(new_user, tmp_path_factory, kernels_built_here):
     axes = tmp_path_factory.mktemp("axes") / "small.toml"
     axes.write_text(AXES)
     named = shell.asv("machine", "--yes", "--machine", "testbox")
-    assert named.code == 0, named.said
+    assert named.code == 0, named.output
     answer = shell.asv("run", "--machine", "testbox", "HEAD~2..HEAD", FUSEBENCH_AXES=str(axes), **kernels_built_here)
-    assert answer.code == 0, answer.said
+    assert answer.code == 0, answer.output
     return shell, commits, answer
 
 
@@ -57,14 +57,14 @@ def test_asv_measures_both_commits_without_a_complaint(two_commits):
     _, commits, answer = two_commits
     assert all(commit[:8] in answer.out for commit in commits)
     assert "mlp.Mlp.time_forward" in answer.out
-    assert "failed" not in answer.said
-    assert "Traceback" not in answer.said
+    assert "failed" not in answer.output
+    assert "Traceback" not in answer.output
 
 
 def test_both_commits_are_on_the_curve_the_dashboard_draws(two_commits):
     shell, commits, _ = two_commits
     stored = shell.fusebench("ingest")
-    assert stored.code == 0, stored.said
+    assert stored.code == 0, stored.output
     assert {point["operation"] for point in shell.points()} == {"linear", "mlp"}
     curves = shell.ask(DRAWN)
     assert set(curves) == {"eager", "compiled", "fused"}
@@ -76,7 +76,7 @@ def test_both_commits_are_on_the_curve_the_dashboard_draws(two_commits):
 def test_asv_compares_them(two_commits):
     shell, commits, _ = two_commits
     answer = shell.asv("compare", "--machine", "testbox", *commits)
-    assert answer.code == 0, answer.said
+    assert answer.code == 0, answer.output
     timed = [line for line in answer.out.splitlines() if "mlp.Mlp.time_forward" in line and "float32" in line]
     assert len(timed) == 3
     for line in timed:
@@ -87,7 +87,7 @@ def test_asv_compares_them(two_commits):
 def test_asv_publishes_what_it_replayed(two_commits):
     shell, commits, _ = two_commits
     answer = shell.asv("publish")
-    assert answer.code == 0, answer.said
+    assert answer.code == 0, answer.output
     html = shell.folder / ".asv" / "html"
     index = json.loads((html / "index.json").read_text())
     assert "mlp.Mlp.time_forward" in index["benchmarks"]
@@ -116,14 +116,14 @@ def test_asv_continuous_finds_the_commit_that_was_recorded_slower(two_commits, t
         "continuous", "--machine", "testbox", "-f", "1.2", *bench, before, after, FUSEBENCH_AXES=str(axes)
     )
     assert path.read_bytes() == slowed, "what is recorded is replayed, not measured again"
-    assert answer.code == 1, answer.said
+    assert answer.code == 1, answer.output
     assert "PERFORMANCE DECREASED" in answer.out
     ratios = re.findall(r"(\d+\.\d+)\s*\|\s*mlp\.Mlp\.time_forward\(", answer.out)
     assert [float(ratio) for ratio in ratios] == [1.5] * 3
 
 
 def recorded_before(path, commit, point):
-    """The samples of `point` at the other commit."""
+    """Return the samples of `point` at the other commit."""
     other = path.with_name(f"{commit[:8]}{path.name[8:]}")
     lines = (json.loads(line) for line in other.read_text().splitlines())
     (samples_s,) = (line["samples_s"] for line in lines if line["kind"] == "timing" and line["point"] == point)

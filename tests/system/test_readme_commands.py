@@ -67,7 +67,7 @@ def record_previous_commit(measured_clone):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     stored = shell.fusebench("ingest", shell.folder / "before")
     shutil.rmtree(shell.folder / "before")
-    assert stored.code == 0, stored.said
+    assert stored.code == 0, stored.output
 
 
 def environ_of(shell):

@@ -1,4 +1,4 @@
-"""The sample of a test's parameters that runs at every change."""
+"""Covering samples of parameter combinations."""
 
 from itertools import combinations, product
 

@@ -41,7 +41,7 @@ def wheel(new_user):
     shell = new_user("wheel")
     folder = shell.folder / "dist"
     built = shell.run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".")
-    assert built.code == FINE, built.said
+    assert built.code == FINE, built.output
     (path,) = folder.glob("*.whl")
     return path
 
@@ -130,7 +130,7 @@ def clean(home):
 
 @pytest.fixture
 def measured(tmp_path, journals):
-    """A folder of journals of two commits, the newer one slower; and the commits."""
+    """Write journals of two commits; return the folder and the commits."""
     before, after = journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,))
     journals.write_journals(tmp_path / "measured", [before, after])
     return tmp_path / "measured", before.commit, after.commit
