@@ -74,7 +74,7 @@ class Shell:
         return answer.out.strip()
 
     def ask(self, question: str) -> object:
-        """Return what the Python program `question` prints, as JSON; it sees this folder's `results` and `dashboard`."""
+        """Return what the Python program `question` prints, as JSON; it sees this folder's packages."""
         answer = self.run(self.bin / "python", "-c", question)
         assert answer.code == 0, answer.output
         return json.loads(answer.out)
