@@ -43,7 +43,7 @@ def test_the_example_of_the_readme_is_a_provider_and_right(readme_example, shape
 def test_a_provider_that_answers_with_words_is_unavailable_for_that_reason(readme_example, shape):
     load = workload(shape, device=torch.device("cpu"))
     built = providers.build(Contender(provider="addmm"), load, module=readme_example)
-    assert built == Unavailable("only the bare linear is written")
+    assert built == Unavailable("only the bare linear is implemented")
 
 
 def test_names_are_read_without_running_the_file(tmp_path):
