@@ -1,1 +1,1 @@
-"""What is kept and judged: the store of measurements, the questions it answers, and the verdicts."""
+"""Store of measurements, the questions it answers, and the verdicts on them."""

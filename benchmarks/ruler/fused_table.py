@@ -1,4 +1,4 @@
-"""The command `python -m benchmarks.ruler.fused_table`."""
+"""Command `python -m benchmarks.ruler.fused_table`."""
 
 from benchmarks.ruler.checks.fused_table import main
 

@@ -1,4 +1,4 @@
-"""The command `python -m benchmarks.ruler.host_cost`."""
+"""Command `python -m benchmarks.ruler.host_cost`."""
 
 from benchmarks.ruler.checks.host_cost import main
 

@@ -1,4 +1,4 @@
-"""The command `python -m benchmarks.ruler.self_check`."""
+"""Command `python -m benchmarks.ruler.self_check`."""
 
 from benchmarks.ruler.checks.self_check import main
 

@@ -1,4 +1,4 @@
-"""What the files of an asv tree have in common: project, machines, descriptions, and what journals record already.
+"""Context shared by the files of an asv tree: project, machines, descriptions, suites that journals record.
 
 The journal is the record: where a folder `journal/` lies beside an asv tree, that tree is a view of it, and the
 suites whose operation a line of the journal names are not read from it a second time.
@@ -31,7 +31,7 @@ UNTOLD_NAMES = frozenset({"", "results", ".asv", "asv"})
 
 @dataclass
 class AsvTree:
-    """What the files below `path` have in common, read when first needed.
+    """Context shared by the files below `path`, read when first needed.
 
     `named_project`: the project, where the user named it. `subjects`: of journals that were read anyway, by path.
     """

@@ -1,4 +1,4 @@
-"""A machine's measured ceilings (docs/file-formats.md) → records."""
+"""Parse a machine's measured ceilings (docs/file-formats.md) into records."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class SourceKind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Source:
-    """A file of record. `tree`: the folder that asv calls results_dir, for asv's files."""
+    """File of record. `tree`: the folder that asv calls results_dir, for asv's files."""
 
     kind: SourceKind
     path: Path

@@ -22,7 +22,7 @@ NUL_IN_JSON = rb"\u0000"
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
-    """A run: a commit measured on a machine in an environment. `run_id` is unique within the project."""
+    """Run: a commit measured on a machine in an environment. `run_id` is unique within the project."""
 
     run_id: Text
     project: Text
@@ -39,12 +39,12 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def commit(self) -> CommitRecord:
-        """The commit as other files name theirs."""
+        """Commit in the form other files use."""
         return CommitRecord(hash=self.commit_hash, date=self.commit_date, subject=self.commit_subject)
 
 
 class _Line(Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """What timing and profile lines have in common."""
+    """Fields shared by timing and profile lines."""
 
     format: Literal[1]
     run: RunRecord
@@ -59,7 +59,7 @@ class _Line(Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
-    """A `timing` line; SI units, None where not known."""
+    """`timing` line; SI units, None where not known."""
 
     group: str | None = None
     disturbed: str | None = None
@@ -103,7 +103,7 @@ class KernelRecord(Struct, frozen=True, kw_only=True):
 
 
 class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
-    """A `profile` line; counts and times are per call.
+    """`profile` line; counts and times are per call.
 
     stacks: folded (results.files.stacks). trace: the name of a file under traces/. unexpected: how the counts differ
     from what the provider declares.
@@ -167,7 +167,7 @@ class _PointSubject(Struct):
 
 
 class _Subject(Struct):
-    """The two texts of a line that say what it is about: msgspec skips the rest unread."""
+    """Kind and operation of a line; msgspec skips the rest unread."""
 
     run: _RunSubject
     point: _PointSubject

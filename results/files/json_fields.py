@@ -19,7 +19,7 @@ NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # 
 
 
 class Malformed(Exception):
-    """A field is missing or of the wrong type; the message names the key and what was found."""
+    """Raised when a field is missing or of the wrong type; the message names the key and what was found."""
 
 
 def is_object(found: object) -> TypeGuard[dict[str, object]]:

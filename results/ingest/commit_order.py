@@ -35,7 +35,7 @@ REFERENCES = ("refs/heads", "refs/remotes", "refs/tags")
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryCommit:
-    """A commit of a repository: `position` counts from 1, `ordered_at` never decreases along the history.
+    """Commit of a repository: `position` counts from 1, `ordered_at` never decreases along the history.
 
     `date` is None where git's is no moment between the years 1 and 9999.
     """
@@ -61,7 +61,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """A commit's place in the history of its repository; None where that is unknown."""
+    """Position of a commit in the history of its repository; None where that is unknown."""
 
     date: datetime | None
     subject: str | None

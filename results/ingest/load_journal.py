@@ -1,4 +1,4 @@
-"""A journal's records → rows: journals only add, and within a run the last line of a kind counts."""
+"""Load a journal's records as rows: journals only add, and within a run the last line of a kind counts."""
 
 from __future__ import annotations
 

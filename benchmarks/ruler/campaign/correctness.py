@@ -70,7 +70,7 @@ class Verdict:
 
     @property
     def is_failure(self) -> bool:
-        """Whether it was wrong, crashed or hung, or ours ran other kernels than declared."""
+        """True if it was wrong, crashed or hung, or ours ran other kernels than declared."""
         ours = self.contender.provider.startswith("fused")
         return self.state in FAILURES or (ours and self.unexpected is not None)
 

@@ -75,7 +75,7 @@ class PackableModule(nn.Module):
 
     @property
     def is_prepared(self) -> bool:
-        """Whether packed copies exist and the weights are unchanged since."""
+        """True if packed copies exist and the weights are unchanged since."""
         weights = self._weights_among(self._parameters_in_order())
         return self._packed is not None and self._packed.are_current(weights)
 
