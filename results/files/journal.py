@@ -167,7 +167,7 @@ class _PointSubject(Struct):
 
 
 class _Subject(Struct):
-    """Kind and operation of a line; msgspec skips the rest unread."""
+    """Run and point of a line; msgspec skips the rest unread."""
 
     run: _RunSubject
     point: _PointSubject
