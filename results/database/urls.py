@@ -37,7 +37,11 @@ def url_from_text(text: str | None) -> URL:
         return _url_from_url(named)
     if _IS_KEYWORD_FORM.match(named) or _IS_BARE_USER_INFO.match(named):
         raise _invalid(named, "is neither a file nor a URL")
-    return sa.make_url("sqlite://").set(database=str(Path(named).expanduser()))
+    try:
+        path = Path(named).expanduser()
+    except RuntimeError:
+        raise _invalid(named, "is below the home folder of a user who is not known here") from None
+    return sa.make_url("sqlite://").set(database=str(path))
 
 
 def displayed(url: URL) -> str:
@@ -64,7 +68,7 @@ def _url_from_url(named: str) -> URL:
 
 def _checked_postgresql(named: str, url: URL) -> URL:
     if "@" in named.partition("@")[2]:
-        raise _invalid(named, "holds more than one @; write %40 for an @ in a name or password")
+        raise _invalid(named, "holds more than one at sign; write %40 for one in a name or password")
     ports = [str(url.port)] if url.port is not None else []
     given = url.query.get("port", ())
     ports += given.split(",") if isinstance(given, str) else given
@@ -77,9 +81,16 @@ def _checked_postgresql(named: str, url: URL) -> URL:
 def _checked_sqlite(named: str, url: URL) -> URL:
     if url.host or url.username or url.password or url.port:
         raise _invalid(named, "names a host, and SQLite is a file; three slashes begin its path: sqlite:///PATH")
-    if not url.database or "mode" in url.query:
+    if not url.database or "memory" in url.query.get("mode", ()):
         raise _invalid(named, "names no file; a database in memory would end with the command that fills it")
-    return url.set(drivername="sqlite")
+    if "mode" in url.query:
+        raise _invalid(named, "has an option `mode`; a file that may not be written is opened read-only without it")
+    url = url.set(drivername="sqlite")
+    try:
+        url.get_dialect()().create_connect_args(url)
+    except ValueError:
+        raise _invalid(named, "has an option whose value SQLite does not take") from None
+    return url
 
 
 def _invalid(named: str, reason: str) -> InvalidDatabaseUrl:

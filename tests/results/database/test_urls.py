@@ -15,6 +15,7 @@ from results.database.upgrade import OBSOLETE_INDEX
 from results.database.urls import displayed, url_from_text
 from results.errors import InvalidDatabaseUrl, StoreError
 from results.exit_codes import ExitCode
+from results.redaction import redact
 from results.store import OpenMode, open_store
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +35,8 @@ WRONG = {
     "an @ in the password": "postgres://user:a@{}@localhost/db",
     "a keyword form of libpq": "host=localhost user=user password={}",
     "a host for SQLite": "sqlite://user:{}@localhost/x.db",
+    "an option of SQLite with a wrong value": "sqlite:///x.db?timeout=abc&password={}",
+    "the home of nobody": "~no-such-user/u:{}@x.db",
 }
 IN_MEMORY = (":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///file::memory:?uri=true")
 
@@ -57,6 +60,18 @@ def test_what_cannot_be_opened_is_wrong_usage_and_repeats_no_password(what):
         url_from_text(WRONG[what].replace("{}", SECRET))
     assert SECRET not in str(raised.value)
     assert raised.value.exit_code == ExitCode.WRONG_USAGE
+
+
+def test_the_advice_about_an_at_sign_is_read_to_its_end():
+    with pytest.raises(InvalidDatabaseUrl) as raised:
+        url_from_text(WRONG["an @ in the password"].replace("{}", SECRET))
+    assert "holds more than one at sign; write %40 for one in a name or password." in redact(str(raised.value))
+
+
+def test_an_option_of_sqlite_opens_its_file_as_ever():
+    assert url_from_text("sqlite:///x.db?timeout=5").database == "x.db"
+    with pytest.raises(InvalidDatabaseUrl, match="has an option `mode`"):
+        url_from_text("sqlite:///x.db?mode=ro")
 
 
 @pytest.mark.parametrize("named", IN_MEMORY)
