@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,13 +18,15 @@ from results.files.paths import read_regular_file
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 Version = TypeVar("Version", bound="Hashable")
 DECISIONS_FORMAT = 1
 DECISIONS_NAME = "decisions.toml"
 DEFAULT_DECISIONS = Path("results/data/published", DECISIONS_NAME)
 CONTINUATION, ACKNOWLEDGEMENT = "continuation", "acknowledgement"
+_IS_HEADER = re.compile(r"\s*\[\[?\s*(?!acknowledgement\s*\.)")  # a table within an acknowledgement belongs to it
+_IS_ACKNOWLEDGEMENT = re.compile(r"\s*\[\[\s*acknowledgement\s*\]\]")
 HOW_DECIDED = ("note", "by", "at")
 HEAD = "# What people decided about benchmarks and changes; see docs/file-formats.md. May be edited.\nformat = 1\n"
 
@@ -92,23 +97,52 @@ def withdraw_acknowledgements(
 
     A file that does not exist has none. Raises: OSError, UnreadableFile.
     """
-    import tomlkit  # noqa: PLC0415 - reading needs none of it
-
     if not path.exists():
         return ()
     with locked_folder(path.parent):
         content = read_regular_file(path)
-        stored = decisions_from_bytes(content, path=str(path)).acknowledgements
-        removed = [i for i, record in enumerate(stored) if is_meant(record)]
+        record = decisions_from_bytes(content, path=str(path))
+        stored = record.acknowledgements
+        removed = [i for i, one in enumerate(stored) if is_meant(one)]
         if removed:
-            document = tomlkit.parse(content)
-            tables = document[ACKNOWLEDGEMENT]
-            for i in reversed(removed):
-                del tables[i]
-            if len(removed) == len(stored):
-                del document[ACKNOWLEDGEMENT]
-            _replace(path, tomlkit.dumps(document).encode())
+            left = replace(record, acknowledgements=tuple(one for i, one in enumerate(stored) if i not in removed))
+            _replace(path, _without(content, removed, left=left))
     return tuple(stored[i] for i in removed)
+
+
+def _without(content: bytes, removed: Sequence[int], *, left: DecisionsRecord) -> bytes:
+    """Return the file without its tables `removed`; order and comments of the others stay.
+
+    `left`: what the rest must read as. tomlkit keeps that too where the tables are written in another way, but of
+    tables between others it moves some and loses comments.
+    """
+    rest = "".join(_lines_without(content.decode().splitlines(keepends=True), removed)).encode()
+    with suppress(UnreadableFile):
+        if decisions_from_bytes(rest, path="") == left:
+            return rest
+    import tomlkit  # noqa: PLC0415 - reading needs none of it
+
+    document = tomlkit.parse(content)
+    for i in reversed(removed):
+        del document[ACKNOWLEDGEMENT][i]
+    if not left.acknowledgements:
+        del document[ACKNOWLEDGEMENT]
+    return tomlkit.dumps(document).encode()
+
+
+def _lines_without(lines: Sequence[str], removed: Sequence[int]) -> Iterator[str]:
+    """Yield the lines but those of tables `removed`: from a header to what precedes the comments of the next one."""
+    headers = [i for i, line in enumerate(lines) if _IS_HEADER.match(line)]
+    tables = [i for i in headers if _IS_ACKNOWLEDGEMENT.match(lines[i])]
+    dropped: set[int] = set()
+    for start in (tables[i] for i in removed if i < len(tables)):
+        end = min((i for i in headers if i > start), default=len(lines))
+        while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+            end -= 1
+        while end < len(lines) and not lines[end].strip():
+            end += 1
+        dropped.update(range(start, end))
+    return (line for i, line in enumerate(lines) if i not in dropped)
 
 
 def _replace(path: Path, content: bytes) -> None:
