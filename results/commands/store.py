@@ -72,7 +72,7 @@ def check(db: str | None) -> int:
 def compact_command(db: str | None) -> int:
     """Reclaim the space of deleted rows."""
     with open_store(db, mode=OpenMode.READ) as opened:
-        echo(f"{opened.name}: Reclaimed {with_prefix(compact(opened), 'B')}.")
+        echo(f"{opened.name}: Reclaimed {with_prefix(max(0, compact(opened)), 'B')}.")
     return ExitCode.FINE
 
 

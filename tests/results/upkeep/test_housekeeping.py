@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from results.commands.ingest import ingest
-from results.commands.store import store
+from results.commands.store import compact_command, store
 from results.errors import StoreError
 from results.exit_codes import ExitCode
 from results.queries import commits, latest_points
@@ -146,3 +146,10 @@ def test_the_store_commands_answer(foreign):
     assert "8  value" in run(store, "info", "--db", db).stdout
     assert "whole" in run(store, "check", "--db", db).stdout
     assert run(store, "compact", "--db", db).return_value == ExitCode.FINE
+
+
+def test_compacting_what_became_no_smaller_reclaimed_nothing(tmp_path, monkeypatch):
+    open_store(str(tmp_path / "x.db")).close()
+    monkeypatch.setattr("results.commands.store.compact", lambda _: -435_000)
+    answer = CliRunner().invoke(compact_command, ["--db", str(tmp_path / "x.db")])
+    assert answer.stdout.endswith("Reclaimed 0 B.\n")
