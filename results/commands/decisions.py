@@ -17,10 +17,11 @@ from results.database.schema import Benchmark, Commit, Project
 from results.errors import UnknownParameter, UnknownRevision
 from results.exit_codes import ExitCode
 from results.files.decisions import DEFAULT_DECISIONS
-from results.files.parameters import ParameterType, typed_from_repr, value_from_typed
+from results.files.parameters import ParameterType, is_storable, typed_from_repr, value_from_typed
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
+from results.units import counted
 from results.upkeep.decisions import count_acknowledged_series, declare, withdraw
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             withdrawn = withdraw(store, lambda stored: _is_within(stored, record), file=file)
             if not withdrawn:
                 raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
-            echo(f"{commit[:8]}: {len(withdrawn)} acknowledgements removed from {file}")
+            echo(f"{commit[:8]}: {counted(len(withdrawn), 'acknowledgement')} removed from {file} and {store.name}")
             return ExitCode.FINE
         n_series = count_acknowledged_series(store, record)
         if not n_series:
@@ -176,6 +177,10 @@ def _is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) 
 
 
 def _decided(note: str | None, by: str | None) -> Decided:
+    """Return who decided now, and why. Raises: click.UsageError for bytes that are no text."""
+    for option, text in (("--note", note), ("--by", by)):
+        if text is not None and not is_storable(text):
+            raise click.UsageError(f"{option} holds bytes that are not UTF-8; nothing was written")
     return Decided(note=note, by=by, at=datetime.now(tz=UTC).replace(microsecond=0))
 
 

@@ -27,13 +27,14 @@ from results.database.schema import (
 )
 from results.database.transactions import reading, writing
 from results.files.decisions import ACKNOWLEDGEMENT, CONTINUATION, continuation_chain
+from results.files.records import AcknowledgementRecord, Decided, TriageDecision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from sqlalchemy.engine import Connection, Engine
 
-    from results.files.records import AcknowledgementRecord, ContinuationRecord, DecisionsRecord
+    from results.files.records import ContinuationRecord, DecisionsRecord
     from results.ingest.runs import LoadContext
 
 Content = dict[str, Any]
@@ -66,6 +67,15 @@ def content_of(record: ContinuationRecord | AcknowledgementRecord) -> Content:
     return {**fields, **decided, "at": None if at is None else at.isoformat()}
 
 
+def acknowledgement_from(content: Content) -> AcknowledgementRecord:
+    """Return the record that `content_of` made `content` from."""
+    at = content["at"]
+    decided = Decided(note=content["note"], by=content["by"], at=None if at is None else datetime.fromisoformat(at))
+    names = ("project", "commit", "benchmark", "metric", "machine", "environment", "parameters")
+    fields = {name: content[name] for name in names}
+    return AcknowledgementRecord(**fields, decision=TriageDecision(content["decision"]), decided=decided)
+
+
 def add_decisions(connection: Connection, found: Iterable[tuple[str, Content]], *, source_id: int | None) -> None:
     """Insert decisions (kind, content) as those of a file; `source_id` None: of a merged database."""
     first = next_id(connection, Decision)
@@ -79,9 +89,28 @@ def add_decisions(connection: Connection, found: Iterable[tuple[str, Content]], 
 
 def delete_decisions(connection: Connection, source_id: int) -> None:
     """Delete a file's decisions and their effects; `apply_decisions` must follow."""
-    of_file = sa.select(Decision.id).where(Decision.source_id == source_id)
-    connection.execute(sa.delete(Triage).where(Triage.decision_id.in_(of_file)))
-    connection.execute(sa.delete(Decision).where(Decision.source_id == source_id))
+    _delete_decisions(connection, Decision.source_id == source_id)
+
+
+def withdraw_merged(
+    connection: Connection, is_meant: Callable[[AcknowledgementRecord], bool]
+) -> tuple[AcknowledgementRecord, ...]:
+    """Delete the acknowledgements that are meant of those that came by a merge, which no file here holds."""
+    is_merged = (Decision.source_id.is_(None), Decision.kind == ACKNOWLEDGEMENT)
+    rows = connection.execute(sa.select(Decision.id, Decision.content).where(*is_merged).order_by(Decision.id)).all()
+    found = {row.id: acknowledgement_from(row.content) for row in rows}
+    withdrawn = {key: record for key, record in found.items() if is_meant(record)}
+    for key in withdrawn:
+        _delete_decisions(connection, Decision.id == key)
+    if withdrawn:
+        apply_decisions(connection)
+    return tuple(withdrawn.values())
+
+
+def _delete_decisions(connection: Connection, where: sa.ColumnElement[bool]) -> None:
+    meant = sa.select(Decision.id).where(where)
+    connection.execute(sa.delete(Triage).where(Triage.decision_id.in_(meant)))
+    connection.execute(sa.delete(Decision).where(where))
 
 
 def apply_stored_decisions(engine: Engine) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
 from results.files.decisions import append_decision, withdraw_acknowledgements
-from results.ingest.decisions import acknowledged_series, apply_decisions, content_of
+from results.ingest.decisions import acknowledged_series, apply_decisions, content_of, withdraw_merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +29,16 @@ def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *,
 def withdraw(
     store: Store, is_meant: Callable[[AcknowledgementRecord], bool], *, file: Path
 ) -> tuple[AcknowledgementRecord, ...]:
-    """Remove acknowledgements from their file and from the store. Raises: OSError, UnreadableFile, StoreError."""
+    """Remove acknowledgements from their file and from the store, also those that came by a merge and have no file.
+
+    Raises: OSError, UnreadableFile, StoreError.
+    """
     withdrawn = withdraw_acknowledgements(file, is_meant)
     if withdrawn:
         store.ingest([file])
-    return withdrawn
+    with translate_db_errors(store.engine.url), writing(store.engine) as connection:
+        merged = withdraw_merged(connection, is_meant)
+    return (*withdrawn, *(record for record in merged if record not in withdrawn))
 
 
 def count_acknowledged_series(store: Store, record: AcknowledgementRecord) -> int:

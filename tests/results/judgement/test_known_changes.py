@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -78,6 +79,30 @@ def test_taking_back_leaves_the_other_decisions_as_they_were_written(fusebench, 
     fusebench("store", "acknowledge", head, "--undo")
     assert file.read_text().strip() == edited.strip()
     assert fusebench("gate", "--base", base, "--head", middle).return_value == ExitCode.FINE
+
+
+def test_taking_back_reaches_what_came_by_a_merge(fusebench, measured, tmp_path):
+    base, head = measured(1.0, 1.5)
+    fusebench("store", "acknowledge", head, "--note", NOTE)
+    other = ("--db", tmp_path / "other.db")
+    fusebench("store", "merge", tmp_path / "known.db", *other)
+    assert fusebench("gate", "--base", base, "--head", head, *other).return_value == ExitCode.FINE
+    undone = fusebench("store", "acknowledge", head, "--undo", *other)
+    assert undone.stdout.startswith(f"{head[:8]}: 1 acknowledgement removed from ")
+    assert fusebench("gate", "--base", base, "--head", head, *other).return_value == ExitCode.REGRESSION
+    fusebench("store", "merge", tmp_path / "known.db", *other)
+    undone = fusebench("store", "acknowledge", head, "--undo", "--file", "none.toml", *other)
+    assert undone.return_value == ExitCode.FINE
+    assert fusebench("gate", "--base", base, "--head", head, *other).return_value == ExitCode.REGRESSION
+
+
+@pytest.mark.parametrize("option", ["--note", "--by"])
+def test_a_reason_that_is_no_text_is_wrong_usage_and_nothing_is_written(fusebench, measured, tmp_path, option):
+    _, head = measured(1.0, 1.5)
+    answer = fusebench("store", "acknowledge", head, option, "caf\udce9")
+    assert isinstance(answer.exception, click.UsageError)
+    assert f"{option} holds bytes that are not UTF-8" in answer.exception.message
+    assert not (tmp_path / "results").exists()
 
 
 def test_taking_back_what_nobody_acknowledged_is_wrong_usage(fusebench, measured):
