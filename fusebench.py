@@ -107,13 +107,16 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     """Measure the checked-out commit, store it, print it (needs a checkout)."""
     checkout = _checkout()
     require_modules(("torch", "asv", "asv_runner"), command="run", extra="bench")
-    measure = [sys.executable, "-m", "benchmarks.ruler.sweep.run", *options]
+    # Before minutes of measuring: what shows them.
+    CommandTable().get_command(ctx, "ingest")
+    CommandTable().get_command(ctx, "show")
+    measure = [sys.executable, "-m", "benchmarks.ruler.sweep.run"]
     if {"-h", "--help"} & set(options):
-        return subprocess.run(measure, cwd=checkout, check=False).returncode
-    is_recorded = "--uncommitted" not in options
+        return subprocess.run([*measure, *options], cwd=checkout, check=False).returncode
+    is_recorded = "--uncommitted" not in options and not _is_kept_out_by_environment()
     with tempfile.TemporaryDirectory() as folder:
         selection = Path(folder) / "selection.json"
-        measure += ["--cwd", str(Path.cwd()), "--parent", str(os.getpid()), "--selection", str(selection)]
+        measure += ["--cwd", str(Path.cwd()), "--parent", str(os.getpid()), "--selection", str(selection), *options]
         environ, data, db = dict(os.environ), None, os.environ.get("FUSEBENCH_DB")
         if not is_recorded:
             # What no commit holds is kept only long enough to be shown.
@@ -139,6 +142,11 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     else:
         click.echo("\nNothing was recorded: the measured files are in no commit.")
     return measured
+
+
+def _is_kept_out_by_environment() -> bool:
+    """Return whether the environment asks to measure what no commit holds, and names no folder to keep that in."""
+    return os.environ.get("FUSEBENCH_UNCOMMITTED") == "1" and not os.environ.get("FUSEBENCH_DATA")
 
 
 def _run_to_end(command: list[str], folder: Path, environ: Mapping[str, str]) -> int:

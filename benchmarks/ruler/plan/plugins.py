@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENTRY_POINT_GROUP = "fusebench.providers"
+# A module may sleep or loop; PR_SET_PDEATHSIG (1) ends it with the run that tries it.
+_RUN_ONCE = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(1, 9); runpy.run_path(sys.argv[1])"
 
 
 def foreign_names(module: Path | None) -> tuple[str, ...]:
@@ -34,8 +36,15 @@ def refuse_broken_module(module: Path) -> None:
     Raises: InvalidProviderModule, with what the module raised.
     """
     names_in_module(module)
-    command = [sys.executable, "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", str(module)]
-    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", _RUN_ONCE, str(module)]
+    tried = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
     if tried.returncode != 0:
         raised = tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"]
         raise InvalidProviderModule(f"{module}: fails when it is run ({raised[-1]})")

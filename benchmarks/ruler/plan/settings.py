@@ -106,6 +106,25 @@ def _positive(text: str) -> int:
     return number
 
 
+def _seconds(text: str) -> float:
+    if not (number := float(text)) > 0:
+        raise ValueError("a number of seconds above 0 is needed")
+    return number
+
+
+def _folder_name(text: str) -> str:
+    # Names of machines are names of folders.
+    if "/" in text or text in {".", ".."}:
+        raise ValueError("a name without / is needed")
+    return text
+
+
+def _switch(text: str) -> bool:
+    if text not in {"0", "1"}:
+        raise ValueError("choose from 0, 1")
+    return text == "1"
+
+
 def _device(text: str) -> DeviceKind:
     try:
         return DeviceKind(text)
@@ -124,14 +143,14 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_DATA": ("data_dir", lambda text: Path(text).absolute(), str),
     "FUSEBENCH_AXES": ("axes", axes_name, str),
     "FUSEBENCH_PROVIDER_MODULE": ("provider_module", lambda text: Path(text).absolute(), str),
-    "FUSEBENCH_MACHINE": ("machine", str, str),
+    "FUSEBENCH_MACHINE": ("machine", _folder_name, str),
     "FUSEBENCH_DEVICE": ("device", _device, str),
     "FUSEBENCH_THREADS": ("threads", _positive, str),
     "FUSEBENCH_RUN_ID": ("run_id", str, str),
     "FUSEBENCH_COMMIT": ("commit", str, str),
-    "FUSEBENCH_UNCOMMITTED": ("is_uncommitted", lambda text: text == "1", lambda is_set: str(int(is_set))),
+    "FUSEBENCH_UNCOMMITTED": ("is_uncommitted", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_LOCK": ("waits_for_lock", _lock_policy, lambda waits: "wait" if waits else "fail"),
-    "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", float, repr),
+    "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", _seconds, repr),
     "FUSEBENCH_UNTIL": ("until", float, repr),
     "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
     "FUSEBENCH_PLAN": ("plan", Path, str),

@@ -107,28 +107,28 @@ def measured_commit(settings: Settings) -> Commit:
     installed = _installed_hash()
     asked = settings.asv_commit
     if asked and (installed is None or asked.startswith(installed)):
-        return commit_fromgit_output(asked)
+        return commit_from_git(asked)
     if installed is None:
         raise UnknownCommit(
             f"the installed fusebench {_installed_version()} does not name its commit; install it from a checkout "
             "(pip install -e .), or set ASV_COMMIT to the full hash"
         )
-    return commit_fromgit_output(installed)
+    return commit_from_git(installed)
 
 
 def _head(settings: Settings) -> Commit:
-    head, begun = commit_fromgit_output("HEAD"), settings.commit
+    head, begun = commit_from_git("HEAD"), settings.commit
     if begun is None or head.hash == begun:
         return head
     if settings.is_uncommitted:
-        return commit_fromgit_output(begun)
+        return commit_from_git(begun)
     raise UncommittedChanges(
         f"HEAD moved from {begun[:8]} to {head.hash[:8]} while {begun[:8]} was being measured; "
         "leave the checkout alone while measuring, and run again"
     )
 
 
-def commit_fromgit_output(revision: str) -> Commit:
+def commit_from_git(revision: str) -> Commit:
     """Return the commit that git calls `revision`; a full hash unknown to git is kept without date and subject.
 
     Raises: UnknownCommit.

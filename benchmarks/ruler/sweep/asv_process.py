@@ -36,7 +36,6 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
 
     Without recording the result if the settings say that no commit holds the code.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         _name_machine(machine, output=output.fileno())
         recording = ["--dry-run"] if settings.is_uncommitted else ["--set-commit-hash", commit]

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar
 
 from benchmarks.ruler.plan.axes import NO_ACTIVATION, resolve_dim
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.points import CachePolicy, Operation, Pass, Shape, contender_from_name
-from benchmarks.ruler.plan.settings import settings_from_environment
+from benchmarks.ruler.plan.settings import ROOT, Settings, settings_from_environment
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.provenance import RULER_VERSION, refuse_uncommitted_changes
 from benchmarks.ruler.sweep.measure import measure
@@ -25,10 +28,9 @@ from benchmarks.ruler.sweep.sweep_plan import read_plan
 from benchmarks.ruler.worker.parent_death import die_with_asv
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.ruler.plan.axes import Axes
-    from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.sweep_plan import PointKey
 
 PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
@@ -52,8 +54,9 @@ _NOT_MEASURED = Track(reason="this point is not among those measured on this mac
 
 @cache
 def suite_settings() -> Settings:
-    """Return the settings of this process of asv's."""
-    return settings_from_environment()
+    """Return the settings of this process of asv's, which runs in a folder of asv's: paths start from the checkout."""
+    with chdir(ROOT):
+        return settings_from_environment()
 
 
 @cache
@@ -81,7 +84,9 @@ def _values(axes: Axes, operation: str) -> tuple[tuple[object, ...], ...]:
 
 def record(operation: str) -> Recording:
     """Measure what this run has not measured yet of `operation`; return what asv's processes will replay."""
-    recorded = measure(suite_settings(), operation=operation)
+    settings = suite_settings()
+    with _throwaway_folder(settings) as folder:
+        recorded = measure(replace(settings, data_dir=folder or settings.data_dir), operation=operation)
     recording: Recording = {}
     for key, timing in recorded.timings.items():
         if key[0].operation != operation:
@@ -97,6 +102,16 @@ def record(operation: str) -> Recording:
             peak_memory_bytes=_or_nan(seen.peak_memory_bytes if seen else None),
         )
     return recording
+
+
+@contextmanager
+def _throwaway_folder(settings: Settings) -> Iterator[Path | None]:
+    """Yield a folder to record in instead of the checkout's own, if what is measured is in no commit; else None."""
+    if not settings.is_uncommitted or settings.data_dir != Settings().data_dir:
+        yield None
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 class Replay:

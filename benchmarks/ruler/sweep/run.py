@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -16,7 +17,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.ruler.errors import RulerError
+from benchmarks.ruler.errors import JournalError, RulerError
 from benchmarks.ruler.plan.axes import NAMED_AXES, groups
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.filters import refuse_unknown_values
@@ -40,6 +41,16 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
 WRONG_USAGE, OUR_FAULT = 64, 70
+
+
+class _Output(Console):
+    """Console whose reader may leave, as `head` does: that ends the run like a signal."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise Interrupted, once; rich would exit with 1, which means a regression."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Interrupted(signal.SIGPIPE)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -75,7 +86,7 @@ def main(  # noqa: PLR0913 - its options
     **filters: str | None,
 ) -> None:
     """Measure the checked-out commit through asv; what is recorded already is not measured again."""
-    console = Console(highlight=False)
+    console = _Output(highlight=False)
     if cwd is not None:
         os.chdir(cwd)
     try:
@@ -156,6 +167,13 @@ def run_asv(console: Console, settings: Settings, sweep: Sweep, reader: JournalR
     """
     run = sweep.plan.run
     log = settings.data_dir / "asv-run.log"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.touch()
+    except OSError as error:
+        raise JournalError(
+            f"{settings.data_dir}: cannot be written ({error.strerror}); make room or set FUSEBENCH_DATA"
+        ) from error
     with tempfile.TemporaryDirectory() as folder:
         steps, plan_file = Path(folder) / "steps.jsonl", Path(folder) / "plan.json"
         steps.touch()
@@ -190,6 +208,8 @@ def selection_from_sweep(sweep: Sweep) -> dict[str, object]:
 def _entry() -> None:
     try:
         main.main(prog_name="fusebench run", standalone_mode=False)
+    except Interrupted as interrupted:
+        sys.exit(interrupted.exit_code)
     except click.UsageError as error:
         error.show()
         sys.exit(WRONG_USAGE)

@@ -64,6 +64,10 @@ def test_an_empty_variable_counts_as_unset():
         ("FUSEBENCH_DEVICE", "gpu", "choose from cpu, cuda"),
         ("FUSEBENCH_LOCK", "perhaps", "choose from fail, wait"),
         ("FUSEBENCH_UNTIL", "soon", "could not convert"),
+        ("FUSEBENCH_POINT_LIMIT_S", "-1", "above 0"),
+        ("FUSEBENCH_POINT_LIMIT_S", "nan", "above 0"),
+        ("FUSEBENCH_UNCOMMITTED", "yes", "choose from 0, 1"),
+        ("FUSEBENCH_MACHINE", "../elsewhere", "without /"),
     ],
 )
 def test_a_variable_that_cannot_be_parsed_is_named(name, text, message):

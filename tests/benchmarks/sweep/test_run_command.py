@@ -1,0 +1,127 @@
+"""`fusebench run` before it measures: what it refuses, where it would record, how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import fusebench
+from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.plan.settings import ROOT, Settings
+from benchmarks.ruler.sweep import replay
+from benchmarks.ruler.sweep.run import run_asv
+from benchmarks.ruler.sweep.sweep_plan import Recorded
+
+
+@pytest.fixture
+def data_folder(monkeypatch):
+    """The folder of record that `fusebench run` hands to the measuring half; None for the checkout's own."""
+
+    def called(*options):
+        environs = []
+        monkeypatch.setattr(fusebench, "_run_to_end", lambda _, __, environ: environs.append(environ) or 64)
+        assert CliRunner().invoke(fusebench.run, [*options], standalone_mode=False).return_value == 64
+        return environs[0].get("FUSEBENCH_DATA")
+
+    monkeypatch.delenv("FUSEBENCH_DATA", raising=False)
+    monkeypatch.delenv("FUSEBENCH_UNCOMMITTED", raising=False)
+    return called
+
+
+def test_what_no_commit_holds_is_not_recorded_whether_an_option_or_the_environment_asks_for_it(
+    data_folder, monkeypatch
+):
+    assert data_folder() is None
+    assert not Path(data_folder("--uncommitted")).exists()
+    monkeypatch.setenv("FUSEBENCH_UNCOMMITTED", "1")
+    assert not Path(data_folder()).exists()
+    monkeypatch.setenv("FUSEBENCH_DATA", "/data/mine")
+    assert data_folder() == "/data/mine"
+
+
+@pytest.mark.parametrize("named", [None, Path("/data/mine")])
+def test_plain_asv_keeps_what_no_commit_holds_out_of_the_checkouts_record(monkeypatch, named):
+    settings = Settings(is_uncommitted=True, **({"data_dir": named} if named else {}))
+    used = []
+
+    def measured(settings, *, operation):
+        assert operation == "mlp"
+        used.append(settings.data_dir)
+        return Recorded(timings={}, profiles={})
+
+    monkeypatch.setattr(replay, "suite_settings", lambda: settings)
+    monkeypatch.setattr(replay, "measure", measured)
+    assert replay.record("mlp") == {}
+    assert (used == [named]) if named else (used != [Settings().data_dir] and not used[0].exists())
+
+
+def test_relative_paths_start_from_the_checkout_in_asvs_own_processes(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FUSEBENCH_DATA", "mine")
+    monkeypatch.setenv("FUSEBENCH_AXES", "my.toml")
+    settings = replay.suite_settings.__wrapped__()
+    assert (settings.data_dir, settings.axes) == (ROOT / "mine", str(ROOT / "my.toml"))
+    assert Path.cwd() == tmp_path
+
+
+def test_a_folder_of_record_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    sweep = type("Planned", (), {"plan": type("Plan", (), {"run": None})})
+    with pytest.raises(JournalError, match=f"{tmp_path}/file/data: cannot be written"):
+        run_asv(None, Settings(data_dir=tmp_path / "file" / "data"), sweep, None)
+
+
+def test_a_reader_that_leaves_ends_the_run_like_a_signal_and_not_as_a_regression():
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--axes", "nope"]
+    ended = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+def test_an_option_without_its_value_is_named():
+    ended = _fusebench("run", "--axes")
+    assert ended.returncode == 64
+    assert "Option '--axes' requires an argument" in ended.stderr
+
+
+def test_a_module_that_showing_needs_is_asked_for_before_anything_is_measured():
+    ended = _fusebench("run", "--axes", "nope", without="msgspec")
+    assert ended.returncode == 64
+    assert "needs msgspec" in ended.stderr
+    assert "no axes" not in ended.stdout
+
+
+def test_a_provider_module_that_is_being_tried_ends_with_the_run(tmp_path):
+    module, pid_file = tmp_path / "slow.py", tmp_path / "pid"
+    module.write_text(
+        f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()) + '.')\n"
+        "time.sleep(120)\nPROVIDERS = {'a': 1}\n"
+    )
+    code = "import sys, pathlib, benchmarks.ruler.plan.plugins as p; p.refuse_broken_module(pathlib.Path(sys.argv[1]))"
+    trying = subprocess.Popen([sys.executable, "-c", code, str(module)], cwd=ROOT)
+    _wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("."))
+    trying.kill()
+    trying.wait()
+    tried = Path("/proc") / pid_file.read_text().rstrip(".")
+    _wait_until(lambda: not tried.exists() or (tried / "stat").read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def _fusebench(*arguments, without=None):
+    code = f"import sys; sys.modules[{without!r}] = None; import fusebench; fusebench.main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def _wait_until(is_true):
+    deadline = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
