@@ -114,7 +114,11 @@ def suffix_of_units(units: Sequence[str]) -> dict[str, str]:
     for unit in units:
         words = re.sub(r"\W+", "_", unit.replace("/", "_per_").replace("%", "percent")).strip("_")
         suffix = f"_{words}" if words else ""
-        found[unit] = suffix if suffix not in found.values() else f"_{unit}"
+        if suffix in found.values():
+            suffix = f"_{unit}"
+        while suffix in found.values():
+            suffix += "_"
+        found[unit] = suffix
     return found
 
 

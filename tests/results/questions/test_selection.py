@@ -149,6 +149,13 @@ def test_units_in_column_names_are_words_and_never_meet():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("units", [["MB/s", "MB_per_s"], ["a b", "a_b"], ["a b", "a%b", "a_b", "a_b_"]])
+def test_each_unit_has_columns_of_its_own(units):
+    suffixes = suffix_of_units(units)
+    assert list(suffixes) == units
+    assert len(set(suffixes.values())) == len(units)
+
+
 def test_an_export_has_a_column_for_each_unit_and_parameter(mixed):
     answer = run(export, "--db", mixed, "--where", "project=other")
     rows = list(csv.DictReader(io.StringIO(answer.stdout)))
