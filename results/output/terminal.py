@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING
 
 import click
+from rich.cells import cell_len
 
 from results.printable import printable_line
 
@@ -50,9 +50,7 @@ class Terminal:
         clean = printable_line(text)
         if self.width is None:
             return self.styled(indent + clean, style)
-        lines = textwrap.wrap(
-            clean, self.width, initial_indent=indent, subsequent_indent=indent or INDENT, break_on_hyphens=False
-        )
+        lines = _broken(clean, self.width, first=indent, rest=indent or INDENT)
         return "\n".join(self.styled(line, style) for line in lines)
 
 
@@ -69,6 +67,25 @@ def terminal_of(stream: IO[str], environ: Mapping[str, str]) -> Terminal:
     wants_colour = is_terminal or environ.get("FORCE_COLOR", "") not in {"", "0"}
     refuses_colour = bool(environ.get("NO_COLOR")) or environ.get("TERM") in {"dumb", "unknown"}
     return Terminal(width=_width(stream, environ), has_colour=wants_colour and not refuses_colour)
+
+
+def _broken(text: str, width: int, *, first: str, rest: str) -> list[str]:
+    """Break `text` into lines of at most `width` cells (a CJK character takes two), long words where the line ends."""
+    lines: list[str] = []
+    line, is_empty = first, True
+    for word in text.strip().split(" "):
+        if not is_empty and cell_len(f"{line} {word}") > width >= cell_len(rest + word):
+            lines.append(line.rstrip())
+            line = rest + word
+            continue
+        line += "" if is_empty else " "
+        for character in word:
+            if cell_len(line + character) > width:
+                lines.append(line.rstrip())
+                line = rest
+            line += character
+        is_empty = False
+    return [*lines, line.rstrip()]
 
 
 def _width(stream: IO[str], environ: Mapping[str, str]) -> int | None:

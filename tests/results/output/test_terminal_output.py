@@ -110,6 +110,16 @@ def test_every_row_keeps_to_one_line_with_its_batch_provider_latency_and_speedup
     assert {"provider", "latency", "eager", "remark"} <= set(headings[0].split())
 
 
+@pytest.mark.parametrize(
+    "text", ["基准测试" * 30, "b.time_x, 参数=" + "日本語 " * 40, "🚀" * 50 + " ok", "plain words " * 20, "x" * 200, ""]
+)
+def test_a_paragraph_fits_by_the_width_of_its_characters_and_loses_none(text):
+    lines = Terminal(width=60).paragraph(text).splitlines()
+    assert_fits(lines, 60)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(line.strip() for line in lines)
+
+
 def test_a_wide_terminal_shows_columns_that_a_narrow_one_leaves_out(made):
     def headings(width):
         return next(line for line in lines_of(show, "--db", made, width=width) if line.startswith("batch"))
