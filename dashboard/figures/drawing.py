@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 
 from dashboard.figures.chart import Across
+from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.scales import Scale
 
@@ -166,13 +167,13 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
         "yaxis": {
             **rule, **_y_axis(chart, scale=scale),
             "domain": [strip + 0.05, 1] if n_absent else [0, 1],
-            "title": {**TITLE, "text": _title(chart.ordinate)},
+            "title": {**TITLE, "text": escaped(_title(chart.ordinate))},
         },
         "yaxis2": {
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
             "visible": bool(n_absent), "fixedrange": True, "automargin": True, "tickfont": {"size": 11},
             "categoryorder": "category descending", "ticks": "",
-            "tickvals": absent, "ticktext": [_shortened(name) for name in absent],
+            "tickvals": absent, "ticktext": [escaped(_shortened(name)) for name in absent],
         },
     }  # fmt: skip
 

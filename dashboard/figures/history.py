@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import math
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
-from dashboard.figures.notes import commit_lines, short_hashes, wrapped
+from dashboard.figures.notes import commit_lines, escaped, short_hashes, wrapped
 from dashboard.looks import look_at
 from dashboard.quantities import Reading
 from dashboard.scales import CommitSpacing
@@ -130,7 +129,7 @@ def _note(
     if reading.low is not None and reading.high is not None:
         level = 100 * line.series[0].interval_level
         interval = f" {metric_format.interval_text(number, reading.low, reading.high)} ({level:g} % interval)"
-    lines = [f"<b>{html.escape(metric_format.text(number))}</b>{interval}", wrapped(line.label)]
+    lines = [f"<b>{escaped(metric_format.text(number))}</b>{interval}", wrapped(line.label)]
     if before:
         lines.append(f"{100 * (number / before - 1):+.1f} % against the commit before")
     if value.reason is not None:

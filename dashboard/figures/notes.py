@@ -18,6 +18,11 @@ def commit_lines(commit: str, date: datetime | None, subject: str | None) -> lis
     return [f"{commit[:10]} · {day}", wrapped(subject or "no subject")]
 
 
+def escaped(text: str) -> str:
+    """Escape `text` for plotly's subset of HTML, which has no entity for quotation marks."""
+    return html.escape(text, quote=False)
+
+
 def wrapped(text: str, *, width: int = 64) -> str:
     """Escape `text` for plotly's subset of HTML and break it into lines, three at most."""
     lines: list[str] = [""]
@@ -28,7 +33,7 @@ def wrapped(text: str, *, width: int = 64) -> str:
     shown = lines[:3]
     if len(lines) > 3:
         shown[-1] += " …"
-    return "<br>".join(html.escape(line) for line in shown)
+    return "<br>".join(escaped(line) for line in shown)
 
 
 def short_hashes(commits: Iterable[str]) -> dict[str, str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
-from dashboard.figures.notes import commit_lines, short_hashes, wrapped
+from dashboard.figures.notes import commit_lines, escaped, short_hashes, wrapped
 from dashboard.looks import look_of
 from dashboard.quantities import Quantity, Reading, reading_of
 from dashboard.scales import CommitSpacing
@@ -110,7 +109,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     if row.bound is not None:
         facts.append(f"bound by {row.bound}")
     lines = [
-        f"<b>{html.escape(row.contender)}</b>  {quantity.text(reading.value)}{interval}",
+        f"<b>{escaped(row.contender)}</b>  {quantity.text(reading.value)}{interval}",
         " · ".join(facts),
     ]
     if row.disturbed is not None:
@@ -119,7 +118,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
 
 
 def _note_of_absence(row: PointRow) -> str:
-    head = f"<b>{html.escape(row.contender)}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
+    head = f"<b>{escaped(row.contender)}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
     return "<br>".join(
         [
             head,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -108,10 +109,16 @@ def test_a_lonely_point_shows_its_interval_as_bars(history):
 
 
 def test_the_card_names_commit_subject_and_interval(history):
-    figure = draw(over_commits(history(2, change=lambda _i, _p: {"commit_subject": "Tiles <by> shape"})))
+    figure = draw(over_commits(history(2, change=lambda _i, _p: {"commit_subject": '"Tiles" <by> shape'})))
     card = line_of(figure, "fused").hovertext[0]
-    for part in ("fused", "Tiles &lt;by&gt; shape", "2026-03-01", "[58.2, 67.4]", "bound by compute"):
+    for part in ("fused", '"Tiles" &lt;by&gt; shape', "2026-03-01", "[58.2, 67.4]", "bound by compute"):
         assert part in card
+
+
+def test_a_name_beside_the_marks_is_text_and_no_markup(history):
+    chart = over_commits(history(2, change=lambda i, p: {"state": "crashed"} if (i, p) == (1, "fused") else {}))
+    named = replace(chart, absences=(replace(chart.absences[0], name='<b>="x"&'),))
+    assert draw(named).layout.yaxis2.ticktext == ('&lt;b&gt;="x"&amp;',)
 
 
 def test_a_disturbed_point_is_drawn_hollow_and_says_why(history):
