@@ -67,9 +67,14 @@ class CommandTable(SuggestingGroup):
             command: click.Command = getattr(importlib.import_module(module_name), attribute)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options of all commands; --help prints here."""
+        with _ended_with_reader():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Call the command; a module that it lacks at call time is reported like one it lacks at import."""
-        with _extras_named(ctx):
+        with _extras_named(ctx), _ended_with_reader():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -90,6 +95,17 @@ def _extras_named(called: str | click.Context) -> Iterator[None]:
         if missing is None:
             raise
         raise missing from error
+
+
+@contextmanager
+def _ended_with_reader() -> Iterator[None]:
+    """Exit as SIGPIPE does where the reader of the output (head, say) left; click's code for it is 1, a regression."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go, and Python would complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
 
 
 @click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"]})
@@ -182,7 +198,8 @@ def _call(ctx: click.Context, name: str, arguments: list[str]) -> int:
     """Call the command `name` and return its exit code."""
     command = CommandTable().get_command(ctx, name)
     assert command is not None  # noqa: S101 - ours are in the table
-    return int(command.main(args=arguments, prog_name=f"fusebench {name}", standalone_mode=False) or ExitCode.FINE)
+    with command.make_context(f"fusebench {name}", arguments) as inner:
+        return int(command.invoke(inner) or ExitCode.FINE)
 
 
 def _checkout() -> Path:
@@ -212,10 +229,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted; everything recorded so far is kept.", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output (head, say) left; that is its right.
-        sys.stderr.close()
-        sys.exit(ExitCode.FINE)
     except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it was
         import traceback  # noqa: PLC0415 - only on the way out
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from functools import cache
@@ -83,3 +85,15 @@ def test_wrong_usage_exits_64_and_names_what_is_wrong(words):
     assert done.returncode == WRONG_USAGE
     assert words[-1] in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["show", "--help"]])
+def test_a_reader_that_leaves_is_no_regression(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as abandoned:
+        done = subprocess.run(
+            [sys.executable, "-m", "fusebench", *words],
+            cwd=ROOT, stdout=abandoned, stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
