@@ -26,7 +26,7 @@ def how_to_measure(store: Store, *, commit: str) -> str:
     has_only_foreign = bool(stored) and not any(row.sweep_machines for row in stored)
     if has_only_foreign:
         return f"To measure it: `asv run {commit}^!` in the project's repository, then `fusebench ingest` again"
-    return f"To measure it: `git checkout {commit} && make bench; git checkout -`"
+    return f"To measure it: `git checkout {commit} && {{ make bench; git checkout -; }}`"
 
 
 def not_measured(store: Store, error: UnknownRevision) -> int:
