@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -60,7 +61,21 @@ def test_a_revision_shows_that_commits_points(journal_store, journals):
 def test_an_unmeasured_revision_says_what_measures_it(journal_store):
     answer = run_show(journal_store(), "0123456789")
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
-    assert "git checkout 0123456789 && make bench" in answer.stderr
+    assert "`git checkout 0123456789 && { make bench; git checkout -; }`" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("failing", "calls"),
+    [
+        ("git checkout 0123456789", ["git checkout 0123456789"]),
+        ("make bench", ["git checkout 0123456789", "make bench", "git checkout -"]),
+    ],
+)
+def test_measuring_another_revision_ends_at_the_branch_it_began_at(journal_store, failing, calls):
+    typed = run_show(journal_store(), "0123456789").stderr.split("`")[1]
+    stub = f'call() {{ echo "$*"; [ "$*" != "{failing}" ]; }}; git() {{ call git "$@"; }}; make() {{ call make "$@"; }}'
+    done = subprocess.run(["bash", "-c", f"{stub}; {typed}"], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == calls
 
 
 def test_an_empty_store_says_what_to_do(tmp_path):

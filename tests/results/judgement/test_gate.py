@@ -104,7 +104,7 @@ def test_a_point_that_was_bad_at_the_base_already_is_no_failure(run_gate, tmp_pa
 def test_an_unmeasured_commit_exits_3_and_says_what_measures_it(run_gate, two_commits, revision):
     answer = run_gate(two_commits(), head=revision)
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
-    assert f"git checkout {revision} && make bench" in answer.stderr
+    assert f"git checkout {revision} && {{ make bench;" in answer.stderr
 
 
 def test_two_commits_measured_on_different_machines_are_not_comparable(run_gate, two_commits):
