@@ -6,7 +6,7 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import how_to_measure, not_measured
-from results.commands.options import all_option, db_option
+from results.commands.options import NumberRange, all_option, db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code, in_question, judge, with_known
@@ -31,7 +31,7 @@ from results.store import OpenMode, open_store
 @click.option(
     "--least-change",
     metavar="FRACTION",
-    type=click.FloatRange(min=0, max=10),
+    type=NumberRange(min=0, max=10),
     default=LEAST_RELEVANT_CHANGE,
     show_default=True,
     help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",

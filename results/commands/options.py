@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import click
+
+
+class NumberRange(click.FloatRange):
+    """Number in a range; click's own range lets `nan` through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - as click has it
+        """Return `value` as a number of the range. Raises: click.BadParameter."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
+
 
 db_option = click.option(
     "--db",

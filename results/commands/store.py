@@ -10,7 +10,7 @@ import click
 from results.commands.decisions import acknowledge, join
 from results.commands.echo import echo
 from results.commands.groups import SuggestingGroup
-from results.commands.options import db_option
+from results.commands.options import NumberRange, db_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.redaction import redact
@@ -100,7 +100,7 @@ def merge_command(other: str, db: str | None) -> int:
 @store.command("retain-traces")
 @click.argument("folder", metavar="[PATH]", type=click.Path(path_type=Path), default=Path("results/data/local"))
 @click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep those of the N newest runs.")
-@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), help="Keep those of the last DAYS.")
+@click.option("--older-than", metavar="DAYS", type=NumberRange(min=0), help="Keep those of the last DAYS.")
 @click.option("--dry-run", is_flag=True, help="List them, remove nothing.")
 @db_option
 def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: str | None, *, dry_run: bool) -> int:

@@ -89,3 +89,12 @@ def test_the_help_of_every_command_shows_how_to_type_it(typed, command):
     assert code == fusebench.ExitCode.FINE
     assert said.count(f"fusebench {command}") >= 2  # the usage line, and an example at least
     assert "[default: FUSEBENCH_DB, else" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    "words", [("gate", "--base", "HEAD~1", "--least-change", "nan"), ("store", "retain-traces", "--older-than", "nan")]
+)
+def test_what_is_no_number_is_no_limit(typed, words):
+    code, said = typed(*words)
+    assert code == WRONG_USAGE
+    assert "not a number" in said
