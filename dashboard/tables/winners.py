@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from results.rows import PointRow, WinnerRow
 
+MOST_PERCENT_OF_FLOOR = 110.0
+"""Beyond it the floor is not one: a call cannot be faster than the machine, its ceilings were measured too low."""
 HEADINGS = (
     ("Batch", "number"),
     ("Run this", ""),
@@ -113,8 +115,12 @@ def _pieces(row: PointRow) -> str:
 
 
 def _bound(row: PointRow) -> list[Component | str]:
-    """Build the bound, and how near the latency is to the floor."""
-    near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed" if row.percent_of_floor is not None else ""
+    """Build the bound, and how near the latency is to the floor; neither where the call beats the floor."""
+    if row.percent_of_floor is None:
+        return [row.bound or ""]
+    if row.percent_of_floor > MOST_PERCENT_OF_FLOOR:
+        return [html.Span("faster than its floor: the machine's ceilings are not valid", className="dimmed")]
+    near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed"
     return [row.bound or "", " ", html.Span(near, className="dimmed")]
 
 
