@@ -183,8 +183,14 @@ def _run_to_end(command: list[str], folder: Path, environ: Mapping[str, str]) ->
         if handler is not signal.SIG_IGN:
             signal.signal(signum, pass_on)
     try:
-        with subprocess.Popen(command, cwd=folder, env=dict(environ)) as process:
+        # The child is born with them blocked, and answers them once it has imported what that takes.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, before)
+        try:
+            process = subprocess.Popen(command, cwd=folder, env=dict(environ))
             started.append(process)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        with process:
             for each in received:
                 process.send_signal(each)
             status = process.wait()

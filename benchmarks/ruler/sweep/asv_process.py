@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.plan.settings import ROOT, Settings, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
-from benchmarks.ruler.worker.parent_death import signal_at_parent_death
+from benchmarks.ruler.worker.parent_death import adopt_orphans, end_children, signal_at_parent_death
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,11 +34,14 @@ class AsvEnd:
 def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run asv's suites on this interpreter and checkout, as a child that ends when the block is left or we die.
 
+    When the block is left, every other child of this process ends, too.
+
     Without recording the result if the settings say that no commit holds the code.
     """
     with log.open("wb") as output:
         _name_machine(machine, output=output.fileno())
         recording = ["--dry-run"] if settings.is_uncommitted else ["--set-commit-hash", commit]
+        adopt_orphans()
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "asv", "--config", str(_config(settings.data_dir)), "run", "--show-stderr"),
@@ -58,6 +61,8 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
             yield process
         finally:
             _end(process)
+            # asv's helpers are in groups of their own, and some do not notice that it is gone.
+            end_children()
 
 
 def _end_with_parent() -> None:

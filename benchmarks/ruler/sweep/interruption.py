@@ -43,6 +43,8 @@ def interruptible(*, parent: int | None = None) -> Iterator[None]:
         if handler is not signal.SIG_IGN:
             signal.signal(signum, interrupt)
     try:
+        # `fusebench run` starts us with them blocked, so that none meets a half imported program.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         if parent is not None:
             signal_at_parent_death(signal.SIGTERM)
             if os.getppid() != parent:

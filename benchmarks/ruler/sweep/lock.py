@@ -6,7 +6,7 @@ import fcntl
 import os
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,14 +30,26 @@ def machine_lock(*, say: Callable[[str], None], waits: bool = True, path: Path |
     If another sweep holds it, say so and wait. Raises: MachineBusy instead if not `waits`.
     """
     path = path or lock_path()
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    fd = _opened(path)
     try:
         _acquire(fd, path, say, waits=waits)
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # another user's file, which may not be written
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, str(os.getpid()).encode(), 0)
         yield fd
     finally:
         os.close(fd)
+
+
+def _opened(path: Path) -> int:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except PermissionError:
+        # Another user's: locking it needs no right to write, and some systems refuse O_CREAT there.
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    with suppress(PermissionError):
+        os.fchmod(fd, 0o666)
+    return fd
 
 
 def _acquire(fd: int, path: Path, say: Callable[[str], None], *, waits: bool) -> None:

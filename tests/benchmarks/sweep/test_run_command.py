@@ -1,9 +1,11 @@
 """`fusebench run` before it measures: what it refuses, where it would record, how it ends."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import fusebench
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.sweep import replay
+from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.run import run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
 
@@ -125,3 +128,60 @@ def _wait_until(is_true):
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_signal_while_the_run_is_still_being_imported_is_answered_without_a_traceback(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "if 'benchmarks.ruler.sweep.run' in sys.orig_argv: os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    command = [sys.executable, "-m", "fusebench", "run", "--axes", "nope"]
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+    assert "Interrupted (SIGINT)" in ended.stdout
+
+
+ASV_WITH_A_HELPER = """
+import pathlib, subprocess, sys
+if "run" in sys.argv:
+    helper = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    pathlib.Path(__file__).with_name("helper").write_text(str(helper.pid))
+"""
+RUN_IT = """
+import pathlib, sys
+from benchmarks.ruler.plan.settings import Settings
+from benchmarks.ruler.sweep.asv_process import asv_run
+folder = pathlib.Path(sys.argv[1])
+with asv_run(Settings(data_dir=folder), machine="m", commit="c0ffee", log=folder / "log") as process:
+    process.wait()
+"""
+
+
+def test_what_asv_leaves_behind_when_it_is_ended_does_not_outlive_the_run(tmp_path):
+    (tmp_path / "asv.py").write_text(ASV_WITH_A_HELPER)
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", RUN_IT, str(tmp_path)], cwd=ROOT, env=environ, check=True, timeout=60)
+    assert not (Path("/proc") / (tmp_path / "helper").read_text()).exists()
+
+
+def test_users_of_one_machine_share_its_lock():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o755)
+        path = folder / "lock"
+        path.touch()
+        path.chmod(0o444)
+        pid = os.fork()
+        if not pid:
+            code = 1
+            try:
+                if os.getuid() == 0:
+                    os.setuid(65534)
+                with machine_lock(say=print, waits=False, path=path):
+                    code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        shutil.rmtree(folder)
