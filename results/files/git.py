@@ -65,12 +65,10 @@ def run_git(
     """
     settings = [word for name, value in SAFE_CONFIGURATION.items() for word in ("-c", f"{name}={value}")]
     try:
-        return subprocess.run(
+        done = subprocess.run(
             ["git", "--no-pager", "-C", str(repository), *settings, command, *arguments],
-            input=given if given is not None else "",
+            input=(given or "").encode(errors="replace"),
             capture_output=True,
-            encoding="utf-8",
-            errors="replace",
             check=False,
             timeout=GIT_TIMEOUT_S,
             env=_environment(os.environ.items()),
@@ -79,6 +77,9 @@ def run_git(
         raise NoRepository(f"{repository}: git cannot be run ({error.strerror})") from error
     except subprocess.TimeoutExpired as error:
         raise NoRepository(f"{repository}: git did not answer within {GIT_TIMEOUT_S} s") from error
+    # Decoded here: subprocess would take a carriage return within a commit's subject for the end of a line.
+    texts = (answer.decode(errors="replace") for answer in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, *texts)
 
 
 def _environment(variables: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -8,6 +8,7 @@ have a position, and histories of the main branch read as they happened.
 from __future__ import annotations
 
 import os.path
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -21,6 +22,7 @@ from results.database.schema import Commit, Run, Source
 from results.database.transactions import reading, writing
 from results.errors import NoRepository
 from results.files.git import run_git
+from results.files.paths import text_from_path
 from results.ingest.runs import BEGINNING
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from results.files.git import GitCommand
 
+COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 REFERENCES = ("refs/heads", "refs/remotes", "refs/tags")
 
 
@@ -87,7 +90,9 @@ def order_commits(engine: Engine, repository: Path, *, is_named: bool) -> list[s
     references = _references(repository)
     with reading(engine) as connection:
         signature = _signature(connection, references)
-        stored = connection.execute(sa.select(Source.signature).where(Source.path == str(repository))).scalar()
+        stored = connection.execute(
+            sa.select(Source.signature).where(Source.path == text_from_path(repository))
+        ).scalar()
     if stored == signature:
         return []
     if _asked(repository, "rev-parse", "--is-shallow-repository").strip() == "true":
@@ -205,12 +210,12 @@ def _write_standings(connection: Connection, rows: Sequence[Any], history: Histo
 
 def _register(connection: Connection, repository: Path, signature: str) -> None:
     columns = {"signature": signature, "read_at": datetime.now(tz=UTC)}
-    updated = connection.execute(sa.update(Source).where(Source.path == str(repository)).values(**columns))
+    updated = connection.execute(sa.update(Source).where(Source.path == text_from_path(repository)).values(**columns))
     if not updated.rowcount:
         connection.execute(
             sa.insert(Source).values(
                 id=next_id(connection, Source),
-                path=str(repository),
+                path=text_from_path(repository),
                 kind="repository",
                 content_hash="",
                 n_bytes_read=0,
@@ -240,10 +245,12 @@ def _reached_commits(repository: Path) -> dict[str, HistoryCommit]:
 
 def _objects_among(repository: Path, names: Sequence[str]) -> frozenset[str]:
     """Return those of `names` that exist as commits in the repository."""
-    if not names:
+    # git would look up any other name as a revision: `HEAD`, or `:/text`, which searches the whole history.
+    hashes = [name for name in names if COMMIT_HASH.fullmatch(name)]
+    if not hashes:
         return frozenset()
-    answer = _asked(repository, "cat-file", "--batch-check", given="".join(f"{name}\n" for name in names))
-    return frozenset(line.split()[0] for line in answer.splitlines() if line.split()[1:2] == ["commit"])
+    answer = _asked(repository, "cat-file", "--batch-check", given="".join(f"{name}\n" for name in hashes))
+    return frozenset(line.split()[0] for line in answer.split("\n") if line.split()[1:2] == ["commit"])
 
 
 def _asked(

@@ -17,6 +17,7 @@ from results.errors import NoRepository
 from results.exit_codes import ExitCode
 from results.files import git
 from results.files.git import run_git
+from results.ingest.commit_order import _objects_among
 
 # Every setting of git's (2.39) that names a program, and those that have one started.
 PROGRAM_SETTINGS = [
@@ -206,6 +207,33 @@ def test_a_commit_dated_beyond_the_year_9999_is_named_and_the_rest_is_ordered(
     assert answer.exception is None
     assert answer.return_value == ExitCode.FINE
     assert f"commit {late[:12]} is dated" in answer.stderr
+
+
+def test_a_carriage_return_within_a_subject_ends_no_line(tmp_path, somebodys, plain_git):
+    path, first = somebodys
+    content = SIGNED_COMMIT.format(
+        tree=plain_git("rev-parse", f"{first}^{{tree}}", cwd=path), seconds=1700000000, subject="one\rline"
+    )
+    (tmp_path / "commit").write_bytes(content.encode())
+    commit = plain_git("hash-object", "-t", "commit", "-w", str(tmp_path / "commit"), cwd=path)
+    plain_git("update-ref", "refs/heads/main", commit, cwd=path)
+    assert run_git(path, "rev-list", "--no-commit-header", "--format=%s", "HEAD").stdout == "one\rline\n"
+    answer = ingested(path, str(tmp_path / "store.db"))
+    assert (answer.exception, answer.return_value) == (None, ExitCode.FINE)
+
+
+def test_a_repository_whose_name_is_not_utf8_gives_its_order(somebodys, tmp_path):
+    path, _ = somebodys
+    odd = path.rename(os.fsdecode(os.fsencode(path) + b"\xff"))
+    for _ in range(2):
+        answer = ingested(odd, str(tmp_path / "store.db"))
+        assert (answer.exception, answer.return_value, answer.stderr) == (None, ExitCode.FINE, "")
+
+
+def test_a_commit_is_looked_up_as_a_hash_and_never_as_a_revision(somebodys, write_asv_run, timed, tmp_path):
+    path, commit = somebodys
+    assert _objects_among(path, [commit, "f" * 40]) == {commit}
+    assert _objects_among(path, ["HEAD", ":/signed", f"main\n{commit}"]) == frozenset()
 
 
 def test_no_other_module_of_the_results_tower_starts_programs():
