@@ -90,11 +90,13 @@ def _is_newest(
     """Decide between two files of one run, say copies of a tree: the later and then the fuller one counts."""
     before, now = stored.started_at or BEGINNING, record.started_at or BEGINNING
     other = path_of_source(context, stored.source_id)
-    if (now, sum(len(result.values) for result in results)) >= (before, stored.n_values):
-        if now > before:
-            context.notes.append(f"{context.path}: replaces an older file of the same run, {other}")
+    n_values = sum(len(result.values) for result in results)
+    age, counts = ("an older", "newer") if now != before else ("a less complete", "fuller")
+    if (now, n_values) >= (before, stored.n_values):
+        if (now, n_values) != (before, stored.n_values):
+            context.notes.append(f"{context.path}: replaces {age} file of the same run, {other}")
         return True
-    context.notes.append(f"{context.path}: an older file of the same run as {other}; the newer one counts")
+    context.notes.append(f"{context.path}: {age} file of the same run as {other}; the {counts} one counts")
     return False
 
 

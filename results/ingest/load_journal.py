@@ -26,6 +26,7 @@ from results.ingest.runs import (
 )
 from results.ingest.series_ids import Testbed
 from results.metrics import LATENCY, PROFILE_METRICS, TIMING_METRICS, Metric
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,8 +146,8 @@ def _without_outdated(
     if other is not None and again:
         groups = {getattr(lines[point_id], "group", None) for point_id in again}
         context.notes.append(
-            f"{context.path}: {len(groups)} groups of run {next(iter(lines.values())).run.run_id} were measured twice, "
-            f"for this file and for {other}; the later measurement of each point counts"
+            f"{context.path}: run {next(iter(lines.values())).run.run_id} measured {counted(len(groups), 'group')} "
+            f"twice, for this file and for {other}; the later measurement of each point counts"
         )
     kept = {
         point_id: line for point_id, line in lines.items() if point_id not in at or at[point_id] <= line.measured_at

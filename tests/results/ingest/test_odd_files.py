@@ -260,7 +260,7 @@ def test_a_group_measured_twice_in_a_run_is_reported_and_a_copy_is_not(opened, t
     (second,) = journals.write_journals(tmp_path / "second", [replace(sweep, slowdowns={("mlp", "eager"): 2.0})])
     second.write_text(second.read_text().replace("T13:05:00", "T15:05:00"))
     (note,) = opened.ingest([second]).notes
-    assert f"{second}: 2 groups of run 1234abcd were measured twice, for this file and for {copy}" in note
+    assert f"{second}: run 1234abcd measured 2 groups twice, for this file and for {copy}" in note
     eager = {row.latency_s for row in latest_points(opened) if row.provider == "eager"}
     assert eager == {journals.latency_s(replace(sweep, slowdowns={("mlp", "eager"): 2.0}), "mlp", "eager", 1, hidden)
                      for hidden in sweep.hiddens}  # fmt: skip
