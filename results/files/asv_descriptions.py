@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from results.errors import UnreadableFile
-from results.files.json_fields import Malformed, is_object, optional_text_at, parsed_json, shown, text_at
+from results.files.json_fields import Malformed, as_text, is_object, optional_text_at, parsed_json, shown, text_at
 from results.files.records import AsvBenchmarkRecord, AsvMachineRecord
 
 # asv_runner's prefixes, for a benchmark that benchmarks.json no longer describes.
@@ -22,9 +22,10 @@ def asv_machine_from_bytes(content: bytes, *, path: str) -> AsvMachineRecord:
     fields = parsed_json(content, path=path)
     try:
         name = text_at(fields, "machine")
+        others = {key: value for key, value in fields.items() if key not in {"machine", "version"}}
+        details = {key: "None" if value is None else as_text(value, named=key) for key, value in others.items()}
     except Malformed as error:
         raise UnreadableFile(path, str(error)) from error
-    details = {key: str(value) for key, value in fields.items() if key not in {"machine", "version"}}
     return AsvMachineRecord(name=name, details=details)
 
 
@@ -38,11 +39,10 @@ def asv_benchmarks_from_bytes(content: bytes, *, path: str) -> tuple[AsvBenchmar
                 continue  # the format's own `version`
             names = _texts_in(name, found.get("param_names") or [])
             described = undescribed_benchmark(name, version=None, n_parameters=0)
-            version = found.get("version")
             benchmarks.append(
                 AsvBenchmarkRecord(
                     name=name,
-                    version="" if version is None else str(version),
+                    version=as_text(found.get("version"), named=f"{name}: version"),
                     type=optional_text_at(found, "type") or described.type,
                     unit=optional_text_at(found, "unit") or described.unit,
                     parameter_names=names,

@@ -10,6 +10,7 @@ from results.errors import UnreadableFile
 from results.files.json_fields import (
     NOT_FINITE,
     Malformed,
+    as_text,
     is_object,
     moment_from_milliseconds,
     number_at,
@@ -126,7 +127,7 @@ def _texts(fields: Mapping[str, object], key: str) -> dict[str, str]:
         return {}
     if not is_object(found):
         raise Malformed(f"`{key}` is {shown(found)}, not an object")
-    return {name: "" if value is None else str(value) for name, value in found.items()}
+    return {name: as_text(value, named=f"{key}: {name}") for name, value in found.items()}
 
 
 def _result(name: str, columns: list[str], row: object) -> AsvResultRecord:
@@ -139,7 +140,7 @@ def _result(name: str, columns: list[str], row: object) -> AsvResultRecord:
     version = cells.get("version")
     return AsvResultRecord(
         name=name,
-        version=None if version is None else str(version),
+        version=None if version is None else as_text(version, named=f"{name}: version"),
         parameters=parameters,
         values=values,
         ci_low=_numbers(name, cells, "stats_ci_99_a", length),

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from results.files.records import AsvBenchmarkRecord
 
-# asv.conf.json allows comments, so it is searched rather than parsed.
-PROJECT_IN_CONF = re.compile(rb'^\s*"project"\s*:\s*"([^"\\]+)"', re.MULTILINE)
+# asv.conf.json allows comments, so it is searched rather than parsed: from the start of each line and not across empty
+# ones, which takes a time that grows with the square of their number.
+PROJECT_IN_CONF = re.compile(rb'^[^\S\n]*"project"\s*:\s*"([^"\\]+)"', re.MULTILINE)
 UNTOLD_NAMES = frozenset({"", "results", ".asv", "asv"})
 
 
@@ -88,6 +89,8 @@ class AsvTree:
 
 
 def _journals_in(folder: Path) -> Iterator[Path]:
+    if folder.is_symlink():
+        return  # not followed, as discovery does not: it may lead to anything
     for root, _, names in os.walk(folder):
         yield from (Path(root, name) for name in sorted(names) if name.endswith(".jsonl"))
 

@@ -45,7 +45,9 @@ def ceilings_from_bytes(content: bytes, *, path: str) -> tuple[CeilingRecord, ..
 
 def _moment(found: object) -> datetime | None:
     moment = msgspec.convert(found, datetime | None)
-    return moment if moment is None or moment.tzinfo is None else moment.astimezone(UTC)
+    if moment is None:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _quantities(fields: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, float]]:

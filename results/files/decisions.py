@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from results.errors import UnreadableFile
 from results.files.atomic_write import locked_folder, replacing
-from results.files.json_fields import Malformed, is_object, list_at, optional_text_at, shown, text_at
+from results.files.json_fields import Malformed, finite_number, is_object, list_at, optional_text_at, shown, text_at
 from results.files.parameters import is_storable
 from results.files.paths import read_regular_file
 from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
@@ -191,6 +191,11 @@ def _acknowledgement(fields: dict[str, object]) -> AcknowledgementRecord:
     parameters = fields.get("parameters", {})
     if not is_object(parameters) or not all(isinstance(v, str | int | float | bool) for v in parameters.values()):
         raise Malformed(f"`parameters` is {shown(parameters)}, not a table of texts, numbers and booleans")
+    for name, value in parameters.items():
+        if isinstance(value, str):
+            _word(parameters, name)
+        elif not isinstance(value, bool):
+            finite_number(value, named=name)
     return AcknowledgementRecord(
         project=text_at(fields, "project"),
         commit=text_at(fields, "commit"),
@@ -209,7 +214,10 @@ def _decided(fields: Mapping[str, object]) -> Decided:
     if at is not None and not isinstance(at, datetime):
         raise Malformed(f"`at` is {shown(at)}, not a date and time")
     if at is not None:
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        try:
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        except OverflowError as error:
+            raise Malformed(f"`at` is {at}, in UTC outside the years 1 to 9999") from error
     return Decided(note=optional_text_at(fields, "note"), by=optional_text_at(fields, "by"), at=at)
 
 

@@ -196,8 +196,11 @@ def journal_from_bytes(content: bytes, *, path: str, first_line: int = 1) -> Jou
     if last.strip():
         try:
             _add(last, timings, profiles)
-        except ValueError:
-            is_torn = True  # it has no newline: the machine stopped while writing it
+        except ValueError as error:
+            if _is_json(last):
+                number = first_line + len(whole)
+                raise UnreadableFile(path, f"line {number}: {_reason(last, error)}") from error
+            is_torn = True  # neither newline nor end: the machine stopped while writing it
     return JournalRecord(timings, profiles, is_torn)
 
 
@@ -247,6 +250,14 @@ def _reason(line: bytes, error: ValueError) -> str:
         return f"journal format {shown(written)}; this fusebench reads {JOURNAL_FORMAT}"
     choices = f"; one of {', '.join(State)}" if "`$.state`" in str(error) else ""
     return f"{error}{choices}".removesuffix(" - at `$`").replace("`$.", "`")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _has_nul(found: Any) -> bool:  # noqa: ANN401 - JSON

@@ -29,7 +29,10 @@ def is_object(found: object) -> TypeGuard[dict[str, object]]:
 
 def shown(found: object) -> str:
     """Shorten `found` for a message."""
-    text = repr(found)
+    try:
+        text = repr(found)
+    except RecursionError:
+        return "something nested too deeply"
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 
@@ -71,6 +74,14 @@ def _reason_not_json(content: bytes, error: Exception) -> str:
     begins, ends = content.lstrip().startswith(b"{"), content.rstrip().endswith(b"}")
     cut = ", cut off" if begins and not ends else ""
     return f"not JSON{cut} ({error})"
+
+
+def as_text(found: object, *, named: str) -> str:
+    """Return any JSON value as text, nothing for null. Raises: Malformed if it is nested too deeply."""
+    try:
+        return "" if found is None else str(found)
+    except RecursionError as error:
+        raise Malformed(f"`{named}` is nested too deeply") from error
 
 
 def object_at(parent: Mapping[str, object], key: str) -> dict[str, object]:

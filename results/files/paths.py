@@ -25,18 +25,23 @@ def read_regular_file(path: Path) -> bytes:
 
     Raises: OSError, UnreadableFile for anything else and for more than LARGEST_FILE bytes.
     """
-    if stat.S_ISSOCK(path.stat().st_mode):  # cannot even be opened
-        raise UnreadableFile(str(path), "is a socket, not a regular file")
-    # Without O_NONBLOCK opening a FIFO waits until somebody writes to it.
+    _refuse_odd(path, path.stat())  # before it is opened: opening alone rewinds a tape and arms a watchdog
+    # It may be another file by now. Without O_NONBLOCK opening a FIFO waits until somebody writes to it.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of what was checked, not of what has its name by now
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            kind = KINDS.get(stat.S_IFMT(found.st_mode), "something else")
-            raise UnreadableFile(str(path), f"is {kind}, not a regular file")
-        if found.st_size > LARGEST_FILE:
-            raise UnreadableFile(str(path), f"has {found.st_size:,} bytes; at most {LARGEST_FILE:,} are read")
-        return file.read()
+        _refuse_odd(path, os.fstat(descriptor))
+        content = file.read(LARGEST_FILE + 1)
+    if content is None or len(content) > LARGEST_FILE:  # files of /proc have no size; some have no end, or wait
+        raise UnreadableFile(str(path), "has more than its size says")
+    return content
+
+
+def _refuse_odd(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise UnreadableFile(str(path), f"is {kind}, not a regular file")
+    if found.st_size > LARGEST_FILE:
+        raise UnreadableFile(str(path), f"has {found.st_size:,} bytes; at most {LARGEST_FILE:,} are read")
 
 
 def text_from_path(path: Path) -> str:
