@@ -10,6 +10,7 @@ import tempfile
 import traceback
 import uuid
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,8 @@ def main(  # noqa: PLR0913 - its options
             refuse_uncommitted_changes(settings)
             if settings.provider_module is not None:
                 refuse_broken_module(settings.provider_module)
-            with machine_lock(say=console.print, waits=settings.waits_for_lock):
+            say = partial(console.print, markup=False, soft_wrap=True)
+            with machine_lock(say=say, waits=settings.waits_for_lock):
                 sweep, reader = plan_run(settings)
                 announce(console, sweep)
                 sweep, end = run_asv(console, settings, sweep, reader)

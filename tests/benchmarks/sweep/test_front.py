@@ -1,13 +1,14 @@
 """`fusebench run` as its user sees it: one plan, the lock, the folder of record, what is printed."""
 
 import json
+import os
 import sqlite3
 import time
 from collections import Counter
 
 import pytest
 
-from benchmarks.ruler.sweep.lock import machine_lock
+from benchmarks.ruler.sweep.lock import lock_path, machine_lock
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -109,6 +110,7 @@ def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded
         path.write_bytes(recorded)
     assert waiting.wait() == 0, place.said()
     assert "2 recorded already" in place.said()
+    assert f"(process {os.getpid()}, {lock_path()})\n" in place.said()
     assert path.read_bytes() == recorded
 
 
