@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import json
@@ -13,7 +14,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -44,6 +45,9 @@ COMMANDS = {
 }
 # The extra that a command needs, where it is not `results`.
 EXTRAS = {"run": "bench", "dashboard": "dashboard"}
+
+
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 
 
 class CommandTable(SuggestingGroup):
@@ -235,13 +239,25 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted; everything recorded so far is kept.", err=True)
         sys.exit(130)
-    except Exception as error:  # noqa: BLE001 - the last place that can say whose fault it was
-        import traceback  # noqa: PLC0415 - only on the way out
-
-        click.echo(redact(printable(traceback.format_exc())), nl=False, err=True)
-        click.echo(redact(printable(f"fusebench: internal error ({error!r}); please report it.")), err=True)
-        sys.exit(ExitCode.OUR_FAULT)
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            _exit_with_internal_error(error)
+        # What is left in the buffer cannot be written either; without this, Python says so at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"Error: the output cannot be written: {error.strerror}.", err=True)
+        sys.exit(ExitCode.FAILED)
+    except Exception as error:  # noqa: BLE001 - the last place that can tell whose fault it was
+        _exit_with_internal_error(error)
     sys.exit(answer if isinstance(answer, int) else ExitCode.FINE)
+
+
+def _exit_with_internal_error(error: Exception) -> NoReturn:
+    import traceback  # noqa: PLC0415 - only on the way out
+
+    text = "".join(traceback.format_exception(error))
+    click.echo(redact(printable(text)), nl=False, err=True)
+    click.echo(redact(printable(f"fusebench: internal error ({error!r}); please report it.")), err=True)
+    sys.exit(ExitCode.OUR_FAULT)
 
 
 def _print_error(error: click.ClickException) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +100,13 @@ def test_what_is_no_number_is_no_limit(typed, words):
     code, said = typed(*words)
     assert code == WRONG_USAGE
     assert "not a number" in said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("words", [("show",), ("export",), ("status",)])
+def test_an_output_on_a_full_disk_is_named_and_fails(stored, words):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, fusebench.__file__, *words, "--db", stored]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (fusebench.ExitCode.FAILED, 1)
+    assert "cannot be written: No space left on device" in done.stderr
