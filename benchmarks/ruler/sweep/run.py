@@ -134,7 +134,7 @@ def _with_options(  # noqa: PLR0913 - the options
     filters: Mapping[str, str | None],
 ) -> Settings:
     """Return `settings` with the options of the command line, which come before the environment's."""
-    chosen = {name: words(text) for name, text in filters.items() if text}
+    chosen = {name: words(text) for name, text in filters.items() if text is not None}
     return replace(
         settings,
         axes=axes_name(axes) if axes else settings.axes,

@@ -185,3 +185,11 @@ def test_users_of_one_machine_share_its_lock():
         assert os.waitpid(pid, 0)[1] == 0
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("option", ["--operation", "--batch"])
+def test_an_empty_filter_is_refused_and_does_not_measure_everything(option):
+    command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--uncommitted", option, ""]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == fusebench.ExitCode.WRONG_USAGE
+    assert "no point has" in done.stderr
