@@ -83,7 +83,7 @@ def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
         for source_id, text in connection.execute(sa.select(Source.id, Source.path)).all():
             path = path_from_text(text)
             is_below = any(root == path or root in path.parents for root in roots)
-            if not is_below or path.exists():
+            if not is_below or not _is_gone(path):
                 continue
             run_ids = list(connection.execute(sa.select(Run.id).where(Run.source_id == source_id)).scalars())
             for run_id in run_ids:
@@ -95,6 +95,17 @@ def prune_missing_files(store: Store, paths: Iterable[Path]) -> int:
             n_runs += len(run_ids)
         apply_decisions(connection)
     return n_runs
+
+
+def _is_gone(path: Path) -> bool:
+    """Return whether there is no such file; False where that cannot be seen: nothing is deleted on a guess."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _files(store: Store) -> list[Path]:

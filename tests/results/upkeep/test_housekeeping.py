@@ -112,6 +112,25 @@ def test_what_was_pruned_comes_back_with_its_file(foreign):
     assert "4 values stored" in run(ingest, tree, "--db", db).stdout
 
 
+def test_a_file_that_cannot_be_looked_at_is_not_taken_for_gone(opened, tmp_path, journals, monkeypatch):
+    from results.upkeep.housekeeping import prune_missing_files
+
+    journals.write_journals(tmp_path, journals.history(1))
+    opened.ingest([tmp_path])
+
+    stat = Path.stat
+
+    def refused(path, **options):
+        if path.suffix == ".jsonl":
+            raise PermissionError(13, "Permission denied")
+        return stat(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", refused)
+        assert prune_missing_files(opened, [tmp_path]) == 0
+    assert commits(opened)
+
+
 def test_a_journals_runs_can_be_pruned_whole(opened, tmp_path, journals):
     from results.upkeep.housekeeping import prune_missing_files
 
