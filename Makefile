@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
 .PHONY: bench test test-slow test-exhaustive test-wheel dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
 

@@ -8,12 +8,15 @@ import json
 import os
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.sampling import covering_sample
+
+ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile("ci", max_examples=30, deadline=None)
 settings.register_profile("exhaustive", max_examples=1000, deadline=None)
@@ -22,10 +25,9 @@ settings.load_profile("ci")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark all but a covering sample of each test marked `sample` as exhaustive; keep on one worker what shares."""
+    """Mark all but a covering sample of each test marked `sample` as exhaustive."""
     families = {}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
         if item.get_closest_marker("sample"):
             families.setdefault((item.parent.nodeid, item.originalname), []).append(item)
     for family in families.values():
@@ -35,9 +37,31 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("exhaustive")
 
 
-def group_of(item):
-    """Return which tests share a worker: those of a file, for its fixtures, and those of the one measured clone."""
-    return "measured_clone" if "measured_clone" in item.fixturenames else item.location[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep a file's tests on one worker, for their fixtures, and so all files that share the one measured clone.
+
+    xdist's own groups (`--dist loadgroup`) have no effect under pytest 9.2, which no longer reads the id they change.
+    """
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class SharedFixtures(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    return SharedFixtures(config, log)
+
+
+@cache
+def group_of_file(path):
+    return "measured_clone" if "measured_clone" in (ROOT / path).read_text(encoding="utf-8") else path
+
+
+def group_of(nodeid):
+    """Return which tests share a worker with the test `nodeid`."""
+    return group_of_file(nodeid.split("::", 1)[0])
 
 
 def parameters_of(item):
