@@ -127,12 +127,12 @@ def run(ctx: click.Context, options: tuple[str, ...]) -> int:
     """Measure the checked-out commit, store it, print it (needs a checkout)."""
     checkout = _checkout()
     require_modules(("torch", "asv", "asv_runner"), command="run", extra="bench")
-    # Before minutes of measuring: what shows them.
-    CommandTable().get_command(ctx, "ingest")
-    CommandTable().get_command(ctx, "show")
     measure = [sys.executable, "-m", "benchmarks.ruler.sweep.run"]
     if {"-h", "--help"} & set(options):
         return subprocess.run([*measure, *options], cwd=checkout, check=False).returncode
+    # Before minutes of measuring: what shows them.
+    CommandTable().get_command(ctx, "ingest")
+    CommandTable().get_command(ctx, "show")
     is_recorded = "--uncommitted" not in options and not _is_kept_out_by_environment()
     with tempfile.TemporaryDirectory() as folder:
         selection = Path(folder) / "selection.json"
