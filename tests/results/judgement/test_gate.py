@@ -62,6 +62,8 @@ def test_a_slowdown_measured_on_a_disturbed_machine_is_undecided_and_does_not_pa
     assert "4 undecided" in answer.stdout
     assert "other processes used 0.9 cores" in answer.stdout
     assert "fusebench run --again" in answer.stdout
+    assert "4 undecided" in answer.stderr
+    assert "Nothing was measured" not in answer.stderr
 
 
 def test_a_disturbed_machine_that_shows_no_slowdown_passes(run_gate, two_commits):
