@@ -21,8 +21,29 @@ FAILURES = frozenset(State) - {State.OK, State.UNAVAILABLE}
 
 
 @dataclass(frozen=True, kw_only=True)
+class Visit:
+    """One stay at a group: built, checked and sampled in a process of its own; all its contenders share measured_at.
+
+    n_samples: how many of the point's samples are this visit's. median_s: their median, seconds per call.
+    machine_speed: 1 where the machine ran as fast as it ever did. The rest as in TimingOutcome.
+    """
+
+    measured_at: str
+    n_samples: int
+    median_s: float
+    speedup_vs_eager: float | None = None
+    device_time_s: float | None = None
+    host_time_s: float | None = None
+    machine_speed: float | None = None
+    disturbed: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TimingOutcome:
-    """Outcome of timing a point; names, units and nulls are those of the journal's timing line."""
+    """Outcome of timing a point; names, units and nulls are those of the journal's timing line.
+
+    samples_s: of all visits, one after the other.
+    """
 
     state: State
     reason: str | None = None
@@ -31,12 +52,16 @@ class TimingOutcome:
     latency_s: float | None = None
     latency_ci_low_s: float | None = None
     latency_ci_high_s: float | None = None
+    latency_between_sd_s: float | None = None
+    visits: tuple[Visit, ...] = ()
     samples_s: tuple[float, ...] = ()
     calls_per_sample: int | None = None
     stop: str | None = None
     speedup_vs_eager: float | None = None
     speedup_ci_low: float | None = None
     speedup_ci_high: float | None = None
+    speedup_between_sd: float | None = None
+    minor_faults_per_call: float | None = None
     device_time_s: float | None = None
     device_time_ci_low_s: float | None = None
     device_time_ci_high_s: float | None = None

@@ -21,7 +21,7 @@ from benchmarks.ruler.plan.settings import ROOT
 if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
 
-RULER_VERSION = "2"  # docs/adr/0004 says what raises it
+RULER_VERSION = "3"  # docs/adr/0004 says what raises it
 PROJECT = "fusebench"
 
 if importlib.util.find_spec("fused_mlp") is None:
