@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
@@ -23,6 +23,16 @@ class Clock(Protocol):
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
         """Return the seconds `calls` back-to-back calls take until their work is done."""
 
+    def timed(self, call: Callable[[], object], *, calls: int) -> Timed:
+        """Return what `wall` returns, with the result of the last call; the others are let go as they come."""
+
+
+class Timed(NamedTuple):
+    """Seconds of back-to-back calls, and the last one's result."""
+
+    seconds: float
+    last_output: object
+
 
 class CpuClock:
     """Wall clock for the CPU, where a call returns when its work is done."""
@@ -33,10 +43,16 @@ class CpuClock:
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
         """Return the seconds `calls` back-to-back calls take."""
+        return self.timed(call, calls=calls).seconds
+
+    def timed(self, call: Callable[[], object], *, calls: int) -> Timed:
+        """Return the seconds `calls` back-to-back calls take, and the last one's result."""
         start = time.perf_counter()
-        for _ in repeat(None, calls):
+        # Two results alive at a time would cost every call a buffer that is not warm.
+        for _ in repeat(None, calls - 1):
             call()
-        return time.perf_counter() - start
+        last_output = call()
+        return Timed(time.perf_counter() - start, last_output)
 
 
 class CudaClock:
@@ -48,12 +64,17 @@ class CudaClock:
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
         """Return the seconds from the first enqueue until the device has finished all `calls` calls."""
+        return self.timed(call, calls=calls).seconds
+
+    def timed(self, call: Callable[[], object], *, calls: int) -> Timed:
+        """Return the seconds from the first enqueue until all is finished, and the last call's result."""
         torch.cuda.synchronize()
         start = time.perf_counter()
-        for _ in repeat(None, calls):
+        for _ in repeat(None, calls - 1):
             call()
+        last_output = call()
         torch.cuda.synchronize()
-        return time.perf_counter() - start
+        return Timed(time.perf_counter() - start, last_output)
 
 
 class ColdClock:
@@ -69,11 +90,17 @@ class ColdClock:
 
     def wall(self, call: Callable[[], object], *, calls: int) -> float:
         """Return the seconds `calls` calls take, each after an untimed flush."""
-        total = 0.0
+        return self.timed(call, calls=calls).seconds
+
+    def timed(self, call: Callable[[], object], *, calls: int) -> Timed:
+        """Return the seconds `calls` calls take, each after an untimed flush, and the last one's result."""
+        total, last_output = 0.0, None
         for _ in repeat(None, calls):
+            last_output = None
             self._flush()
-            total += self._clock.wall(call, calls=1)
-        return total
+            seconds, last_output = self._clock.timed(call, calls=1)
+            total += seconds
+        return Timed(total, last_output)
 
 
 @dataclass(frozen=True, kw_only=True)

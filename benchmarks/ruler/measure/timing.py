@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from benchmarks.ruler.measure.referee import Implausible, NoReferee, Referee
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
 
 if TYPE_CHECKING:
@@ -117,13 +118,16 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     watch: Watch,
     announce: Callable[[str], None] = lambda _: None,
     n_calls: Mapping[str, int] | None = None,
+    referee: Referee | None = None,
 ) -> dict[str, Sampling]:
     """Measure all `calls` in alternating rounds until each is precise or out of its budget.
 
     In each round the baseline (if it is among them) comes first and last, the others between, in reverse order
     every other time; each takes one untimed call, which re-warms what its rivals evicted, and one sample.
     `announce` is told whose turn it is. `n_calls` fixes the calls per sample; otherwise warm-up decides.
+    A contender that `referee` finds implausible leaves the rounds at once, and the result lacks it.
     """
+    referee = referee or NoReferee()
     states: dict[str, _ContenderState] = {}
     for name, call in calls.items():
         announce(name)
@@ -141,7 +145,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
         chunk: list[Round] = []
         while active and clock.now() - chunk_start < policy.chunk_s:
             order = _order(active, baseline=baseline, n_round=len(rounds) + len(chunk))
-            chunk.append(_round(order, states, clock=clock, announce=announce))
+            chunk.append(_round(order, states, clock=clock, announce=announce, referee=referee))
             active = _active(states, baseline=baseline, policy=policy)
         reason = watch.disturbance()
         chunk_s = clock.now() - chunk_start
@@ -152,13 +156,14 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             rounds.extend(chunk)
             disturbed = disturbed or reason
         active = _active(states, baseline=baseline, policy=policy)
+    trusted = rounds if baseline in states else ()
     return {
         name: Sampling(
             samples_s=tuple(state.samples),
             calls_per_sample=state.calls_per_sample,
             stop=Stop.PRECISION if _is_precise(state, policy=policy) else Stop.BUDGET,
             latency=median_interval(state.samples),
-            speedup=paired_speedup(rounds, baseline=baseline, name=name) if name != baseline else None,
+            speedup=None if name == baseline else paired_speedup(trusted, baseline=baseline, name=name),
             disturbed=disturbed,
         )
         for name, state in states.items()
@@ -190,19 +195,33 @@ def _order(active: Sequence[str], *, baseline: str, n_round: int) -> list[str]:
 
 def _round(
     order: Sequence[str],
-    states: Mapping[str, _ContenderState],
+    states: dict[str, _ContenderState],
     *,
     clock: Clock,
     announce: Callable[[str], None],
+    referee: Referee,
 ) -> Round:
+    """Take one sample of each contender in `order`; one found implausible is taken out of `states`."""
     samples: dict[str, tuple[float, ...]] = {}
     for name in order:
+        if name not in states:
+            continue
         state = states[name]
         announce(name)
+        calls = referee.before_sample(name, calls=state.calls_per_sample)
         state.call()
-        sample_s = clock.wall(state.call, calls=state.calls_per_sample)
+        referee.before_timing(name)
+        sample_s, output = clock.timed(state.call, calls=calls)
+        try:
+            referee.after_sample(name, output)
+        except Implausible:
+            del states[name]
+            samples.pop(name, None)
+            continue
+        finally:
+            del output
         # Six digits are more than any clock gives, and the record repeats exactly what was judged.
-        per_call = float(f"{sample_s / state.calls_per_sample:.6g}")
+        per_call = float(f"{sample_s / calls:.6g}")
         state.spent_s += sample_s
         state.samples.append(per_call)
         samples[name] = (*samples.get(name, ()), per_call)
@@ -212,7 +231,8 @@ def _round(
 def _discard_chunk(states: Mapping[str, _ContenderState], chunk: Sequence[Round]) -> None:
     for one in chunk:
         for name, samples in one.samples.items():
-            state = states[name]
+            if (state := states.get(name)) is None:
+                continue
             state.spent_s -= sum(samples) * state.calls_per_sample
             del state.samples[-len(samples) :]
 

@@ -11,6 +11,7 @@ from benchmarks.ruler.measure.clock import (
     CpuClock,
     CudaClock,
     SynchronousCall,
+    Timed,
     cache_flush,
     time_behind_blocked_stream,
 )
@@ -31,6 +32,9 @@ class CountingClock:
         self.time_s += calls
         return float(calls)
 
+    def timed(self, call, *, calls):
+        return Timed(float(calls), [call() for _ in range(calls)][-1])
+
 
 def test_a_cold_clock_flushes_before_each_call_and_does_not_count_it():
     log = []
@@ -49,6 +53,33 @@ def test_the_cpu_clock_counts_every_call():
     seconds = CpuClock().wall(lambda: calls.append(1), calls=1000)
     assert len(calls) == 1000
     assert 0 < seconds < 1
+
+
+class Output:
+    """A result that is counted while it lives."""
+
+    alive = most_alive = 0
+
+    def __init__(self):
+        Output.alive += 1
+        Output.most_alive = max(Output.most_alive, Output.alive)
+
+    def __del__(self):
+        Output.alive -= 1
+
+
+@pytest.mark.parametrize("clock", [CpuClock(), ColdClock(CpuClock(), lambda: None)], ids=["warm", "cold"])
+def test_of_the_results_of_timed_calls_the_last_is_kept_and_never_two_live_at_once(clock):
+    Output.alive = Output.most_alive = 0
+    numbers = iter(range(1, 100))
+
+    def call():
+        made = Output()
+        made.number = next(numbers)
+        return made
+
+    assert clock.timed(call, calls=5).last_output.number == 5
+    assert Output.most_alive == 1
 
 
 class FakeGpu:

@@ -5,6 +5,8 @@ import random
 
 import pytest
 
+from benchmarks.ruler.measure.clock import Timed
+from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy, Round, Stop, calls_per_sample, paired_speedup, sample_group, warm_up
 
@@ -24,6 +26,12 @@ class FakeClock:
         for _ in range(calls):
             call()
         return self.time_s - start
+
+    def timed(self, call, *, calls):
+        start, last_output = self.time_s, None
+        for _ in range(calls):
+            last_output = call()
+        return Timed(self.time_s - start, last_output)
 
 
 class Op:
@@ -240,3 +248,58 @@ def test_the_interval_of_a_sampling_is_that_of_its_samples(clock):
         watch=CalmWatch(),
     )["eager"]
     assert sampling.latency == median_interval(sampling.samples_s)
+
+
+class Refusing:
+    """Refuses the result `bad`, and writes down what it was asked."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def before_sample(self, name, *, calls):
+        self.log.append(f"before {name}'s sample")
+        return calls + 1
+
+    def before_timing(self, name):
+        self.log.append(f"before {name}'s timing")
+
+    def after_sample(self, name, last_output):
+        self.log.append(f"after {name}'s sample")
+        if last_output == "bad":
+            raise Implausible("it is bad")
+
+
+def answering(op, *outputs):
+    answers = itertools.chain(outputs[:-1], itertools.repeat(outputs[-1]))
+
+    def call():
+        op()
+        return next(answers)
+
+    return call
+
+
+def test_the_referee_is_asked_around_every_sample_and_none_of_it_is_timed(clock):
+    op = Op(clock, "call", 1e-3)
+    policy = Policy(max_samples=1, warm_up_s=0.0, min_sample_s=1e-3)
+    found = sample_group(
+        {"eager": op}, baseline="eager", clock=clock, policy=policy, watch=CalmWatch(), referee=Refusing(clock.log)
+    )
+    assert clock.log[1:] == [
+        "before eager's sample",
+        "call",
+        "before eager's timing",
+        *["call"] * 2,
+        "after eager's sample",
+    ]
+    assert found["eager"].samples_s == (1e-3,)
+
+
+@pytest.mark.parametrize("cheat", ["fused", "eager"])
+def test_a_contender_found_implausible_leaves_the_rounds_and_the_others_go_on(clock, cheat):
+    calls = {name: answering(Op(clock, name, 1e-3), "good") for name in ("eager", "fused", "compiled")}
+    calls[cheat] = answering(Op(clock, cheat, 1e-3), *["good"] * 60, "bad")
+    found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(), watch=CalmWatch(), referee=Refusing([]))
+    assert set(found) == set(calls) - {cheat}
+    assert all(len(sampling.samples_s) >= 12 for sampling in found.values())
+    assert (found["compiled"].speedup is None) == (cheat == "eager")

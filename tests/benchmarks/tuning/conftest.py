@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from benchmarks.ruler.measure.clock import Timed
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import command as tuning_command
@@ -25,6 +26,9 @@ class FakeClock:
         for _ in range(calls):
             call()
         return self.time_s - start
+
+    def timed(self, call, *, calls):
+        return Timed(self.wall(call, calls=calls), None)
 
 
 @pytest.fixture

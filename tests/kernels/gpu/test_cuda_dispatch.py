@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import fused_mlp
+from benchmarks.ruler.measure.clock import Timed
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.tuning import cell_timing as tuning
@@ -167,6 +168,9 @@ class FakeClock:
     def wall(self, call, *, calls):
         assert callable(call)
         return 1e-3 * calls
+
+    def timed(self, call, *, calls):
+        return Timed(self.wall(call, calls=calls), None)
 
 
 class CalmWatch:

@@ -1,0 +1,36 @@
+"""What a referee may do between samples: change the inputs, check a result, refuse a contender."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Implausible(Exception):
+    """Raised when a contender cannot have done what its time is taken for; the message says why."""
+
+
+class Referee(Protocol):
+    """Observer of every sample; nothing that it does is timed."""
+
+    def before_sample(self, name: str, *, calls: int) -> int:
+        """Prepare the inputs of a sample, before the calls that re-warm; return how many calls to time, >= `calls`."""
+
+    def before_timing(self, name: str) -> None:
+        """Make the next calls take the prepared inputs; touches no memory, since the contender is warm now."""
+
+    def after_sample(self, name: str, last_output: object) -> None:
+        """Look at the result of the sample's last timed call. Raises: Implausible."""
+
+
+class NoReferee:
+    """Referee for calls that are trusted."""
+
+    def before_sample(self, name: str, *, calls: int) -> int:  # noqa: ARG002 - the protocol's
+        """Return `calls`."""
+        return calls
+
+    def before_timing(self, name: str) -> None:
+        """Do nothing."""
+
+    def after_sample(self, name: str, last_output: object) -> None:
+        """Do nothing."""
