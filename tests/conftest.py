@@ -76,6 +76,7 @@ def machine():
         # What is compiled is the same for all.
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", os.environ.get("TORCHINDUCTOR_CACHE_DIR", default_inductor_cache()))
         patch.setenv("TMPDIR", folder)
+        patch.setenv("FUSEBENCH_LOCK_FILE", str(Path(folder, "measuring.lock")))
         patch.setattr(tempfile, "tempdir", None)
         # A worker is told how wide the terminal of its parent is; commands ask for that first.
         patch.delenv("COLUMNS", raising=False)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass, Shape
+from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
-from benchmarks.ruler.sweep.lock import lock_path
 from benchmarks.ruler.worker.parent_death import PROCESS_NAME
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ class AsvPlace:
 
     def is_locked(self):
         """Whether a sweep holds the machine's lock."""
-        with lock_path().open("a") as file:
+        with settings_from_environment(self.environ).lock_file.open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -123,6 +123,12 @@ class AsvPlace:
                 if is_ours and line and (" run_server " not in line or name == PROCESS_NAME):
                     found[int(entry.name)] = line
         return found
+
+
+@pytest.fixture
+def lock():
+    """The machine's lock, of this test worker's own."""
+    return settings_from_environment().lock_file
 
 
 @pytest.fixture(scope="session")

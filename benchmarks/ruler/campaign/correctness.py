@@ -83,7 +83,9 @@ def check_kernels(settings: CampaignSettings) -> Report:
     todo = [(task, group) for task, group in _all(settings) if not _is_known(known, task, group)]
     before = len(known)
     if todo:
-        with machine_lock(say=print, waits=settings.ruler.waits_for_lock) as lock, _worker(settings, lock) as worker:
+        ruler = settings.ruler
+        locked = machine_lock(ruler.lock_file, say=print, waits=ruler.waits_for_lock)
+        with locked as lock, _worker(settings, lock) as worker:
             if (report := _why_not_here(worker, settings)) is not None:
                 return report
             for task, group in todo:

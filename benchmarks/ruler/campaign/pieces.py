@@ -76,7 +76,7 @@ def measure_ceilings(settings: CampaignSettings) -> Report:
     if kept_ceilings(ruler.data_dir, machine=machine, environment=environment) is not None:
         return Report(status=Status.DONE, words=f"the ceilings of {machine}, {environment} are measured already")
     with (
-        machine_lock(say=print, waits=ruler.waits_for_lock) as lock,
+        machine_lock(ruler.lock_file, say=print, waits=ruler.waits_for_lock) as lock,
         WorkerProcess(device=settings.device, threads=ruler.threads, point_limit_s=120.0, inherited=(lock,)) as worker,
     ):
         worker.start()
@@ -168,7 +168,7 @@ def sweep(settings: CampaignSettings) -> Report:
     )
     refuse_uncommitted_changes(ruler)
     marker = settings.out / f"sweep-{ruler.axes}-{settings.device}.json"
-    with machine_lock(say=console.print, waits=ruler.waits_for_lock):
+    with machine_lock(ruler.lock_file, say=console.print, waits=ruler.waits_for_lock):
         before, reader = run.plan_run(ruler)
         is_replayed = (read_json(marker) or {}).get("run_id") == before.plan.run.run_id
         if not before.missing() and is_replayed:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 ROOT = Path(__file__).resolve().parents[3]
+# The same for every user and checkout, whatever TMPDIR says.
+_LOCK_FILE = Path("/tmp/fusebench-measuring.lock")  # noqa: S108 - opened without following a link
 
 
 def usable_cpus() -> int:
@@ -30,9 +32,10 @@ class Settings:
     """Settings of a run; docs/measuring.md lists them with their options and variables.
 
     data_dir: folder of record. machine: its name, or None for asv's. device: None for what is found. run_id: a run to
-    continue or to begin, or None for the commit's latest. commit: HEAD when the run began. until: seconds since 1970
-    after which no group is begun. traced_batches: batches whose profiles leave a trace. plan: file with the plan of the
-    process that started this one and holds the machine's lock. progress: file for the steps.
+    continue or to begin, or None for the commit's latest. commit: HEAD when the run began. lock_file: locked by whoever
+    measures on this machine. until: seconds since 1970 after which no group is begun. traced_batches: batches whose
+    profiles leave a trace. plan: file with the plan of the process that started this one and holds the machine's lock.
+    progress: file for the steps.
     """
 
     data_dir: Path = ROOT / "results" / "data" / "local"
@@ -46,6 +49,7 @@ class Settings:
     commit: str | None = None
     is_uncommitted: bool = False
     waits_for_lock: bool = True
+    lock_file: Path = _LOCK_FILE
     point_limit_s: float = 180.0
     until: float | None = None
     traced_batches: tuple[str, ...] = ()
@@ -150,6 +154,7 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_COMMIT": ("commit", str, str),
     "FUSEBENCH_UNCOMMITTED": ("is_uncommitted", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_LOCK": ("waits_for_lock", _lock_policy, lambda waits: "wait" if waits else "fail"),
+    "FUSEBENCH_LOCK_FILE": ("lock_file", lambda text: Path(text).absolute(), str),
     "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", _seconds, repr),
     "FUSEBENCH_UNTIL": ("until", float, repr),
     "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),

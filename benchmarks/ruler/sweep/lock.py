@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.errors import MachineBusy
+from benchmarks.ruler.errors import InvalidSettings, MachineBusy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 _SECONDS_BETWEEN_REMINDERS = 30.0
 
 
-def lock_path() -> Path:
-    """Return the machine's lock file; the same for every user and checkout."""
-    return Path(tempfile.gettempdir()) / "fusebench-measuring.lock"
-
-
 @contextmanager
-def machine_lock(*, say: Callable[[str], None], waits: bool = True, path: Path | None = None) -> Iterator[int]:
-    """Hold the machine's lock; yield its descriptor, which a worker inherits so that the lock covers it, too.
+def machine_lock(path: Path, *, say: Callable[[str], None], waits: bool = True) -> Iterator[int]:
+    """Hold the machine's lock, the file at `path`; yield its descriptor.
 
-    If another sweep holds it, say so and wait. Raises: MachineBusy instead if not `waits`.
+    A worker inherits it, so that the lock covers it, too. If another sweep holds it, say so and wait.
+    Raises: MachineBusy instead if not `waits`; InvalidSettings if there can be no lock at `path`.
     """
-    path = path or lock_path()
     fd = _opened(path)
     try:
         _acquire(fd, path, say, waits=waits)
@@ -42,11 +36,19 @@ def machine_lock(*, say: Callable[[str], None], waits: bool = True, path: Path |
 
 
 def _opened(path: Path) -> int:
+    # The folder is everybody's: nobody may lead us to a file of ours by a link, as it would be emptied.
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except PermissionError:
-        # Another user's: locking it needs no right to write, and some systems refuse O_CREAT there.
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fd = os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o666)
+        except PermissionError:
+            # Another user's: locking it needs no right to write, and some systems refuse O_CREAT there.
+            return os.open(path, flags | os.O_RDONLY)
+    except OSError as error:
+        raise InvalidSettings(
+            f"{path}: cannot be the machine's lock ({error.strerror}); name a file that everybody who measures here "
+            "may open with FUSEBENCH_LOCK_FILE"
+        ) from error
     with suppress(PermissionError):
         os.fchmod(fd, 0o666)
     return fd

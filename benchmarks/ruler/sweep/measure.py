@@ -69,7 +69,7 @@ def _planned(
     def report_waiting(reason: str) -> None:
         progress.report(Step(phase=Phase.WAITING, operation=operation, n_done=0, n_groups=0, share=0.0, detail=reason))
 
-    with machine_lock(say=report_waiting, waits=settings.waits_for_lock) as lock:
+    with machine_lock(settings.lock_file, say=report_waiting, waits=settings.waits_for_lock) as lock:
         axes = axes or axes_from_settings(settings)
         sweep, _ = plan_sweep(settings, axes, device=expected_device(settings), operations=(operation,))
         yield sweep, lock

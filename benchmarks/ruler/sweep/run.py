@@ -105,7 +105,7 @@ def main(  # noqa: PLR0913 - its options
             if settings.provider_module is not None:
                 refuse_broken_module(settings.provider_module)
             say = partial(console.print, markup=False, soft_wrap=True)
-            with machine_lock(say=say, waits=settings.waits_for_lock):
+            with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
                 sweep, reader = plan_run(settings)
                 announce(console, sweep)
                 sweep, end = run_asv(console, settings, sweep, reader)

@@ -204,7 +204,7 @@ def _tune_and_report(
 ) -> int:
     """Tune, print the summary, write the table if one is given; return the exit code."""
     try:
-        with machine_lock(say=click.echo, waits=settings.waits_for_lock):
+        with machine_lock(settings.lock_file, say=click.echo, waits=settings.waits_for_lock):
             tuned = measure()
     except KeyboardInterrupt:
         click.echo(f"interrupted; every finished cell is kept in {path}", err=True)

@@ -30,6 +30,7 @@ some_settings = st.builds(
     commit=st.none() | words,
     is_uncommitted=st.booleans(),
     waits_for_lock=st.booleans(),
+    lock_file=paths,
     point_limit_s=st.floats(1e-3, 1e6),
     until=st.none() | st.floats(1.0, 1e12),
     traced_batches=lists,

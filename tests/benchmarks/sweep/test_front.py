@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.ruler.sweep.lock import lock_path, machine_lock
+from benchmarks.ruler.sweep.lock import machine_lock
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -96,12 +96,12 @@ def test_a_folder_of_record_named_by_its_variable_holds_journal_database_and_asv
     assert f"--db {data / 'fusebench.db'}" in said.splitlines()[-1]
 
 
-def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded(measured):
+def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded(measured, lock):
     place, *_ = measured
     (path,) = (place.folder / "data" / "journal" / "testbox").glob("*.jsonl")
     recorded = path.read_bytes()
     path.unlink()
-    with machine_lock(say=print):
+    with machine_lock(lock, say=print):
         waiting = place.fusebench("run", "--operation", "mlp")
         deadline = time.monotonic() + 60
         while "another sweep measures on this machine" not in place.said():
@@ -110,12 +110,12 @@ def test_a_run_that_waited_for_the_lock_does_not_measure_what_the_other_recorded
         path.write_bytes(recorded)
     assert waiting.wait() == 0, place.said()
     assert "2 recorded already" in place.said()
-    assert f"(process {os.getpid()}, {lock_path()})\n" in place.said()
+    assert f"(process {os.getpid()}, {lock})\n" in place.said()
     assert path.read_bytes() == recorded
 
 
-def test_a_run_that_shall_not_wait_for_the_lock_says_who_holds_it(measured):
+def test_a_run_that_shall_not_wait_for_the_lock_says_who_holds_it(measured, lock):
     place, *_ = measured
-    with machine_lock(say=print):
+    with machine_lock(lock, say=print):
         assert place.fusebench("run", "--operation", "mlp", "--no-wait").wait() == 64
     assert "another sweep measures on this machine" in place.said()

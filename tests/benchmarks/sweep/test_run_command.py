@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import fusebench
-from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.errors import InvalidSettings, JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.sweep import replay
 from benchmarks.ruler.sweep.lock import machine_lock
@@ -178,13 +178,45 @@ def test_users_of_one_machine_share_its_lock():
             try:
                 if os.getuid() == 0:
                     os.setuid(65534)
-                with machine_lock(say=print, waits=False, path=path):
+                with machine_lock(path, say=print, waits=False):
                     code = 0
             finally:
                 os._exit(code)
         assert os.waitpid(pid, 0)[1] == 0
     finally:
         shutil.rmtree(folder)
+
+
+def test_the_lock_is_the_same_whatever_the_temporary_folder(tmp_path):
+    script = "from benchmarks.ruler.plan.settings import settings_from_environment as s; print(s().lock_file)"
+    others = {name: value for name, value in os.environ.items() if name != "FUSEBENCH_LOCK_FILE"}
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**others, "TMPDIR": str(folder)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for folder in (tmp_path, "/tmp", "/var/tmp")  # noqa: S108 - names only
+    }
+    assert len(found) == 1
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_names_kept(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "lock").symlink_to(precious)
+    with pytest.raises(InvalidSettings, match="FUSEBENCH_LOCK_FILE"), machine_lock(tmp_path / "lock", say=print):
+        pass
+    assert precious.read_text() == "mine"
+
+
+def test_a_lock_in_a_folder_that_is_not_there_is_named(tmp_path):
+    path = tmp_path / "nowhere" / "lock"
+    with pytest.raises(InvalidSettings, match=f"{path}: cannot be"), machine_lock(path, say=print):
+        pass
 
 
 @pytest.mark.parametrize("option", ["--operation", "--batch"])

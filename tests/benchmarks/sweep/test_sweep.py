@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Contender, DeviceKind
-from benchmarks.ruler.plan.settings import Settings, environment_from_settings
+from benchmarks.ruler.plan.settings import Settings, environment_from_settings, settings_from_environment
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.sweep import expectations, sweep_plan
@@ -29,6 +29,7 @@ TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eage
 def settings(tmp_path_factory):
     """Settings with a folder of record of this module's own; threads fixed, so that every machine has the same name."""
     return Settings(
+        lock_file=settings_from_environment().lock_file,
         data_dir=tmp_path_factory.mktemp("data"),
         machine="testbox",
         threads=1,
@@ -165,7 +166,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from benchmarks.ruler.sweep.lock import machine_lock
-with machine_lock(say=lambda text: print(text, flush=True), waits=sys.argv[3] == "wait", path=Path(sys.argv[1])):
+with machine_lock(Path(sys.argv[1]), say=lambda text: print(text, flush=True), waits=sys.argv[3] == "wait"):
     print("mine", flush=True)
     time.sleep(float(sys.argv[2]))
 """

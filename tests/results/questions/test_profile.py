@@ -109,12 +109,19 @@ def measured(tmp_path_factory):
     pytest.importorskip("torch")
     from benchmarks.ruler.plan.axes import QUICK
     from benchmarks.ruler.plan.points import DeviceKind, Pass
-    from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.plan.settings import Settings, settings_from_environment
     from benchmarks.ruler.sweep.measure import measure
 
     folder = tmp_path_factory.mktemp("measured")
     tiny = replace(QUICK, name="tiny", passes=(Pass.FORWARD_BACKWARD,), batches=(8,), hiddens=(32,), budget_s=0.02)
-    settings = Settings(data_dir=folder, machine="testbox", threads=1, device=DeviceKind.CPU, is_uncommitted=True)
+    settings = Settings(
+        data_dir=folder,
+        machine="testbox",
+        threads=1,
+        device=DeviceKind.CPU,
+        is_uncommitted=True,
+        lock_file=settings_from_environment().lock_file,
+    )
     axes = replace(tiny, providers=("eager",))
     (line,) = measure(settings, operation="gated_mlp", axes=axes).profiles.values()
     return folder, line
