@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Eager is held to the same tolerance: where it fails too, it is the tolerance that is wrong.
 CONTENDERS = (
-    *(BASELINE, "fused", "fused-captured", "fused-pure"),
+    *(BASELINE, "fused", "fused-hoisted", "fused-captured", "fused-pure"),
     *("fused-pointwise", "fused-epilogue", "fused-single", "fused-cuda"),
     *("fused:packed", "fused-cpp:packed", "fused-onednn:packed"),
 )

@@ -70,7 +70,14 @@ FULL = replace(
     providers=(
         *QUICK.providers,
         *("compiled-dynamic", "compiled-max-autotune-no-cudagraphs"),
-        *("fused:packed", "fused-onednn:packed", "fused-pure", "packed-eager:packed", "addmm-activation"),
+        *(
+            "fused-hoisted",
+            "fused:packed",
+            "fused-onednn:packed",
+            "fused-pure",
+            "packed-eager:packed",
+            "addmm-activation",
+        ),
     ),
     passes=tuple(Pass),
     batches=(1, 4, 16, 64, 256, 1024, 4096),

@@ -1,10 +1,11 @@
-"""Capture a function in a CUDA graph and replay it: one host launch, however many kernels."""
+"""Functions captured in a CUDA graph and replayed: one host launch, however many kernels."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,29 +24,29 @@ def why_no_cuda_graphs(device: torch.device) -> str | None:
     return f"a CUDA graph needs a GPU; this runs on {device.type}"
 
 
-def captured(
-    function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor
-) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return `function` as the replay of a CUDA graph captured at the shape of `x`; call it under inference_mode.
+class Captured(nn.Module):
+    """Replay of a CUDA graph of `function`, captured at the shape of `x`; call it under inference_mode.
 
     Each call copies its input to where the graph reads it, as torch.compile's CUDA graphs do, and returns the same
     memory: a result holds until the next call.
     """
-    static_x = x.clone()
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        # Kernels are compiled and workspaces allocated here: neither may happen during a capture.
-        for _ in range(_WARM_UP_CALLS):
-            function(static_x)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        out = function(static_x)
 
-    def replay(x: torch.Tensor) -> torch.Tensor:
-        static_x.copy_(x)
-        graph.replay()
-        return out
+    def __init__(self, function: Function, x: torch.Tensor) -> None:
+        super().__init__()
+        self._x = x.clone()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            # Kernels are compiled and workspaces allocated here: neither may happen during a capture.
+            for _ in range(_WARM_UP_CALLS):
+                function(self._x)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._out = function(self._x)
 
-    return replay
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the function of `x`, in memory that the next call overwrites."""
+        self._x.copy_(x)
+        self._graph.replay()
+        return self._out

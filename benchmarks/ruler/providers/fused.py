@@ -1,4 +1,4 @@
-"""Providers that run the installed fused_mlp: functions on plain weights, modules on packed ones."""
+"""Providers that run the installed fused_mlp: as modules, and as a function on hoisted parameters."""
 
 from __future__ import annotations
 
@@ -7,37 +7,69 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from benchmarks.ruler.plan.points import Operation, Weights
 from benchmarks.ruler.providers.built import Built, Unavailable
-from benchmarks.ruler.providers.captured import captured, why_no_cuda_graphs
+from benchmarks.ruler.providers.captured import Captured, why_no_cuda_graphs
+from benchmarks.ruler.providers.workload import Linear, Mlp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.ruler.providers.workload import Workload
+    from benchmarks.ruler.providers.workload import EagerModule, Workload
+
+_MODULES = {
+    Operation.LINEAR: "FusedLinear",
+    Operation.MLP: "FusedMLP",
+    Operation.GATED_MLP: "FusedGatedMLP",
+}
+
+
+class _Calling(nn.Module):
+    """Module that hands its parameters to a function at each call, as one does who writes `function` into a model."""
+
+    def __init__(self, function: Callable[..., torch.Tensor], eager: EagerModule, **options: object) -> None:
+        super().__init__()
+        self._function = function
+        self.eager = eager
+        self._options = options
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the function of x and the parameters."""
+        return self._function(x, *self.eager.weights(), **self._options)
 
 
 def build_fused(load: Workload, *, weights: Weights, implementation: str | None = None) -> Built | Unavailable:
-    """Build the installed fused_mlp on the eager module's weights, or on packed copies of them.
+    """Build the installed fused_mlp as a module on the eager module's parameters, or on packed copies of them.
 
-    Without an `implementation`, fused_mlp chooses; the detail says what.
+    Without an `implementation`, fused_mlp chooses; the detail says what. Named, its function is called with it from a
+    module of ours, which fetches its parameters as any module does.
     """
-    shape = load.shape
-    try:
-        fused_mlp: Any = importlib.import_module("fused_mlp")
-    except ImportError as error:
-        return Unavailable(f"fused_mlp is not installed here ({error})")
-    if reason := _why_unavailable(fused_mlp, load, implementation):
-        return Unavailable(reason)
+    fused_mlp = _installed(load, implementation)
+    if isinstance(fused_mlp, Unavailable):
+        return fused_mlp
     if weights is Weights.PACKED:
         return _packed(fused_mlp, load, implementation)
-    operation = getattr(fused_mlp, shape.operation)
-    tensors, activation = load.module.weights(), shape.activation
-    if implementation is None:
-        detail = _choice(fused_mlp, load, packed=False)
-        return Built(function=lambda x: operation(x, *tensors, activation=activation), detail=detail)
-    return Built(function=lambda x: operation(x, *tensors, activation=activation, implementation=implementation))
+    if implementation is None and hasattr(fused_mlp, _MODULES[load.shape.operation]):
+        return Built(function=_module(fused_mlp, load), detail=_choice(fused_mlp, load, packed=False))
+    options: dict[str, object] = {"activation": load.shape.activation}
+    if implementation is not None:
+        options["implementation"] = implementation
+    function = _Calling(getattr(fused_mlp, load.shape.operation), load.module, **options)
+    detail = _choice(fused_mlp, load, packed=False) if implementation is None else None
+    return Built(function=function, detail=detail)
+
+
+def build_fused_hoisted(load: Workload) -> Built | Unavailable:
+    """Build `fused` as a function whose parameters were fetched once, before any call; no module is called."""
+    fused_mlp = _installed(load, None)
+    if isinstance(fused_mlp, Unavailable):
+        return fused_mlp
+    operation: Callable[..., torch.Tensor] = getattr(fused_mlp, load.shape.operation)
+    tensors, activation = load.module.weights(), load.shape.activation
+    detail = _choice(fused_mlp, load, packed=False)
+    return Built(function=lambda x: operation(x, *tensors, activation=activation), detail=detail)
 
 
 def build_fused_captured(load: Workload) -> Built | Unavailable:
@@ -49,7 +81,7 @@ def build_fused_captured(load: Workload) -> Built | Unavailable:
     built = build_fused(load, weights=Weights.PLAIN)
     if isinstance(built, Unavailable):
         return built
-    return Built(function=captured(built.function, load.x), detail=built.detail)
+    return Built(function=Captured(built.function, load.x), detail=built.detail)
 
 
 def unsupported_reason(error: Exception) -> str | None:
@@ -58,24 +90,34 @@ def unsupported_reason(error: Exception) -> str | None:
     return str(error) if ours else None
 
 
-def _packed(fused_mlp: Any, load: Workload, implementation: str | None) -> Built | Unavailable:  # noqa: ANN401 - the module of any commit
+def _installed(load: Workload, implementation: str | None) -> Any | Unavailable:  # noqa: ANN401 - the module of any commit
+    try:
+        fused_mlp = importlib.import_module("fused_mlp")
+    except ImportError as error:
+        return Unavailable(f"fused_mlp is not installed here ({error})")
+    reason = _why_unavailable(fused_mlp, load, implementation)
+    return Unavailable(reason) if reason else fused_mlp
+
+
+def _packed(fused_mlp: Any, load: Workload, implementation: str | None) -> Built | Unavailable:  # noqa: ANN401 - see above
     if load.grad_output is not None:
         return Unavailable("packed copies of weights are for inference; a gradient cannot reach what they copy")
-    if not hasattr(fused_mlp, "FusedMLP"):
+    if not hasattr(fused_mlp, _MODULES[load.shape.operation]):
         return Unavailable("the fused_mlp of this commit packs no weights")
-    module, activation = load.module, load.shape.activation
-    match load.shape.operation:
-        case Operation.LINEAR:
-            fused = fused_mlp.FusedLinear.from_linear(module.linear, activation=activation)
-        case Operation.MLP:
-            fused = fused_mlp.FusedMLP.from_linears(module.up, module.down, activation=activation)
-        case Operation.GATED_MLP:
-            layers = (module.gate, module.up, module.down)
-            fused = fused_mlp.FusedGatedMLP.from_linears(*layers, activation=activation)
+    fused = _module(fused_mlp, load)
     wanted = {"implementation": implementation} if implementation else {}
     report = fused.prepare(**wanted, **_known(fused.prepare, rows=load.shape.batch))
     detail = _choice(fused_mlp, load, packed=True) if implementation is None else None
     return Built(function=fused, detail=detail, prepare_time_s=report.seconds)
+
+
+def _module(fused_mlp: Any, load: Workload) -> Any:  # noqa: ANN401 - see above
+    """Return fused_mlp's module of the operation, whose parameters are the eager module's own."""
+    kind, module = getattr(fused_mlp, _MODULES[load.shape.operation]), load.module
+    if isinstance(module, Linear):
+        return kind.from_linear(module, activation=module.activation)
+    layers = (module.up, module.down) if isinstance(module, Mlp) else (module.gate, module.up, module.down)
+    return kind.from_linears(*layers, activation=module.activation)
 
 
 def _why_unavailable(fused_mlp: Any, load: Workload, implementation: str | None) -> str | None:  # noqa: ANN401 - see above

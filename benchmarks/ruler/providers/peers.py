@@ -6,32 +6,59 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn import functional
+from torch import nn
 
 from benchmarks.ruler.providers.built import Built, Unavailable
-from benchmarks.ruler.providers.workload import ACTIVATIONS, GatedMlp
+from benchmarks.ruler.providers.workload import ACTIVATIONS, GatedMlp, Mlp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.ruler.providers.workload import Workload
+    from benchmarks.ruler.providers.workload import EagerModule, Workload
+
+
+class _PackedEager(nn.Module):
+    """Gated MLP whose gate and up are one nn.Linear of the two stacked weights."""
+
+    def __init__(self, eager: GatedMlp) -> None:
+        super().__init__()
+        both = torch.cat([eager.gate.weight, eager.up.weight]).contiguous()
+        n_out, n_in = both.shape
+        self.gate_up = nn.Linear(n_in, n_out, bias=False, device="meta")
+        self.gate_up.weight = nn.Parameter(both, requires_grad=False)
+        self.down = eager.down
+        self._activation = ACTIVATIONS[eager.activation]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute what GatedMlp computes."""
+        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        out: torch.Tensor = self.down(self._activation(gate) * up)
+        return out
 
 
 def build_packed_eager(load: Workload) -> Built | Unavailable:
     """Build eager with gate and up as one product of the two stacked weights."""
-    module = load.module
-    if not isinstance(module, GatedMlp):
+    if not isinstance(load.module, GatedMlp):
         return Unavailable("only a gated MLP has two products of the same input")
     if load.grad_output is not None:
         return Unavailable("the gradient would reach the packed copy, not the weights")
-    both = torch.cat([module.gate.weight, module.up.weight]).contiguous()
-    activation, down = ACTIVATIONS[module.activation], module.down.weight
+    return Built(function=_PackedEager(load.module))
 
-    def function(x: torch.Tensor) -> torch.Tensor:
-        gate, up = functional.linear(x, both).chunk(2, dim=-1)
-        return functional.linear(activation(gate) * up, down)
 
-    return Built(function=function)
+class _AddmmActivation(nn.Module):
+    """Product with its activation in one operator, and the second product of an MLP."""
+
+    def __init__(self, first: nn.Linear, down: nn.Linear | None, *, use_gelu: bool) -> None:
+        super().__init__()
+        self.first = first
+        self.down = down
+        self._use_gelu = use_gelu
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute what Linear or Mlp computes."""
+        first = self.first
+        hidden = torch._addmm_activation(first.bias, x, first.weight.t(), use_gelu=self._use_gelu)  # noqa: SLF001 - its only name
+        return hidden if self.down is None else self.down(hidden)
 
 
 def build_addmm_activation(load: Workload) -> Built | Unavailable:
@@ -42,14 +69,22 @@ def build_addmm_activation(load: Workload) -> Built | Unavailable:
         return Unavailable(f"torch._addmm_activation knows relu and {gelu} on {load.x.device.type}, and no gate")
     if load.grad_output is not None:
         return Unavailable("torch._addmm_activation has no gradient")
-    first, bias, *rest = module.weights()
-    use_gelu, first_t = activation != "relu", first.t()
+    first, down = (module.up, module.down) if isinstance(module, Mlp) else (module, None)
+    return Built(function=_AddmmActivation(first, down, use_gelu=activation != "relu"))
 
-    def function(x: torch.Tensor) -> torch.Tensor:
-        hidden = torch._addmm_activation(bias, x, first_t, use_gelu=use_gelu)  # noqa: SLF001 - its only name
-        return functional.linear(hidden, *rest) if rest else hidden
 
-    return Built(function=function)
+class _LigerGatedMlp(nn.Module):
+    """Gated MLP as liger-kernel's own modules write it: three products, and `multiply` for act(gate) ⊙ up."""
+
+    def __init__(self, eager: GatedMlp, multiply: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.gate, self.up, self.down = eager.gate, eager.up, eager.down
+        self._multiply = multiply
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute what GatedMlp computes."""
+        out: torch.Tensor = self.down(self._multiply(self.gate(x), self.up(x)))
+        return out
 
 
 def build_liger(load: Workload) -> Built | Unavailable:
@@ -62,13 +97,22 @@ def build_liger(load: Workload) -> Built | Unavailable:
     ops = _liger_ops(load, activations=tuple(functions))
     if isinstance(ops, Unavailable):
         return ops
-    w_gate, w_up, w_down = load.module.weights()
-    multiply: Callable[..., torch.Tensor] = getattr(ops, functions[str(load.shape.activation)]).apply
+    multiply = getattr(ops, functions[str(load.shape.activation)]).apply
+    assert isinstance(load.module, GatedMlp)  # noqa: S101 - by _liger_ops
+    return Built(function=_LigerGatedMlp(load.module, multiply), detail=f"liger_kernel {_version('liger_kernel')}")
 
-    def function(x: torch.Tensor) -> torch.Tensor:
-        return functional.linear(multiply(functional.linear(x, w_gate), functional.linear(x, w_up)), w_down)
 
-    return Built(function=function, detail=f"liger_kernel {_version('liger_kernel')}")
+class _LigerWholeMlp(nn.Module):
+    """Gated MLP by one function of x, which is written for [batch, sequence, dim], and the three weights."""
+
+    def __init__(self, eager: EagerModule, apply: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.eager = eager
+        self._compute = apply
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute what GatedMlp computes."""
+        return self._compute(x.unsqueeze(0), *self.eager.weights()).squeeze(0)
 
 
 def build_liger_mlp(load: Workload) -> Built | Unavailable:
@@ -81,13 +125,7 @@ def build_liger_mlp(load: Workload) -> Built | Unavailable:
         return ops
     if not hasattr(ops, "LigerMLPFunction"):
         return Unavailable(f"liger_kernel {_version('liger_kernel')} has no LigerMLP")
-    weights, apply = load.module.weights(), ops.LigerMLPFunction.apply
-
-    def function(x: torch.Tensor) -> torch.Tensor:
-        # It is written for [batch, sequence, dim].
-        out: torch.Tensor = apply(x.unsqueeze(0), *weights).squeeze(0)
-        return out
-
+    function = _LigerWholeMlp(load.module, ops.LigerMLPFunction.apply)
     return Built(function=function, detail=f"liger_kernel {_version('liger_kernel')}")
 
 

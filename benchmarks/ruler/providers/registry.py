@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
 
 from benchmarks.ruler.plan.plugins import ENTRY_POINT_GROUP, names_in_module
 from benchmarks.ruler.plan.points import Contender, Weights
@@ -20,7 +21,7 @@ from benchmarks.ruler.providers.compiled import (
     build_max_autotune,
     build_max_autotune_no_cudagraphs,
 )
-from benchmarks.ruler.providers.fused import build_fused, build_fused_captured
+from benchmarks.ruler.providers.fused import build_fused, build_fused_captured, build_fused_hoisted
 from benchmarks.ruler.providers.peers import (
     build_addmm_activation,
     build_liger,
@@ -51,6 +52,7 @@ PROVIDERS: dict[str, Builder] = {
     "compiled-max-autotune": build_max_autotune,
     "compiled-max-autotune-no-cudagraphs": build_max_autotune_no_cudagraphs,
     "fused": partial(build_fused, weights=Weights.PLAIN),
+    "fused-hoisted": build_fused_hoisted,
     "fused-captured": build_fused_captured,
     "fused-pure": partial(build_fused, weights=Weights.PLAIN, implementation="pure"),
     "fused-pointwise": partial(build_fused, weights=Weights.PLAIN, implementation="pointwise"),
@@ -71,6 +73,8 @@ PACKED_PROVIDERS: dict[str, Builder] = {
 COMPILED = frozenset(
     {"compiled", "compiled-cudagraphs", "compiled-max-autotune", "compiled-max-autotune-no-cudagraphs"}
 )
+# Of a provider from outside: it is spared what calling a module and fetching its parameters costs all others.
+_NO_MODULE = "a function, not a module's call as the others"
 
 
 def build(contender: Contender, load: Workload, *, module: Path | None = None) -> Built | Unavailable:
@@ -87,7 +91,9 @@ def build(contender: Contender, load: Workload, *, module: Path | None = None) -
     answer = builder(load)
     if isinstance(answer, str):
         return Unavailable(answer)
-    return answer if isinstance(answer, Built | Unavailable) else Built(function=answer)
+    if isinstance(answer, Built | Unavailable):
+        return answer
+    return Built(function=answer, detail=None if isinstance(answer, nn.Module) else _NO_MODULE)
 
 
 def _why_unknown(contender: Contender) -> str:

@@ -24,22 +24,21 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-class Linear(nn.Module):
-    """act(x·Wᵀ + b). x: [rows, dim] → [rows, hidden]."""
+class Linear(nn.Linear):
+    """act(x·Wᵀ + b) as one module, such as a user has. x: [rows, dim] → [rows, hidden]."""
 
     def __init__(self, dim: int, hidden: int, activation: str | None) -> None:
-        super().__init__()
-        self.linear = nn.Linear(dim, hidden)
+        super().__init__(dim, hidden)
         self.activation = activation
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Compute the formula of the class docstring."""
-        out: torch.Tensor = self.linear(x)
+        out = functional.linear(x, self.weight, self.bias)
         return ACTIVATIONS[self.activation](out) if self.activation else out
 
     def weights(self) -> tuple[torch.Tensor, ...]:
         """Return w, b."""
-        return self.linear.weight, self.linear.bias
+        return self.weight, self.bias
 
 
 class Mlp(nn.Module):

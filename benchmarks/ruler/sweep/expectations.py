@@ -35,6 +35,8 @@ class Expectation:
 
 
 UNDECLARED = Expectation()
+# They run what fused_mlp chooses.
+_CHOOSING = frozenset({"fused", "fused-hoisted", "fused-captured"})
 Declaration = Callable[[Shape], Expectation]
 
 
@@ -47,7 +49,7 @@ def expectation(
     """
     table = _PACKED if contender.weights is Weights.PACKED else _PLAIN
     declare = table.get(contender.provider)
-    if contender.provider in {"fused", "fused-captured"} and device is DeviceKind.CUDA:
+    if contender.provider in _CHOOSING and device is DeviceKind.CUDA:
         level = (provider_detail or "").split(",")[0]
         trains = shape.pass_ is Pass.FORWARD_BACKWARD
         declare = _keeping_z if trains else _pure_in_one_operator if level == "pure" else _PLAIN.get(f"fused-{level}")
@@ -212,6 +214,7 @@ def _liger(shape: Shape) -> Expectation:
 _PLAIN: dict[str, Declaration] = {
     "eager": _eager,
     "fused": _fused,
+    "fused-hoisted": _fused,
     "fused-pure": _eager,
     "fused-pointwise": _pointwise,
     "fused-epilogue": _level(

@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from benchmarks.ruler.measure.attempt import attempt
@@ -30,6 +31,54 @@ def tried(shape, provider, *, weights=Weights.PLAIN, **changes):
     load = workload(replace(shape, **changes), device=CPU)
     with torch.inference_mode():
         return attempt(Contender(provider=provider, weights=weights), load, load.reference())
+
+
+# What torch.compile returns for a module is one.
+CONTENDERS = [
+    *(Contender(provider=name) for name in providers.PROVIDERS if not name.startswith("compiled")),
+    *(Contender(provider=name, weights=Weights.PACKED) for name in providers.PACKED_PROVIDERS),
+]
+HOISTED = Contender(provider="fused-hoisted")
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+@pytest.mark.parametrize("contender", CONTENDERS, ids=str)
+def test_every_provider_is_a_modules_call_but_the_one_that_is_named_for_being_none(shape, contender, operation):
+    load = workload(replace(shape, operation=operation, activation="gelu"), device=CPU)
+    answer = providers.build(contender, load)
+    if isinstance(answer, Unavailable):
+        pytest.skip(answer.reason)
+    assert isinstance(answer.function, nn.Module) is (contender != HOISTED)
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+@pytest.mark.parametrize("name", ["fused", "fused-pure", "fused-hoisted"])
+def test_a_module_fetches_its_parameters_at_each_call_and_the_hoisted_function_has_them_already(shape, name, operation):
+    load = workload(replace(shape, operation=operation, activation="relu"), device=CPU)
+    function = providers.build(Contender(provider=name), load).function
+    owner = function if isinstance(function, nn.Module) else load.module
+    with torch.inference_mode():
+        before = function(load.x)
+        for layer in owner.modules():
+            if "weight" in dict(layer.named_parameters(recurse=False)):
+                layer.weight = nn.Parameter(torch.zeros_like(layer.weight), requires_grad=False)
+        changed = not torch.equal(function(load.x), before)
+    assert changed is (name != "fused-hoisted")
+
+
+def test_a_bare_linear_is_one_module_as_fused_is_and_a_user_has_it(shape):
+    load = workload(replace(shape, operation=Operation.LINEAR, activation=None), device=CPU)
+    assert list(load.module.modules()) == [load.module]
+    assert list(providers.build(Contender(provider="fused"), load).function.children()) == []
+
+
+@pytest.mark.parametrize(
+    ("is_module", "detail"), [(True, None), (False, "a function, not a module's call as the others")]
+)
+def test_a_function_from_outside_says_that_it_is_spared_a_modules_call(shape, monkeypatch, is_module, detail):
+    monkeypatch.setitem(providers.PROVIDERS, "theirs", lambda load: load.module if is_module else load.module.forward)
+    _, answer = built(shape, "theirs")
+    assert answer.detail == detail
 
 
 @pytest.fixture
@@ -197,7 +246,7 @@ def test_a_captured_function_copies_its_input_and_replays_into_the_same_memory(m
     fakes = {"CUDAGraph": lambda: graph, "graph": Capturing, "stream": Scope, "Stream": lambda: stream}
     for name, fake in {**fakes, "current_stream": lambda: stream}.items():
         monkeypatch.setattr(torch.cuda, name, fake)
-    replay = captured.captured(function, torch.ones(2))
+    replay = captured.Captured(function, torch.ones(2))
     assert log == ["warmed up"] * 3 + ["captured"]
     first = replay(torch.tensor([1.0, 5.0]))
     assert first.tolist() == [2.0, 10.0]

@@ -70,7 +70,7 @@ def test_a_bare_linear_at_level_one_still_adds_its_bias_in_a_kernel_of_its_own(s
 @pytest.mark.parametrize(
     ("detail", "launches"), [("single, plain weights", 1), ("epilogue, plain weights", 2), ("pure, plain weights", 3)]
 )
-@pytest.mark.parametrize("name", ["fused", "fused-captured"])
+@pytest.mark.parametrize("name", ["fused", "fused-hoisted", "fused-captured"])
 def test_fused_on_a_gpu_is_held_to_the_level_it_says_it_chose(shape, name, detail, launches):
     assert on_gpu(shape, name, detail).launches == launches
     assert on_gpu(shape, name) == UNDECLARED
@@ -111,7 +111,7 @@ def test_on_a_cpu_nothing_is_declared_of_kernels(shape):
 def points_of_a_cpu():
     """Every plain provider forward and backward; packed weights, which have no gradient, forward."""
     for operation, activation in CASES:
-        for name in ("eager", "fused", "fused-pure"):
+        for name in ("eager", "fused", "fused-hoisted", "fused-pure"):
             yield from ((name, operation, activation, pass_) for pass_ in Pass)
         for name in ("fused:packed", "fused-onednn:packed"):
             yield name, operation, activation, Pass.FORWARD
