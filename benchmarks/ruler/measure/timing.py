@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,15 +28,20 @@ class Policy:
     """Sampling limits: precision, budget and sample length.
 
     min_sample_s: a sample groups as many calls as last this long, so that the clock's grain does not matter.
-    half_width: the 95 % half-width of the median, as a part of it, that is precise enough.
-    budget_s: time of a point's samples after which it is what it is; max_samples: the same as a number, so that a
-    record stays readable. min_rounds: never fewer, if the budget allows.
+    warming_s, warming_calls: untimed calls before each sample last as long or are as many, whichever is less.
+    half_width: the 95 % half-width of the median, as a part of it, that is precise enough, not before the group was
+    sampled for least_s.
+    budget_s: time of a point's samples and re-warming after which it is what it is; max_samples: the same as a number,
+    so that a record stays readable. min_rounds: never fewer, if the budget allows.
     chunk_s: how often one looks whether others disturbed the machine; a disturbed chunk is measured again while
     repeats last at most as long as the budget itself.
     """
 
     min_sample_s: float = 200e-6
+    warming_s: float = 1e-3
+    warming_calls: int = 20
     half_width: float = 0.01
+    least_s: float = 0.0
     budget_s: float = 0.5
     min_rounds: int = 12
     max_samples: int = 600
@@ -44,6 +49,16 @@ class Policy:
     warm_up_s: float = 0.2
     settled: float = 0.05
     chunk_s: float = 0.2
+
+    def of_visit(self, *, n_visits: int) -> Policy:
+        """Return the policy of one of `n_visits` visits, which share time and samples and are precise together."""
+        return replace(
+            self,
+            half_width=self.half_width * math.sqrt(n_visits),
+            least_s=self.least_s / n_visits,
+            budget_s=self.budget_s / n_visits,
+            max_samples=max(1, self.max_samples // n_visits),
+        )
 
 
 class Watch(Protocol):
@@ -57,15 +72,8 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Round:
-    """Seconds per call of each contender of one round, in order; the baseline has two."""
-
-    samples: Mapping[str, tuple[float, ...]]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Samples of one point. samples_s: seconds per call, each the mean over calls_per_sample calls."""
+    """Samples of one point, one a round from the first on: seconds per call, the mean over calls_per_sample calls."""
 
     samples_s: tuple[float, ...]
     calls_per_sample: int
@@ -79,6 +87,7 @@ class Sampling:
 class _ContenderState:
     call: Callable[[], object]
     calls_per_sample: int
+    warming_calls: int = 1
     spent_s: float = 0.0
     samples: list[float] = field(default_factory=list)
 
@@ -109,6 +118,11 @@ def calls_per_sample(per_call_s: float, *, policy: Policy) -> int:
     return max(1, math.ceil(policy.min_sample_s / max(per_call_s, 1e-9)))
 
 
+def warming_calls(per_call_s: float, *, policy: Policy) -> int:
+    """Return the number of untimed calls that undo what the rivals' turns did to caches and predictors."""
+    return max(1, min(policy.warming_calls, int(policy.warming_s / max(per_call_s, 1e-9))))
+
+
 def sample_group(  # noqa: PLR0913 - each is a separate instrument
     calls: Mapping[str, Callable[[], object]],
     *,
@@ -122,8 +136,9 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
 ) -> dict[str, Sampling]:
     """Measure all `calls` in alternating rounds until each is precise or out of its budget.
 
-    In each round the baseline (if it is among them) comes first and last, the others between, in reverse order
-    every other time; each takes one untimed call, which re-warms what its rivals evicted, and one sample.
+    In each round the baseline (if it is among them) comes first, the others after it, in reverse order every other
+    time; each takes a few untimed calls, which re-warm what its rivals evicted, and one sample. The baseline has a
+    sample in every round and, as long as there is a rival, never two in a row: the second would be favoured.
     `announce` is told whose turn it is. `n_calls` fixes the calls per sample; otherwise warm-up decides.
     A contender that `referee` finds implausible leaves the rounds at once, and the result lacks it.
     """
@@ -131,126 +146,138 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     states: dict[str, _ContenderState] = {}
     for name, call in calls.items():
         announce(name)
-        fixed = (n_calls or {}).get(name)
-        per_sample = fixed or calls_per_sample(warm_up(call, clock=clock, policy=policy), policy=policy)
-        states[name] = _ContenderState(call=call, calls_per_sample=per_sample)
+        states[name] = _warmed_up(call, (n_calls or {}).get(name), clock=clock, policy=policy)
 
-    rounds: list[Round] = []
+    n_rounds = 0
     disturbed: str | None = None
-    repeats_left_s = policy.budget_s * len(states)
-    active = _active(states, baseline=baseline, policy=policy)
+    start, repeats_left_s = clock.now(), policy.budget_s * len(states)
+    active = list(states)
     while active:
         watch.start()
-        chunk_start = clock.now()
-        chunk: list[Round] = []
+        chunk_start, n_rounds_before, active_before = clock.now(), n_rounds, active
+        kept = {name: (state.spent_s, len(state.samples)) for name, state in states.items()}
         while active and clock.now() - chunk_start < policy.chunk_s:
-            order = _order(active, baseline=baseline, n_round=len(rounds) + len(chunk))
-            chunk.append(_round(order, states, clock=clock, announce=announce, referee=referee))
-            active = _active(states, baseline=baseline, policy=policy)
+            order = _order(active, baseline=baseline, n_round=n_rounds)
+            _take_round(order, states, clock=clock, announce=announce, referee=referee)
+            n_rounds += 1
+            active = _active(states, active, baseline=baseline, policy=policy, elapsed_s=clock.now() - start)
         reason = watch.disturbance()
         chunk_s = clock.now() - chunk_start
         if reason and repeats_left_s >= chunk_s:
             repeats_left_s -= chunk_s
-            _discard_chunk(states, chunk)
+            n_rounds, active = n_rounds_before, [name for name in active_before if name in states]
+            for name, state in states.items():
+                state.spent_s, n_samples = kept[name]
+                del state.samples[n_samples:]
         else:
-            rounds.extend(chunk)
             disturbed = disturbed or reason
-        active = _active(states, baseline=baseline, policy=policy)
-    trusted = rounds if baseline in states else ()
+    of_baseline = states[baseline].samples if baseline in states else []
     return {
         name: Sampling(
             samples_s=tuple(state.samples),
             calls_per_sample=state.calls_per_sample,
             stop=Stop.PRECISION if _is_precise(state, policy=policy) else Stop.BUDGET,
             latency=median_interval(state.samples),
-            speedup=None if name == baseline else paired_speedup(trusted, baseline=baseline, name=name),
+            speedup=paired_speedup(of_baseline, state.samples) if name != baseline else None,
             disturbed=disturbed,
         )
         for name, state in states.items()
     }
 
 
-def paired_speedup(rounds: Sequence[Round], *, baseline: str, name: str) -> MedianInterval | None:
-    """Return the speedup of `name` over the baseline, the median of per-round ratios, or None.
+def paired_ratios(baseline_s: Sequence[float], rival_s: Sequence[float]) -> list[float]:
+    """Return the baseline's sample over the rival's of each round; none without a baseline.
 
-    Each round gives one ratio, in turn of the baseline's first and of its last sample to the rival's, so a drift that
-    meets both cancels. Never of their mean: noise is skewed, and the median of a mean of two lies above that of one.
+    Two rounds take the baseline's sample before the rival's, two the one after it, which begins the next round: with
+    the rivals' order reversed every other round, a drift that meets all alike cancels. Never their mean: noise is
+    skewed, and the median of a mean of two lies above that of one.
     """
-    ratios = [
-        one.samples[baseline][-(number % 2)] / one.samples[name][0]
-        for number, one in enumerate(rounds)
-        if baseline in one.samples and name in one.samples
-    ]
+    if not baseline_s:
+        return []
+    last = len(baseline_s) - 1
+    return [baseline_s[min(number + (number % 4 > 1), last)] / sample for number, sample in enumerate(rival_s)]
+
+
+def paired_speedup(baseline_s: Sequence[float], rival_s: Sequence[float]) -> MedianInterval | None:
+    """Return the speedup over the baseline: the median of the rounds' ratios; None if there are none."""
+    ratios = paired_ratios(baseline_s, rival_s)
     return median_interval(ratios) if ratios else None
 
 
+def _warmed_up(call: Callable[[], object], fixed: int | None, *, clock: Clock, policy: Policy) -> _ContenderState:
+    if fixed:
+        return _ContenderState(call=call, calls_per_sample=fixed)
+    per_call_s = warm_up(call, clock=clock, policy=policy)
+    return _ContenderState(
+        call=call,
+        calls_per_sample=calls_per_sample(per_call_s, policy=policy),
+        warming_calls=warming_calls(per_call_s, policy=policy),
+    )
+
+
 def _order(active: Sequence[str], *, baseline: str, n_round: int) -> list[str]:
-    rivals = [name for name in active if name != baseline]
-    if n_round % 2:
-        rivals.reverse()
     if baseline not in active:
-        return rivals
-    return [baseline, *rivals, baseline] if rivals else [baseline]
+        return list(active)
+    rivals = [name for name in active if name != baseline]
+    return [baseline, *(reversed(rivals) if n_round % 2 else rivals)]
 
 
-def _round(
+def _take_round(
     order: Sequence[str],
     states: dict[str, _ContenderState],
     *,
     clock: Clock,
     announce: Callable[[str], None],
     referee: Referee,
-) -> Round:
+) -> None:
     """Take one sample of each contender in `order`; one found implausible is taken out of `states`."""
-    samples: dict[str, tuple[float, ...]] = {}
     for name in order:
-        if name not in states:
-            continue
         state = states[name]
         announce(name)
         calls = referee.before_sample(name, calls=state.calls_per_sample)
-        state.call()
+        for _ in range(state.warming_calls):
+            state.call()
         referee.before_timing(name)
         sample_s, output = clock.timed(state.call, calls=calls)
         try:
             referee.after_sample(name, output)
         except Implausible:
             del states[name]
-            samples.pop(name, None)
             continue
         finally:
             del output
         # Six digits are more than any clock gives, and the record repeats exactly what was judged.
         per_call = float(f"{sample_s / calls:.6g}")
-        state.spent_s += sample_s
+        state.spent_s += sample_s + per_call * state.warming_calls
         state.samples.append(per_call)
-        samples[name] = (*samples.get(name, ()), per_call)
-    return Round(samples=samples)
 
 
-def _discard_chunk(states: Mapping[str, _ContenderState], chunk: Sequence[Round]) -> None:
-    for one in chunk:
-        for name, samples in one.samples.items():
-            if (state := states.get(name)) is None:
-                continue
-            state.spent_s -= sum(samples) * state.calls_per_sample
-            del state.samples[-len(samples) :]
+def _active(
+    states: Mapping[str, _ContenderState],
+    before: Sequence[str],
+    *,
+    baseline: str,
+    policy: Policy,
+    elapsed_s: float,
+) -> list[str]:
+    """Return who takes part in the next round, of those who did `before`; whoever has left does not come back."""
+    present = [name for name in before if name in states]
+    going_on = [name for name in present if not _is_done(states[name], policy=policy, elapsed_s=elapsed_s)]
+    if going_on == [baseline]:
+        # A rival that is done keeps it company, so that its own last turn does not favour it; within reason.
+        company = [name for name in present if name != baseline and states[name].spent_s < 2 * policy.budget_s]
+        return [baseline, *sorted(company, key=lambda name: states[name].spent_s)[:1]]
+    if going_on and baseline in present and baseline not in going_on:
+        going_on.insert(0, baseline)
+    return going_on
 
 
-def _active(states: Mapping[str, _ContenderState], *, baseline: str, policy: Policy) -> list[str]:
-    active = [name for name, state in states.items() if not _is_done(state, policy=policy)]
-    rivals_go_on = any(name != baseline for name in active)
-    if rivals_go_on and baseline in states and baseline not in active:
-        active.insert(0, baseline)
-    return active
-
-
-def _is_done(state: _ContenderState, *, policy: Policy) -> bool:
+def _is_done(state: _ContenderState, *, policy: Policy, elapsed_s: float) -> bool:
     n = len(state.samples)
     if n and (state.spent_s >= policy.budget_s or n >= policy.max_samples):
         return True
     # Looked at every fourth sample only: each look is one more chance to stop on luck.
-    return n >= policy.min_rounds and n % 4 == 0 and _is_precise(state, policy=policy)
+    return elapsed_s >= policy.least_s and n >= policy.min_rounds and n % 4 == 0 and _is_precise(state, policy=policy)
 
 
 def _is_precise(state: _ContenderState, *, policy: Policy) -> bool:

@@ -1,6 +1,7 @@
 """The timing logic, on a clock that the test turns."""
 
 import itertools
+import math
 import random
 
 import pytest
@@ -8,7 +9,16 @@ import pytest
 from benchmarks.ruler.measure.clock import Timed
 from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.timing import Policy, Round, Stop, calls_per_sample, paired_speedup, sample_group, warm_up
+from benchmarks.ruler.measure.timing import (
+    Policy,
+    Stop,
+    calls_per_sample,
+    paired_ratios,
+    paired_speedup,
+    sample_group,
+    warm_up,
+    warming_calls,
+)
 
 
 class FakeClock:
@@ -110,7 +120,8 @@ def test_a_steady_call_stops_with_precision_and_a_wild_one_with_its_budget(clock
     found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(budget_s=0.2), watch=CalmWatch())
     assert found["eager"].stop is Stop.PRECISION
     assert found["wild"].stop is Stop.BUDGET
-    assert sum(found["wild"].samples_s) * found["wild"].calls_per_sample == pytest.approx(0.2, rel=0.1)
+    # One untimed call re-warms each sample of one call.
+    assert 2 * sum(found["wild"].samples_s) * found["wild"].calls_per_sample == pytest.approx(0.2, rel=0.1)
     assert found["eager"].latency.relative_half_width <= 0.01
 
 
@@ -138,31 +149,104 @@ def test_a_record_never_holds_more_samples_than_the_policy_says(clock):
     assert sampling.stop is Stop.BUDGET
 
 
-def test_in_a_round_the_baseline_comes_first_and_last_and_the_rivals_turn_round(clock):
+def turns_of(clock, *names, policy=None, durations_s=None):
+    """The order in which `names` were sampled, after the warm-up's turns."""
     turns = []
-    sample_group(
-        {name: Op(clock, name, 1e-3) for name in ("eager", "a", "b")},
+    calls = {name: Op(clock, name, *(durations_s or {}).get(name, [1e-3])) for name in names}
+    found = sample_group(
+        calls,
         baseline="eager",
         clock=clock,
-        policy=Policy(),
+        policy=policy or Policy(),
         watch=CalmWatch(),
         announce=turns.append,
     )
-    rounds = turns[3:]  # the first three turns are the warm-up's
-    assert rounds[:8] == ["eager", "a", "b", "eager", "eager", "b", "a", "eager"]
+    return turns[len(names) :], found
 
 
-def test_a_call_before_each_sample_is_not_timed(clock):
-    # The first call after another provider's turn finds its weights evicted; here it takes ten times as long.
-    class Evicted(Op):
-        def __call__(self):
-            evicted = not self.clock.log or self.clock.log[-1] != self.name
-            self.clock.log.append(self.name)
-            self.clock.time_s += 1e-2 if evicted else 1e-3
+def test_in_a_round_the_baseline_comes_first_and_the_rivals_turn_round(clock):
+    rounds, _ = turns_of(clock, "eager", "a", "b")
+    assert rounds[:6] == ["eager", "a", "b", "eager", "b", "a"]
 
-    calls = {name: Evicted(clock, name, 0.0) for name in ("eager", "rival")}
+
+WILD = [1e-3 * (1 + 0.9 * ((7 * i) % 11 - 5) / 5) for i in range(10_000)]
+
+
+@pytest.mark.parametrize("rivals", [("a",), ("a", "b"), ("a", "b", "c", "d")])
+@pytest.mark.parametrize("noisy", ["eager", "a", "none"])
+def test_the_baseline_never_follows_itself_whoever_is_done_first(clock, rivals, noisy):
+    rounds, found = turns_of(
+        clock, "eager", *rivals, policy=Policy(budget_s=0.1, max_samples=64), durations_s={noisy: WILD}
+    )
+    assert ("eager", "eager") not in set(itertools.pairwise(rounds))
+    n_rounds = len(found["eager"].samples_s)
+    assert n_rounds == rounds.count("eager")
+    assert all(len(found[name].samples_s) <= n_rounds for name in rivals)
+
+
+def test_the_baseline_goes_on_alone_beside_a_rival_far_slower_than_its_budget(clock):
+    rounds, found = turns_of(
+        clock, "eager", "slow", policy=Policy(budget_s=0.5), durations_s={"eager": WILD, "slow": [10.0]}
+    )
+    assert rounds.count("slow") == 1
+    assert len(found["eager"].samples_s) > 100
+
+
+def test_re_warming_is_one_call_or_as_many_as_a_millisecond_holds_up_to_twenty():
+    policy = Policy()
+    assert [warming_calls(s, policy=policy) for s in (1e-6, 49e-6, 51e-6, 250e-6, 0.9e-3, 1.1e-3, 2.0)] == [
+        20,
+        20,
+        19,
+        4,
+        1,
+        1,
+        1,
+    ]
+
+
+class Evicted(Op):
+    """A call that rivals' turns slow down: tenfold at first, less with each call in a row, for `lasting` calls."""
+
+    lasting = 1
+
+    def __call__(self):
+        self.clock.log.append(self.name)
+        in_a_row = sum(1 for _ in itertools.takewhile(lambda name: name == self.name, reversed(self.clock.log)))
+        base = next(self.durations_s)
+        self.clock.time_s += base * (1 + 9 * max(0, self.lasting + 1 - in_a_row) / self.lasting)
+
+
+@pytest.mark.parametrize(("base_s", "lasting"), [(1e-3, 1), (50e-6, 18), (10e-6, 20)])
+def test_what_rivals_evicted_is_not_charged_to_a_sample(clock, base_s, lasting):
+    calls = {name: Evicted(clock, name, base_s) for name in ("eager", "rival")}
+    for call in calls.values():
+        call.lasting = lasting
     found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(), watch=CalmWatch())
-    assert found["rival"].latency.median == pytest.approx(1e-3)
+    assert found["rival"].latency.median == pytest.approx(base_s, rel=0.04)
+
+
+def test_re_warming_counts_against_the_budget(clock):
+    calls = {name: Op(clock, name, *[s * 50e-6 for s in WILD]) for name in ("eager", "rival")}
+    before = clock.time_s
+    sample_group(calls, baseline="eager", clock=clock, policy=Policy(budget_s=0.1, warm_up_s=0.0), watch=CalmWatch())
+    assert clock.time_s - before < 2 * 0.1 * 1.2
+
+
+def test_no_precision_is_enough_before_the_group_was_sampled_for_as_long_as_the_policy_says(clock):
+    call = Op(clock, "eager", 1e-3)
+    policy = Policy(least_s=0.3, warm_up_s=0.0)
+    sampling = sample_group({"eager": call}, baseline="eager", clock=clock, policy=policy, watch=CalmWatch())["eager"]
+    assert sampling.stop is Stop.PRECISION
+    assert clock.time_s >= 0.3
+
+
+def test_the_visits_of_a_point_share_its_time_and_samples():
+    whole = Policy(budget_s=0.6, half_width=0.01, least_s=1.2, max_samples=90)
+    one = whole.of_visit(n_visits=3)
+    assert (one.budget_s, one.least_s, one.max_samples) == (pytest.approx(0.2), pytest.approx(0.4), 30)
+    assert one.half_width == pytest.approx(0.01 * 3**0.5)
+    assert one.min_sample_s == whole.min_sample_s
 
 
 def test_a_drift_that_meets_all_alike_leaves_the_speedup_alone(clock):
@@ -179,27 +263,26 @@ def test_a_drift_that_meets_all_alike_leaves_the_speedup_alone(clock):
 
 
 def test_a_speedup_is_paired_round_by_round():
-    rounds = [
-        Round(samples={"eager": (2.0, 2.0), "fast": (1.0,)}),
-        Round(samples={"eager": (20.0, 20.0), "fast": (10.0,)}),
-        Round(samples={"eager": (4.0, 2.0)}),
-        Round(samples={"fast": (5.0,)}),
-    ]
-    assert paired_speedup(rounds, baseline="eager", name="fast").median == 2.0
-    turns = [Round(samples={"eager": (3.0, 5.0), "fast": (1.0,)})] * 2
-    found = paired_speedup(turns, baseline="eager", name="fast")
-    assert (found.low, found.median, found.high) == (3.0, 4.0, 5.0)
-    assert paired_speedup(rounds, baseline="eager", name="absent") is None
+    assert paired_speedup([2.0, 20.0, 4.0], [1.0, 10.0]).median == 2.0
+    assert paired_ratios([3.0, 5.0, 7.0, 11.0, 13.0, 17.0], [1.0] * 6) == [3.0, 5.0, 11.0, 13.0, 13.0, 17.0]
+    assert paired_ratios([3.0, 5.0, 7.0, 11.0], [1.0] * 4) == [3.0, 5.0, 11.0, 11.0]
+    assert paired_speedup([], [1.0]) is None
+
+
+def test_a_steady_drift_cancels_in_the_ratios_of_every_rival():
+    # Four contenders in turn, each turn slower than the one before; rivals' order is reversed every other round.
+    order = [name for n in range(4000) for name in ("eager", *("abc" if n % 2 == 0 else "cba"))]
+    samples = {name: [1 + 1e-3 * turn for turn, who in enumerate(order) if who == name] for name in ("eager", *"abc")}
+    for rival in "abc":
+        ratios = paired_ratios(samples["eager"], samples[rival])
+        logs = [math.log(ratio) for ratio in ratios[2000:2400]]
+        assert abs(sum(logs) / len(logs)) < 1e-6
 
 
 def test_skewed_noise_on_the_same_function_twice_leaves_a_speedup_of_one():
     rng = random.Random(1)
-
-    def sample():
-        return 1.0 + rng.expovariate(1.0)
-
-    rounds = [Round(samples={"eager": (sample(), sample()), "again": (sample(),)}) for _ in range(4000)]
-    assert paired_speedup(rounds, baseline="eager", name="again").median == pytest.approx(1.0, abs=0.02)
+    first, second = ([1.0 + rng.expovariate(1.0) for _ in range(4000)] for _ in range(2))
+    assert paired_speedup(first, second).median == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_disturbed_chunk_is_measured_again(clock):
