@@ -56,7 +56,8 @@ class PackableModule(nn.Module):
         """Pack the weights for inference on the CPU; returns who packed them, and the time and memory it took.
 
         After a change of the weights the packed copies are dropped at the next call, which uses the weights
-        themselves, until `prepare` is called again. A write through `weight.data` is not seen: call it after one.
+        themselves, until `prepare` is called again. A write through `weight.data` by other than an optimiser is not
+        seen: call it after one.
 
         Args:
             rows: how many rows calls will mostly have; the tuned table then says what is fastest for them.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.linear.onednn import pack_onednn
@@ -28,7 +31,7 @@ class PackReport:
     n_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PackedWeights:
     """Packed copies of some weights, and what those were: tensor, address, version counter and strides each.
 
@@ -46,7 +49,7 @@ class PackedWeights:
         """Return whether `weights` are those that were packed, unchanged since.
 
         A change is seen by address, version counter and strides: an optimiser step, an in-place operation, another
-        parameter. A write through `weight.data` moves no counter and is not seen.
+        parameter. A write through `weight.data` moves no counter and is not seen, unless by an optimiser.
         """
         for (_, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
             if (
@@ -93,7 +96,36 @@ def pack_weights(
     report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
     rows = tuple(w.shape[0] for w in weights)
     handle = fast_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
-    return PackedWeights(implementation, tensors, sources, rows, handle), report
+    packed = PackedWeights(implementation, tensors, sources, rows, handle)
+    _in_use.add(packed)
+    _watch_optimisers()
+    return packed, report
+
+
+_in_use: WeakSet[PackedWeights] = WeakSet()
+
+
+@cache
+def _watch_optimisers() -> None:
+    """Let steps of all optimisers move the counters of packed weights, from now on.
+
+    Torch's fused optimisers, and others that write through `.data`, change parameters and leave their counters alone.
+    """
+    register_optimizer_step_post_hook(_count_step)
+
+
+def _count_step(optimiser: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+    del args, kwargs
+    if torch.compiler.is_compiling():
+        # What is compiled moves the counters of all it writes.
+        return
+    watched = [source for packed in tuple(_in_use) for source in packed.sources]
+    if not watched:
+        return
+    written = {p.data_ptr() for group in optimiser.param_groups for p in group["params"] if p.device.type == "cpu"}
+    for weight, address, version, _ in watched:
+        if address in written and weight._version == version:  # noqa: SLF001 - as above
+            torch.autograd.graph.increment_version(weight)
 
 
 def _build(*, is_needed: bool) -> None:
