@@ -1,6 +1,6 @@
 """act(x·Wᵀ + b) by oneDNN's fused linear, on weights it has packed; needs no compiler.
 
-What it can't do: float16 on CPUs without instructions for it, and gradients.
+What it cannot do: bfloat16 and float16 on CPUs without instructions for them, and gradients.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def module_with(case, operation, activation, dtype):
 def test_packed_weights_give_the_result_within_its_bound(
     operation, dtype, activation, rows, dim, hidden, implementation
 ):
-    if implementation == "onednn" and dtype == torch.float16 and _onednn_cannot_pack(dtype):
-        pytest.skip("oneDNN cannot pack float16 on this CPU")
+    if implementation == "onednn" and _onednn_cannot_pack(dtype):
+        pytest.skip(f"oneDNN cannot pack {dtype} on this CPU")
     case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)
     module = module_with(case, operation, activation, dtype)
     module.prepare(implementation=implementation)
@@ -63,8 +63,8 @@ def test_packed_weights_give_the_result_within_its_bound(
 def test_packed_weights_of_every_odd_shape_give_the_result_within_its_bound(
     operation, dtype, activation, implementation
 ):
-    if implementation == "onednn" and dtype == torch.float16 and _onednn_cannot_pack(dtype):
-        pytest.skip("oneDNN cannot pack float16 on this CPU")
+    if implementation == "onednn" and _onednn_cannot_pack(dtype):
+        pytest.skip(f"oneDNN cannot pack {dtype} on this CPU")
     slack = 4 if implementation == "onednn" and dtype != torch.float32 else 1
     for rows, dim, hidden in product((1, 17, 130), (3, 127), (1, 17, 130)):
         case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)
