@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,11 +18,12 @@ from benchmarks.ruler.measure.stacks import folded_stacks
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from benchmarks.ruler.plan.points import Contender
 
 ACTIVE_CALLS = 3
+BETWEEN_OPERATORS = "Python between operators"
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
@@ -56,7 +59,8 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
     return ProfileOutcome(
         state=State.OK,
         operator_count=len(outermost) / ACTIVE_CALLS,
-        operator_time_s=None if on_gpu else sum(_self_s(e) for e in on_host if _is_compute(e)) / ACTIVE_CALLS,
+        operator_time_s=None if on_gpu else _operator_time_s(on_host, outermost),
+        overhead_in=None if on_gpu else _overhead_in(on_host),
         kernel_launches=sum(row.count for row in kernels) if on_gpu else None,
         device_time_s=sum(row.device_time_s for row in kernels) if on_gpu else None,
         peak_memory_bytes=peak_on_gpu if on_gpu else _peak_on_cpu(profiler),
@@ -73,14 +77,16 @@ def trace_path(beginning: str, contender: Contender) -> Path:
 
 
 def _is_counted(event: Any) -> bool:  # noqa: ANN401 - torch.autograd.profiler_util.FunctionEvent is untyped
-    if not _is_compute(event):
-        return False
+    return _is_compute(event) and not _is_in_compute(event)
+
+
+def _is_in_compute(event: Any) -> bool:  # noqa: ANN401 - see above
     parent = event.cpu_parent
     while parent is not None:
         if _is_compute(parent):
-            return False
+            return True
         parent = parent.cpu_parent
-    return True
+    return False
 
 
 def _is_compute(event: Any) -> bool:  # noqa: ANN401 - see above
@@ -121,6 +127,36 @@ def _is_view(name: str) -> bool:
     values = [value for schema in schemas for value in schema.returns]
     returned = [value.alias_info for value in values if str(value.type) in {"Tensor", "List[Tensor]"}]
     return bool(returned) and all(alias is not None and not alias.is_write for alias in returned)
+
+
+def _operator_time_s(on_host: Iterable[Any], outermost: Sequence[Any]) -> float:
+    """Return the time in computing operators, with what they call inside: the median of the calls.
+
+    Of the calls' mean one that another process held up would make most.
+    """
+    steps = [event.time_range for event in on_host if is_step(event.name)]
+    of_calls = [
+        sum(float(event.cpu_time_total) for event in outermost if step.start <= event.time_range.start < step.end)
+        for step in steps
+    ]
+    return median(of_calls) * 1e-6
+
+
+def _overhead_in(on_host: Sequence[Any]) -> str | None:
+    """Return the name of what takes most time outside computing operators; None if nothing does."""
+    parts: dict[str, float] = defaultdict(float)
+    for event in on_host:
+        if is_step(event.name):
+            parts[BETWEEN_OPERATORS] += _gaps_s(event.cpu_children)
+        elif not _is_compute(event) and not _is_in_compute(event):
+            parts[stable_name(event.name)] += _self_s(event)
+    name = max(parts, key=parts.__getitem__, default=None)
+    return name if name is not None and parts[name] > 0 else None
+
+
+def _gaps_s(children: Iterable[Any]) -> float:
+    ranges = sorted((float(child.time_range.start), float(child.time_range.end)) for child in children)
+    return sum(max(0.0, later[0] - earlier[1]) for earlier, later in pairwise(ranges)) * 1e-6
 
 
 def _overloads(name: str) -> list[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from benchmarks.ruler.plan import work
-from benchmarks.ruler.plan.points import DeviceKind, Shape
+from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Shape
+
+MOST_PERCENT_OF_FLOOR = 110.0
+"""Beyond it a floor is not one: no call is faster than its machine, so a ceiling was measured too low."""
 
 
 class Bound(StrEnum):
@@ -22,9 +25,11 @@ class Bound(StrEnum):
 class Ceilings:
     """Ceilings of a machine: the best it did at each thing alone.
 
-    matmul_flop_per_s: large square product, by dtype. copy_bytes_per_s: read plus written, far beyond the caches.
-    vector_instruction_per_s: half the float32 product's rate (without tensor cores), lanes included.
+    matmul_flop_per_s: square products, by dtype. copy_bytes_per_s: read plus written, far beyond the caches.
+    bandwidth_bytes_per_s: bytes moved over and over, by the size of the data they lie in (bytes, as text); empty in
+    files of format 1. vector_instruction_per_s: half the float32 product's rate (without tensor cores), lanes included.
     dispatch_s: one smallest operator, called from Python. launch_s: one empty kernel in a row of them (CUDA).
+    conditions: software and device they were measured with.
     """
 
     device: str
@@ -34,6 +39,26 @@ class Ceilings:
     vector_instruction_per_s: float
     dispatch_s: float
     launch_s: float | None = None
+    bandwidth_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    conditions: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+
+    def bytes_per_s(self, working_set_bytes: int) -> float:
+        """Return the bandwidth of data of that size, used over and over: that of the level it lives in.
+
+        Between two measured sizes the smaller one's counts, and more data is never faster than less: what is measured
+        is too slow rather than too fast, and a floor has to be one.
+        """
+        if not self.bandwidth_bytes_per_s:
+            return self.copy_bytes_per_s
+        sizes = sorted(int(size) for size in self.bandwidth_bytes_per_s)
+        nearest = max((size for size in sizes if size <= working_set_bytes), default=sizes[0])
+        return max(self.bandwidth_bytes_per_s[str(size)] for size in sizes if size >= nearest)
+
+    def bytes_per_s_of_memory(self) -> float:
+        """Return the bandwidth of data that lies in no cache."""
+        if not self.bandwidth_bytes_per_s:
+            return self.copy_bytes_per_s
+        return self.bandwidth_bytes_per_s[max(self.bandwidth_bytes_per_s, key=int)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +78,7 @@ class Floor:
 def floor(shape: Shape, ceilings: Ceilings, *, device: DeviceKind) -> Floor | None:
     """Return the roofline floor of one call; None where no ceiling of that dtype was measured.
 
+    The data of a warm point lives in the smallest level that holds its least traffic, a cold one's in memory.
     On a CPU the activation's instructions use the units of the product and are added; on a GPU they run beside
     the tensor cores, so the larger counts. Source: Williams, Waterman, Patterson, *Roofline* (2009).
     """
@@ -62,23 +88,77 @@ def floor(shape: Shape, ceilings: Ceilings, *, device: DeviceKind) -> Floor | No
     product_s = work.flop(shape) / peak
     vector_s = work.vector_instructions(shape) / ceilings.vector_instruction_per_s
     compute_s = product_s + vector_s if device is DeviceKind.CPU else max(product_s, vector_s)
-    memory_s = work.min_bytes(shape) / ceilings.copy_bytes_per_s
+    n_bytes = work.min_bytes(shape)
+    is_cold = shape.cache is CachePolicy.COLD
+    memory_s = n_bytes / (ceilings.bytes_per_s_of_memory() if is_cold else ceilings.bytes_per_s(n_bytes))
     return Floor(compute_s=compute_s, memory_s=memory_s, launch_s=ceilings.launch_s or 0.0)
 
 
-def bound_on_cpu(least: Floor, *, latency_s: float, operator_count: float, dispatch_s: float) -> Bound:
-    """Return `overhead` if dispatching the operators takes at least half the latency, else the larger floor."""
-    if dispatch_s * operator_count >= latency_s / 2:
-        return Bound.OVERHEAD
-    return _larger(least)
+def is_beaten(floor_s: float | None, latency_s: float | None) -> bool:
+    """Return whether a call is so much faster than its floor that the floor is not one."""
+    if not floor_s or not latency_s:
+        return False
+    return floor_s / latency_s * 100 > MOST_PERCENT_OF_FLOOR
 
 
-def bound_on_cuda(least: Floor, *, host_time_s: float, device_time_s: float) -> Bound:
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What bounds a call, and the evidence in words. overhead_s: host time outside computing operators (CPU)."""
+
+    bound: Bound
+    detail: str
+    overhead_s: float | None = None
+
+
+def bound_on_cpu(  # noqa: PLR0913 - each is a quantity of its own
+    least: Floor,
+    *,
+    latency_s: float,
+    operator_time_s: float,
+    operator_count: float,
+    dispatch_s: float,
+    overhead_in: str | None = None,
+) -> Finding:
+    """Return `overhead` if half the latency or more passes outside computing operators, else the largest least time.
+
+    Least times are those of arithmetic, traffic and dispatch: operators so small that dispatching them takes longer
+    than their work are bound by overhead, too. overhead_in: where most of the host's other time goes, by name.
+    """
+    overhead_s = max(0.0, latency_s - operator_time_s)
+    outside = f"{_of(overhead_s, latency_s)} outside computing operators"
+    if overhead_s >= latency_s / 2:
+        where = f", most of it in {overhead_in}" if overhead_in else ""
+        return Finding(bound=Bound.OVERHEAD, detail=f"{outside}{where}", overhead_s=overhead_s)
+    dispatching_s = dispatch_s * operator_count
+    if dispatching_s >= max(least.compute_s, least.memory_s):
+        of_operators = f"{operator_count:g} operator{'' if operator_count == 1 else 's'}"
+        detail = (
+            f"to dispatch {of_operators} takes {_us(dispatching_s)} µs at least, their work {_work(least)}; {outside}"
+        )
+        return Finding(bound=Bound.OVERHEAD, detail=detail, overhead_s=overhead_s)
+    return Finding(bound=_larger(least), detail=f"{_work(least)} at least; {outside}", overhead_s=overhead_s)
+
+
+def bound_on_cuda(least: Floor, *, host_time_s: float, device_time_s: float) -> Finding:
     """Return `overhead` if the host enqueues for at least as long as the device computes, else the larger floor."""
+    detail = f"the host enqueues for {_us(host_time_s)} µs, the device works for {_us(device_time_s)} µs"
     if host_time_s >= device_time_s:
-        return Bound.OVERHEAD
-    return _larger(least)
+        return Finding(bound=Bound.OVERHEAD, detail=detail)
+    return Finding(bound=_larger(least), detail=f"{_work(least)} at least; {detail}")
 
 
 def _larger(least: Floor) -> Bound:
     return Bound.MEMORY if least.memory_s >= least.compute_s else Bound.COMPUTE
+
+
+def _work(least: Floor) -> str:
+    return f"{_us(least.compute_s)} µs of arithmetic, {_us(least.memory_s)} µs of traffic"
+
+
+def _of(part_s: float, whole_s: float) -> str:
+    return f"{_us(part_s)} of {_us(whole_s)} µs"
+
+
+def _us(seconds: float) -> str:
+    microseconds = seconds * 1e6
+    return f"{microseconds:.0f}" if microseconds >= 100 else f"{microseconds:.2g}"

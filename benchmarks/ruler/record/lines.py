@@ -56,11 +56,16 @@ class TimingLine:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileLine:
-    """Line of kind `profile`. bound is None where the floor or the counts it needs are not known."""
+    """Line of kind `profile`. bound is None where the floor or the counts it needs are not known.
+
+    bound_detail: its evidence in words. overhead_s: the latency outside computing operators; None on CUDA.
+    """
 
     head: Head
     outcome: ProfileOutcome
     bound: str | None
+    bound_detail: str | None = None
+    overhead_s: float | None = None
 
 
 Line = TimingLine | ProfileLine
@@ -95,7 +100,7 @@ def text_from_line(line: Line) -> str:
         values |= {"group": line.group, **outcome}
         values |= {"flop": line.flop, "min_bytes": line.min_bytes, "floor_s": line.floor_s}
     else:
-        values |= {**outcome, "bound": line.bound}
+        values |= {**outcome, "bound": line.bound, "bound_detail": line.bound_detail, "overhead_s": line.overhead_s}
     return json.dumps(values, allow_nan=False, separators=(",", ":")) + "\n"
 
 
@@ -125,4 +130,10 @@ def line_from_text(text: bytes) -> Line:
             min_bytes=values["min_bytes"],
             floor_s=values["floor_s"],
         )
-    return ProfileLine(head=head, outcome=value_from_json(ProfileOutcome, values), bound=values["bound"])
+    return ProfileLine(
+        head=head,
+        outcome=value_from_json(ProfileOutcome, values),
+        bound=values["bound"],
+        bound_detail=values.get("bound_detail"),
+        overhead_s=values.get("overhead_s"),
+    )

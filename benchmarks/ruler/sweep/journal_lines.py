@@ -35,12 +35,19 @@ def profile_line(
     """Return the profile line of `outcome`, compared with what its provider declares, with its bound."""
     expected = expectation(head.contender, head.shape, device=device, provider_detail=timing.outcome.provider_detail)
     outcome = compared(outcome, expected)
-    return ProfileLine(head=head, outcome=outcome, bound=_bound(head.shape, outcome, timing, ceilings, device))
+    found = _finding(head.shape, outcome, timing, ceilings, device)
+    return ProfileLine(
+        head=head,
+        outcome=outcome,
+        bound=found.bound if found else None,
+        bound_detail=found.detail if found else None,
+        overhead_s=found.overhead_s if found else None,
+    )
 
 
-def _bound(
+def _finding(
     shape: Shape, profile: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
-) -> roofline.Bound | None:
+) -> roofline.Finding | None:
     least = roofline.floor(shape, ceilings, device=device) if ceilings else None
     timed = timing.outcome
     if least is None or ceilings is None or timed.latency_s is None:
@@ -49,11 +56,13 @@ def _bound(
         if timed.host_time_s is None or timed.device_time_s is None:
             return None
         return roofline.bound_on_cuda(least, host_time_s=timed.host_time_s, device_time_s=timed.device_time_s)
-    if profile.operator_count is None:
+    if profile.operator_count is None or profile.operator_time_s is None:
         return None
     return roofline.bound_on_cpu(
         least,
         latency_s=timed.latency_s,
+        operator_time_s=profile.operator_time_s,
         operator_count=profile.operator_count,
         dispatch_s=ceilings.dispatch_s,
+        overhead_in=profile.overhead_in,
     )

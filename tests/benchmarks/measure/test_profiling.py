@@ -1,12 +1,13 @@
 """What a profile counts, on the operators whose numbers are known by hand."""
 
+import time
 from dataclasses import replace
 
 import pytest
 import torch
 
 from benchmarks.ruler.measure.event_names import stable_name
-from benchmarks.ruler.measure.profiling import profile_call
+from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, profile_call
 from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.workload import one_call, workload
@@ -71,6 +72,51 @@ def test_on_a_cpu_nothing_is_said_of_kernels(shape):
     assert summary.device_time_s is None
     assert summary.kernels == ()
     assert 0 < summary.operator_time_s < 1
+
+
+def test_an_operator_that_only_calls_others_is_where_the_overhead_is():
+    library = torch.library.Library("fusebench_test", "DEF")
+    library.define("outer(Tensor x) -> Tensor")
+
+    def outer(x):
+        time.sleep(0.01)
+        torch.empty(1)
+        return x.clone()
+
+    library.impl("outer", outer, "CPU")
+    x = torch.randn(4)
+    summary = profile_call(lambda: torch.ops.fusebench_test.outer(x), device=CPU)
+    library._destroy()
+    assert summary.operator_count == 1
+    # An operator from outside ATen that only calls others does not compute itself: its clone is the operator.
+    assert summary.operator_time_s < 0.01
+    assert summary.overhead_in == "fusebench_test::outer"
+
+
+def test_one_call_that_is_held_up_does_not_make_the_time_of_operators():
+    x, seen = torch.randn(8), []
+
+    def call():
+        seen.append(1)
+        # The fourth call, the second that counts, is 50 times as long as the others.
+        return torch.mm(*([torch.randn(512, 512)] * 2)) if len(seen) == 4 else torch.relu(x)
+
+    summary = profile_call(call, device=CPU)
+    longest = max(row.total_time_s for row in summary.operators if row.is_compute)
+    assert summary.operator_time_s < longest
+
+
+def test_python_between_operators_is_where_the_overhead_is():
+    x = torch.randn(8)
+
+    def call():
+        torch.relu(x)
+        time.sleep(0.01)
+        return torch.relu(x)
+
+    summary = profile_call(call, device=CPU)
+    assert summary.overhead_in == BETWEEN_OPERATORS
+    assert summary.operator_time_s < 0.01
 
 
 @pytest.mark.slow

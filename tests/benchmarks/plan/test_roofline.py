@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Operation, Pass, Shape
-from benchmarks.ruler.plan.roofline import Bound, Ceilings, Floor, bound_on_cpu, bound_on_cuda, floor
+from benchmarks.ruler.plan.roofline import Bound, Ceilings, Floor, bound_on_cpu, bound_on_cuda, floor, is_beaten
 
 CEILINGS = Ceilings(
     device="d",
@@ -77,19 +77,89 @@ def test_on_a_gpu_the_activation_runs_beside_the_products_and_a_launch_is_added(
     assert on_gpu.total_s == pytest.approx(max(on_gpu.compute_s, on_gpu.memory_s) + 2e-6)
 
 
+CURVE = {"65536": 4e11, "1048576": 2e11, "4194304": 2.2e11, "67108864": 1e10}
+WITH_CURVE = replace(CEILINGS, bandwidth_bytes_per_s=CURVE)
+
+
 @pytest.mark.parametrize(
-    ("latency_s", "least", "bound"),
-    [
-        (5.9e-6, Floor(compute_s=1e-9, memory_s=1e-9, launch_s=0), Bound.OVERHEAD),
-        (6.1e-6, Floor(compute_s=2e-6, memory_s=1e-6, launch_s=0), Bound.COMPUTE),
-        (6.1e-6, Floor(compute_s=1e-6, memory_s=2e-6, launch_s=0), Bound.MEMORY),
-    ],
+    ("working_set", "bytes_per_s"),
+    [(1, 4e11), (65536, 4e11), (1048575, 4e11), (1048576, 2.2e11), (67108863, 2.2e11), (67108864, 1e10), (2**40, 1e10)],
 )
-def test_on_a_cpu_overhead_is_when_dispatch_takes_half_the_latency(latency_s, least, bound):
-    assert bound_on_cpu(least, latency_s=latency_s, operator_count=3, dispatch_s=1e-6) is bound
+def test_data_has_the_bandwidth_of_the_level_it_lives_in_and_between_two_the_faster_one_s(working_set, bytes_per_s):
+    assert WITH_CURVE.bytes_per_s(working_set) == bytes_per_s
+
+
+@given(st.integers(1, 2**40), st.integers(1, 2**40))
+def test_more_data_is_never_faster(one, other):
+    smaller, larger = sorted((one, other))
+    assert WITH_CURVE.bytes_per_s(smaller) >= WITH_CURVE.bytes_per_s(larger)
+
+
+def test_without_a_curve_all_traffic_is_held_against_the_copy():
+    assert CEILINGS.bytes_per_s(1) == CEILINGS.bytes_per_s_of_memory() == CEILINGS.copy_bytes_per_s
+
+
+def test_a_warm_point_is_held_against_the_cache_its_data_lives_in_and_a_cold_one_against_memory(shape):
+    one_row = replace(shape, batch=1, dim=256, hidden=512)
+    warm = floor(one_row, WITH_CURVE, device=DeviceKind.CPU)
+    cold = floor(replace(one_row, cache=CachePolicy.COLD), WITH_CURVE, device=DeviceKind.CPU)
+    assert warm.memory_s == pytest.approx(work.min_bytes(one_row) / 2.2e11)
+    assert cold.memory_s == pytest.approx(work.min_bytes(one_row) / 1e10)
+
+
+MICRO = 1e-6
+WORK = Floor(compute_s=5 * MICRO, memory_s=4 * MICRO, launch_s=0)
+
+
+def bound_of(latency, operators, *, least=WORK, n_operators=1, overhead_in=None):
+    return bound_on_cpu(
+        least,
+        latency_s=latency * MICRO,
+        operator_time_s=operators * MICRO,
+        operator_count=n_operators,
+        dispatch_s=MICRO,
+        overhead_in=overhead_in,
+    )
+
+
+def test_a_compiled_linear_of_60_around_a_product_of_12_is_bound_by_overhead_and_says_which_part():
+    found = bound_of(60, 12, overhead_in="Torch-Compiled Region")
+    assert found.bound is Bound.OVERHEAD
+    assert found.overhead_s == pytest.approx(48 * MICRO)
+    assert found.detail == "48 of 60 µs outside computing operators, most of it in Torch-Compiled Region"
+
+
+@pytest.mark.parametrize(
+    ("least", "bound"),
+    [(WORK, Bound.COMPUTE), (Floor(compute_s=4 * MICRO, memory_s=5 * MICRO, launch_s=0), Bound.MEMORY)],
+)
+def test_a_call_that_spends_its_time_in_operators_is_bound_by_the_larger_floor(least, bound):
+    found = bound_of(60, 40, least=least)
+    assert found.bound is bound
+    assert "20 of 60 µs outside computing operators" in found.detail
+
+
+def test_operators_that_take_longer_to_dispatch_than_to_work_are_overhead_whatever_passes_inside_them():
+    found = bound_of(27, 20, least=Floor(compute_s=0.2 * MICRO, memory_s=1 * MICRO, launch_s=0), n_operators=3)
+    assert found.bound is Bound.OVERHEAD
+    assert found.detail.startswith("to dispatch 3 operators takes 3 µs at least, their work 0.2 µs of arithmetic")
+
+
+def test_a_profile_slower_than_the_timing_leaves_no_overhead_and_not_less_than_none():
+    assert bound_of(60, 70).overhead_s == 0.0
 
 
 def test_on_a_gpu_overhead_is_when_the_host_is_slower_than_the_device():
     least = Floor(compute_s=2e-6, memory_s=1e-6, launch_s=0)
-    assert bound_on_cuda(least, host_time_s=5e-6, device_time_s=5e-6) is Bound.OVERHEAD
-    assert bound_on_cuda(least, host_time_s=4e-6, device_time_s=5e-6) is Bound.COMPUTE
+    found = bound_on_cuda(least, host_time_s=5e-6, device_time_s=5e-6)
+    assert found.bound is Bound.OVERHEAD
+    assert found.detail == "the host enqueues for 5 µs, the device works for 5 µs"
+    assert bound_on_cuda(least, host_time_s=4e-6, device_time_s=5e-6).bound is Bound.COMPUTE
+
+
+@pytest.mark.parametrize(
+    ("floor_s", "latency_s", "beaten"),
+    [(1.0, 1.0, False), (1.09, 1.0, False), (1.11, 1.0, True), (None, 1.0, False), (1.0, None, False)],
+)
+def test_a_floor_is_beaten_from_a_tenth_on(floor_s, latency_s, beaten):
+    assert is_beaten(floor_s, latency_s) is beaten
