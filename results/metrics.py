@@ -72,10 +72,20 @@ TIMING_METRICS = (
     _timing("host_time_s", "host time", Role.CONTEXT),
     _timing("compile_time_s", "compile time", Role.CONTEXT),
     _timing("compile_time_cold_s", "compile time, cold cache", Role.CONTEXT),
+    _timing("recompile_time_s", "compile time, again", Role.CONTEXT),
+    _timing("time_to_first_call_s", "time to first call", Role.CONTEXT),
     _timing("prepare_time_s", "prepare time", Role.CONTEXT),
     Metric(
         name="error_rel",
         label="relative error",
+        unit="",
+        direction=Direction.LOWER,
+        precision=Precision.NOISY,
+        role=Role.CONTEXT,
+    ),
+    Metric(
+        name="minor_faults_per_call",
+        label="page faults per call",
         unit="",
         direction=Direction.LOWER,
         precision=Precision.NOISY,
@@ -87,6 +97,7 @@ TIMING_METRICS = (
 PROFILE_METRICS = (
     _count("operator_count", "operators per call"),
     _timing("operator_time_s", "operator time", Role.CONTEXT),
+    _timing("overhead_s", "overhead per call", Role.CONTEXT),
     _count("kernel_launches", "kernels per call"),
     _count("peak_memory_bytes", "peak memory", "bytes"),
 )

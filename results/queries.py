@@ -25,6 +25,7 @@ from results.questions.inventory import (
 from results.questions.point_rows import winner_among
 from results.questions.profiles import profile_of, stacks_of
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
+from results.questions.visits import visits_of
 
 __all__ = [
     "benchmark_names",
@@ -47,5 +48,6 @@ __all__ = [
     "throughput_by_batch",
     "throughput_by_commit",
     "values_at",
+    "visits_of",
     "winner_among",
 ]

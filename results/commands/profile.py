@@ -17,7 +17,7 @@ from results.files.records import State
 from results.files.stacks import StackKind
 from results.output.profile_tables import profile_as_text, stacks_as_text
 from results.output.text_tables import MANY
-from results.queries import profile_of, stacks_of
+from results.queries import profile_of, stacks_of, visits_of
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ NO_STACKS = (
 @db_option
 def profile(revision: str | None, kind: str | None, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
     """Print what one call of a point does inside: newest, or at commit REV; --where leaves one point.
+
+    Where its latency was measured in several visits, each is listed.
 
     \b
     --stacks host      self time on the host, one stack a line: outermost;…;innermost NANOSECONDS
@@ -81,7 +83,9 @@ def _print(store: Store, point: PointRow, kind: StackKind | None, *, shows_all: 
         return nothing_to_show(
             NO_PROFILE if is_ok else f"There is no profile of this point: {point.state}: {point.reason}"
         )
-    echo_rendered(profile_as_text(point, found, terminal_of_output(), limit=None if shows_all else MANY))
+    limit = None if shows_all else MANY
+    visits = visits_of(store, point=point)
+    echo_rendered(profile_as_text(point, found, terminal_of_output(), visits=visits, limit=limit))
     return ExitCode.FINE
 
 

@@ -77,6 +77,7 @@ class Base(DeclarativeBase):
         bytes: LargeBinary,
         dict[str, Any]: JSON,
         list[str]: JSON,
+        list[dict[str, Any]]: JSON(none_as_null=True),
     }
 
 
@@ -306,6 +307,8 @@ class Measurement(Base):
     """Measurement of a sweep point in a run: what belongs to the point and not to one metric.
 
     flop, min_bytes: of one call. floor_s: its least time on this machine. conditions: at that moment.
+    visits: of the group, as objects in the journal's form; null before ruler 3. latency_between_sd_s,
+    speedup_between_sd: standard deviation of the visits' medians.
     """
 
     __tablename__ = "measurement"
@@ -323,6 +326,9 @@ class Measurement(Base):
     disturbed: Mapped[str | None]
     provider_detail: Mapped[str | None]
     stop: Mapped[str | None]
+    latency_between_sd_s: Mapped[float | None]
+    speedup_between_sd: Mapped[float | None]
+    visits: Mapped[list[dict[str, Any]] | None]
     flop: Mapped[float | None]
     min_bytes: Mapped[float | None]
     floor_s: Mapped[float | None]
@@ -332,6 +338,8 @@ class Measurement(Base):
 class Profile(Base):
     """Profile of a sweep point in a run; counts and times per call.
 
+    overhead_s: the host's time outside compute operators; overhead_in: what takes most of it. bound_detail: the
+    evidence for `bound`, in words.
     expected_…: counts that the provider declares; unexpected: the difference, in words. stacks: folded,
     compressed (results.files.stacks). trace: the name of a file under traces/, which may have been removed since.
     """
@@ -351,7 +359,10 @@ class Profile(Base):
     kernel_launches: Mapped[float | None]
     device_time_s: Mapped[float | None]
     peak_memory_bytes: Mapped[float | None]
+    overhead_s: Mapped[float | None]
+    overhead_in: Mapped[str | None]
     bound: Mapped[str | None]
+    bound_detail: Mapped[str | None]
     expected_operator_count: Mapped[float | None]
     expected_kernel_launches: Mapped[float | None]
     unexpected: Mapped[str | None]

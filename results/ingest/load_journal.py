@@ -5,13 +5,14 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import sqlalchemy as sa
 
 from results.database.bulk import insert_rows
 from results.database.key_lists import any_of
 from results.database.schema import Benchmark, Measurement, Profile, ProfileKernel, ProfileOperator, Series, Value
 from results.errors import UnreadableFile
-from results.files.journal import ProfileRecord, TimingRecord
+from results.files.journal_lines import ProfileRecord, TimingRecord
 from results.files.records import State
 from results.files.stacks import stacks_as_bytes
 from results.ingest.dimensions import BenchmarkIdentity
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from results.files.journal import JournalRecord, RunRecord
+    from results.files.journal import JournalRecord
+    from results.files.journal_lines import RunRecord
     from results.files.records import PointRecord
 
     Line = TimingRecord | ProfileRecord
@@ -41,13 +43,24 @@ if TYPE_CHECKING:
 LineT = TypeVar("LineT", TimingRecord, ProfileRecord)
 
 SWEEP_INTERVAL_LEVEL = 0.95
-MEASUREMENT_COLUMNS = ("reason", "disturbed", "provider_detail", "stop", "flop", "min_bytes", "floor_s")
+MEASUREMENT_COLUMNS = (
+    "reason",
+    "disturbed",
+    "provider_detail",
+    "stop",
+    "latency_between_sd_s",
+    "speedup_between_sd",
+    "flop",
+    "min_bytes",
+    "floor_s",
+)
 PROFILE_NUMBERS = (
     "operator_count",
     "operator_time_s",
     "kernel_launches",
     "device_time_s",
     "peak_memory_bytes",
+    "overhead_s",
     "expected_operator_count",
     "expected_kernel_launches",
 )
@@ -175,12 +188,13 @@ def _insert_measurements(connection: Connection, run_id: int, lines: Mapping[int
             line.group,
             line.state.value,
             *(getattr(line, name) for name in MEASUREMENT_COLUMNS),
+            None if line.visits is None else [msgspec.to_builtins(visit) for visit in line.visits],
             line.conditions,
         )
         for point_id, line in lines.items()
     ]
     key = ("run_id", "point_id", "ruler_version", "measured_at", "together", "state")
-    insert_rows(connection, Measurement, (*key, *MEASUREMENT_COLUMNS, "conditions"), rows)
+    insert_rows(connection, Measurement, (*key, *MEASUREMENT_COLUMNS, "visits", "conditions"), rows)
 
 
 def _insert_profiles(connection: Connection, run_id: int, lines: Mapping[int, ProfileRecord]) -> None:
@@ -192,14 +206,16 @@ def _insert_profiles(connection: Connection, run_id: int, lines: Mapping[int, Pr
             line.state.value,
             line.reason,
             *(getattr(line, name) for name in PROFILE_NUMBERS),
+            line.overhead_in,
             line.bound,
+            line.bound_detail,
             line.unexpected,
             stacks_as_bytes(line.stacks or ()),
             line.trace,
         )
         for point_id, line in lines.items()
     ]
-    texts = ("bound", "unexpected", "stacks", "trace")
+    texts = ("overhead_in", "bound", "bound_detail", "unexpected", "stacks", "trace")
     key = ("run_id", "point_id")
     insert_rows(connection, Profile, (*key, "measured_at", "state", "reason", *PROFILE_NUMBERS, *texts), rows)
     insert_rows(

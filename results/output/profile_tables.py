@@ -9,15 +9,23 @@ from results.output.point_tables import point_title
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import printable_line
-from results.units import figures, in_words, with_prefix
+from results.units import ABSENT, figures, in_words, with_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from results.files.stacks import FoldedStack
     from results.output.terminal import Terminal
-    from results.rows import PointRow, ProfileRow
+    from results.rows import PointRow, ProfileRow, VisitRow
 
+VISIT_COLUMNS = (
+    Column(name="visit at (UTC)"),
+    Column(name="samples", is_right=True, drop=1),
+    Column(name="median", is_right=True),
+    Column(name="× eager", is_right=True),
+    Column(name="machine speed", is_right=True),
+    Column(name="disturbed", is_note=True),
+)
 OPERATOR_COLUMNS = (
     Column(name="operator on the host", stack=1),
     Column(name="calls", is_right=True),
@@ -33,9 +41,16 @@ KERNEL_COLUMNS = (
 
 
 def profile_as_text(
-    point: PointRow, profile: ProfileRow, terminal: Terminal = UNLIMITED, *, limit: int | None = None
+    point: PointRow,
+    profile: ProfileRow,
+    terminal: Terminal = UNLIMITED,
+    *,
+    visits: Sequence[VisitRow] = (),
+    limit: int | None = None,
 ) -> str:
     """Render what one call does inside: its counts and times, its operators on the host, its kernels on the device.
+
+    Before them the visits its latency is from, where there are any.
 
     Operators and kernels are listed by descending time, `limit` of each.
     """
@@ -43,6 +58,8 @@ def profile_as_text(
     parts = ["\n".join(map(terminal.paragraph, header))]
     if profile.unexpected:
         parts.append(terminal.paragraph(f"unexpected: {profile.unexpected}", Style.DOUBTFUL))
+    if visits:
+        parts.append(render_blocks(VISIT_COLUMNS, [Block(title="", rows=list(map(_visit, visits)))], terminal))
     if profile.operators:
         rows = [
             (
@@ -72,15 +89,28 @@ def stacks_as_text(stacks: Iterable[FoldedStack]) -> str:
     return "\n".join(printable_line(str(stack)) for stack in stacks)
 
 
+def _visit(visit: VisitRow) -> tuple[Cell, ...]:
+    return (
+        Cell(ABSENT if visit.measured_at is None else f"{visit.measured_at:%Y-%m-%d %H:%M:%S}"),
+        Cell(figures(visit.n_samples)),
+        Cell(with_prefix(visit.median_s, "s")),
+        Cell(figures(visit.speedup_vs_eager)),
+        Cell(ABSENT if visit.machine_speed is None else f"{visit.machine_speed:.0%}"),
+        Cell(visit.disturbed or "", Style.DOUBTFUL),
+    )
+
+
 def _summary(profile: ProfileRow) -> str:
     if profile.state != State.OK:
         return f"{profile.state}: {profile.reason}"
     quantities = (
         ("operators", profile.operator_count, ""),
         ("operator time", profile.operator_time_s, "s"),
+        ("overhead", profile.overhead_s, "s"),
         ("kernels", profile.kernel_launches, ""),
         ("device time", profile.device_time_s, "s"),
         ("peak memory", profile.peak_memory_bytes, "bytes"),
     )
     known = [f"{name} {in_words(value, unit=unit)}" for name, value, unit in quantities if value is not None]
-    return ", ".join([*known, *([f"bound by {profile.bound}"] if profile.bound else [])])
+    evidence = f" ({profile.bound_detail})" if profile.bound_detail else ""
+    return ", ".join([*known, *([f"bound by {profile.bound}{evidence}"] if profile.bound else [])])

@@ -54,6 +54,10 @@ POINT_METRICS = (
     "prepare_time_s",
     "error_rel",
     "compile_time_cold_s",
+    "minor_faults_per_call",
+    "recompile_time_s",
+    "time_to_first_call_s",
+    "overhead_s",
 )
 AXES = (
     "operation",
@@ -73,6 +77,7 @@ BATCH = AXES.index("batch")
 # A row of _VALUES: run, series, then median, interval and number of samples.
 MEDIAN = 2
 NO_VALUE = (None,) * 6
+NO_BOUND = (None, None)
 
 
 def measured_pairs(connection: Connection, run_ids: Iterable[int], point_ids: Iterable[int]) -> list[RunPoint]:
@@ -133,9 +138,7 @@ def _rows_of_testbed(
 ) -> Iterator[tuple[int, PointRow]]:
     run_ids, point_ids = group
     measured = _fetch_of(connection, _MEASUREMENTS, run_ids, point_ids)
-    bounds = {
-        (run_id, point_id): bound for run_id, point_id, bound in _fetch_of(connection, _BOUNDS, run_ids, point_ids)
-    }
+    bounds = {(row[0], row[1]): row[2:] for row in _fetch_of(connection, _BOUNDS, run_ids, point_ids)}
     values = {(row[0], row[1]): [NO_VALUE] * len(POINT_METRICS) for row in measured}
     series_of = _series_at(connection, runs[next(iter(run_ids))].testbed)
     wanted = {i for i, metric in enumerate(POINT_METRICS) if metric in metrics}
@@ -153,16 +156,18 @@ def _rows_of_testbed(
     axes = {point_id: axes_of(points[point_id]) for point_id in point_ids}
     for row in measured:
         ids = (row[0], row[1])
-        yield ids[0], _row(runs[ids[0]], axes[ids[1]], row, values[ids], (bounds.get(ids), moment(row[2])))
+        others = (*bounds.get(ids, NO_BOUND), moment(row[2]))
+        yield ids[0], _row(runs[ids[0]], axes[ids[1]], row, values[ids], others)
 
 
 def _row(
     run: MeasuringRun, axes: FetchedRow, measured: FetchedRow, values: Sequence[FetchedRow], others: FetchedRow
 ) -> PointRow:
     """Build a row in the order of PointRow's fields: by name it would take three times as long."""
-    _, point_id, _, ruler_version, state, reason, disturbed, detail, flop, min_bytes, floor_s = measured
-    latency, speedup, device, host, operator, launches, operators, memory, compiling, preparing, error, cold = values
-    bound, measured_at = others
+    _, point_id, _, ruler_version, state, reason, disturbed, detail, flop, min_bytes, floor_s, *visits = measured
+    latency, speedup, device, host, operator, launches, operators, memory, compiling, preparing, error, *newer = values
+    cold, faults, recompiling, first_call, overhead = newer
+    bound, bound_detail, measured_at = others
     latency_s = latency[MEDIAN]
     return PointRow._make(
         (
@@ -181,7 +186,8 @@ def _row(
             bound,
             *(compiling[MEDIAN], preparing[MEDIAN], error[MEDIAN]),
             *(run.uid, point_id, measured_at),
-            cold[MEDIAN],
+            *(cold[MEDIAN], *visits, faults[MEDIAN], recompiling[MEDIAN], first_call[MEDIAN], overhead[MEDIAN]),
+            bound_detail,
         )
     )
 
@@ -220,7 +226,7 @@ _SERIES = (
 _VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.ci_low, Value.ci_high, Value.sample_count).where(
     any_of(Value.run_id, "run_ids"), any_of(Value.series_id, "others")
 )
-_BOUNDS = sa.select(Profile.run_id, Profile.point_id, Profile.bound).where(
+_BOUNDS = sa.select(Profile.run_id, Profile.point_id, Profile.bound, Profile.bound_detail).where(
     any_of(Profile.run_id, "run_ids"), any_of(Profile.point_id, "others")
 )
 _MEASURED = sa.select(Measurement.run_id, Measurement.point_id).where(
@@ -238,4 +244,7 @@ _MEASUREMENTS = sa.select(
     Measurement.flop,
     Measurement.min_bytes,
     Measurement.floor_s,
+    sa.func.json_array_length(Measurement.visits),
+    Measurement.latency_between_sd_s,
+    Measurement.speedup_between_sd,
 ).where(any_of(Measurement.run_id, "run_ids"), any_of(Measurement.point_id, "others"))

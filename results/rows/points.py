@@ -16,7 +16,8 @@ class PointRow(NamedTuple):
 
     Every number is None unless `state` is "ok" (`error_rel` is also given when "wrong").
     latency: median seconds of one call, with its 95 % interval. `percent_of_floor`: 100 means as fast as the
-    machine allows. `point_id` and `run_id` together find the point's profile.
+    machine allows. `point_id` and `run_id` together find the point's profile. The fields from `visit_count` on are
+    None before ruler 3.
     """
 
     project: str
@@ -67,11 +68,36 @@ class PointRow(NamedTuple):
     point_id: int
     measured_at: datetime
     compile_time_cold_s: float | None = None
+    visit_count: int | None = None
+    latency_between_sd_s: float | None = None
+    speedup_between_sd: float | None = None
+    minor_faults_per_call: float | None = None
+    recompile_time_s: float | None = None
+    time_to_first_call_s: float | None = None
+    overhead_s: float | None = None
+    bound_detail: str | None = None
 
     @property
     def contender(self) -> str:
         """Name the provider competes under: `fused`, or `fused:packed` for a weight layout of its own."""
         return contender_name(self.provider, self.weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisitRow:
+    """One visit of a point's group: the median of its samples and of its paired ratios, and what held then.
+
+    machine_speed: of a fixed piece of work at that time, 1 where the machine ran as fast as it ever did.
+    """
+
+    measured_at: datetime | None
+    n_samples: int | None
+    median_s: float | None
+    speedup_vs_eager: float | None
+    device_time_s: float | None
+    host_time_s: float | None
+    machine_speed: float | None
+    disturbed: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

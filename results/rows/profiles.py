@@ -33,6 +33,8 @@ class KernelRow:
 class ProfileRow:
     """Profile of one call: counts and times, operators and kernels by descending time.
 
+    overhead_s: the host's time outside compute operators; overhead_in: what takes most of it. bound_detail: the
+    evidence for `bound`, in words.
     expected_…: declared by the provider. unexpected: how the counts differ from it, in words. trace: name of a file
     under traces/, which may have been removed since. `stacks_of` has the stacks.
     """
@@ -45,7 +47,10 @@ class ProfileRow:
     kernel_launches: float | None
     device_time_s: float | None
     peak_memory_bytes: float | None
+    overhead_s: float | None
+    overhead_in: str | None
     bound: str | None
+    bound_detail: str | None
     expected_operator_count: float | None
     expected_kernel_launches: float | None
     unexpected: str | None

@@ -140,3 +140,12 @@ def test_what_the_ruler_folds_is_what_the_store_answers_and_the_command_prints(d
     assert sum(stack.time_s for stack in found) == pytest.approx(operators_s, abs=1e-9)
     assert {stack.frames[0] for stack in found} == {"forward", "backward"}
     assert run_profile(database, "--stacks", "host").stdout.splitlines() == folded
+
+
+def test_the_visits_that_a_latency_is_from_are_printed_with_the_machines_speed(journal_store, journals):
+    sweep = journals.Sweep(ruler_version="3", n_visits=3)
+    answer = run_profile(journal_store([sweep]).name, *ONE_POINT)
+    assert answer.return_value == ExitCode.FINE
+    for words in ("visit at (UTC)", "2026-01-05 13:02:00", "99%", "overhead", "(a fifth of the time is outside operat"):
+        assert words in answer.stdout
+    assert "visit at" not in run_profile(journal_store([journals.Sweep()]).name, *ONE_POINT).stdout

@@ -1,0 +1,112 @@
+"""What ruler 3 writes comes back: each visit, what differs between them, and the numbers that are new."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from results.database.schema import Measurement
+from results.queries import history_of, latest_points, profile_of, series_where, values_at, visits_of
+from results.rows import VisitRow
+
+A = "a" * 40
+
+
+@pytest.fixture
+def visited(journals):
+    """A sweep of one group: what its ruler has written after `n` visits."""
+
+    def sweep(n):
+        return journals.Sweep(
+            commit=A, operations=("mlp",), batches=(64,), hiddens=(256,), ruler_version="3", n_visits=n,
+            n_samples=10 * n,
+        )  # fmt: skip
+
+    return sweep
+
+
+def test_what_the_new_ruler_measured_is_in_every_row(opened, tmp_path, journals, visited):
+    journals.write_journals(tmp_path, [visited(3)])
+    assert opened.ingest([tmp_path]).problems == ()
+    for point in latest_points(opened):
+        assert point.visit_count == 3
+        assert point.latency_between_sd_s == pytest.approx(point.latency_s * 0.005)
+        assert point.speedup_between_sd == pytest.approx(point.speedup_vs_eager * 0.004)
+        assert (point.minor_faults_per_call, point.recompile_time_s, point.time_to_first_call_s) == (2.5, 1.1, 7.5)
+        assert point.overhead_s == pytest.approx(point.latency_s * 0.2)
+        assert point.bound_detail == "a fifth of the time is outside operators"
+        profile = profile_of(opened, point=point)
+        assert (profile.overhead_s, profile.bound_detail) == (point.overhead_s, point.bound_detail)
+        assert profile.overhead_in == "aten::t"
+        first = datetime(2026, 1, 5, 13, tzinfo=UTC)
+        assert visits_of(opened, point=point) == tuple(
+            VisitRow(
+                measured_at=first + timedelta(minutes=i), n_samples=10, median_s=point.latency_s,
+                speedup_vs_eager=point.speedup_vs_eager, machine_speed=0.99, disturbed=None,
+                device_time_s=None, host_time_s=None,
+            )
+            for i in range(3)
+        )  # fmt: skip
+
+
+def test_an_older_rulers_points_have_no_visits(opened, tmp_path, journals):
+    journals.write_journals(tmp_path, [journals.Sweep(commit=A, operations=("mlp",))])
+    opened.ingest([tmp_path])
+    for point in latest_points(opened):
+        assert (point.visit_count, point.latency_between_sd_s, point.overhead_s, point.bound_detail) == (None,) * 4
+        assert visits_of(opened, point=point) == ()
+    with opened.reading() as connection:  # null, not JSON's null
+        n_null = sa.select(sa.func.count()).where(Measurement.visits.is_(None))
+        assert connection.execute(n_null).scalar() == 12
+
+
+def test_each_visit_replaces_the_line_of_the_ones_before(opened, tmp_path, journals, visited):
+    """Ingested after the first visit or only at the end: one value, of all samples."""
+    for n in (1, 2, 3):
+        sweep = visited(n)
+        lines = journals.lines_of(sweep)
+        for line in lines:
+            line["measured_at"] = f"2026-01-05T14:0{n}:00+00:00"
+        path = tmp_path / "mlp.jsonl"
+        with path.open("a") as journal:
+            journal.writelines(json.dumps(line) + "\n" for line in lines)
+        report = opened.ingest([tmp_path])
+        assert report.problems == ()
+        assert {point.visit_count for point in latest_points(opened)} == {n}
+        values = [row for row in values_at(opened, commit=A) if row.metric == "latency_s"]
+        assert {row.sample_count for row in values} == {10 * n}
+        ids = [row.series_id for row in series_where(opened, metric="latency_s")]
+        assert all(len(history.values) == 1 for history in history_of(opened, series_ids=ids))
+
+
+def test_visits_survive_a_merge_and_merging_again_finds_no_contradiction(make_database, tmp_path, journals, visited):
+    from results.store import open_store
+    from results.upkeep.merge import merge
+
+    journals.write_journals(tmp_path, [visited(3), replace(visited(3), commit="b" * 40, n_visits=0)])
+    with open_store(make_database()) as mine, open_store(make_database()) as other:
+        other.ingest([tmp_path])
+        assert merge(mine, other).n_runs_added == 2
+        again = merge(mine, other)
+        assert (again.conflicts, again.n_values) == ((), 0)
+        assert len(visits_of(mine, point=latest_points(mine, revision=A)[0])) == 3
+        assert visits_of(mine, point=latest_points(mine, revision="b" * 40)[0]) == ()
+
+
+@pytest.mark.parametrize(
+    ("visit", "problem"),
+    [({"n_samples": -1}, "n_samples"), ({"median_s": "fast"}, "median_s"), (7, "object"), ({"machine_speed": 1}, None)],
+)
+def test_an_odd_visit_is_named_by_line_and_key(opened, tmp_path, journals, visited, visit, problem):
+    line = journals.lines_of(visited(1))[0] | {"visits": [visit]}
+    (tmp_path / "mlp.jsonl").write_text(json.dumps(line) + "\n")
+    problems = opened.ingest([tmp_path]).problems
+    if problem is None:
+        assert problems == ()
+    else:
+        assert "line 1" in str(problems)
+        assert problem in str(problems)
