@@ -64,7 +64,7 @@ def attempt(
         TimingOutcome(
             state=State.OK,
             provider_detail=built.detail,
-            compile_time_s=first_call_s if compiles else built.compile_time_s,
+            recompile_time_s=first_call_s if compiles else built.compile_time_s,
             prepare_time_s=built.prepare_time_s,
             error_rel=error,
         ),

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Built:
     """Provider ready to be called with x. detail: the implementation it reports, or None. Times in seconds.
 
-    captured: torch.compile is to replay CUDA graphs. settling_calls: calls after the first before it does what it
-    will do from then on.
+    compile_time_s: of a provider that is compiled while it is built, not at its first call. captured: torch.compile is
+    to replay CUDA graphs. settling_calls: calls after the first before it does what it will do from then on.
     """
 
     function: Callable[[torch.Tensor], torch.Tensor]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
+from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
+from torch.nn import functional
 
 from benchmarks.ruler.providers.built import Built, Unavailable
 from benchmarks.ruler.providers.captured import CALLS_UNTIL_REPLAYED, why_no_cuda_graphs
@@ -17,6 +20,37 @@ if TYPE_CHECKING:
 
 class CompileFailed(Exception):
     """Raised when what was compiled is not what the provider's name promises."""
+
+
+class _Throwaway(nn.Module):
+    """Module that nobody measures: a product and something pointwise, as in those that are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute anything."""
+        return functional.gelu(self.linear(x)) * 3.25
+
+
+@cache
+def compile_throwaway(device: torch.device, *, trains: bool) -> None:
+    """Compile and call a module that nobody measures, once per process, past inductor's cache of graphs.
+
+    What a process pays at its first compilation (imports, inductor's patterns; on a new machine the compiler's
+    precompiled header) would else be charged to whoever is compiled first. trains: compile a backward, too.
+    """
+    from torch._functorch import config as functorch_config  # noqa: PLC0415 - importing it takes a second
+    from torch._inductor import config as inductor_config  # noqa: PLC0415 - the same
+
+    module = _Throwaway().to(device).requires_grad_(trains)
+    x = torch.randn(8, 8, device=device)
+    patched = inductor_config.patch(fx_graph_cache=False), functorch_config.patch(enable_autograd_cache=False)
+    with patched[0], patched[1]:
+        out = torch.compile(module, fullgraph=True, dynamic=False)(x)
+        if trains:
+            out.sum().backward()
 
 
 def build_compiled(load: Workload) -> Built | Unavailable:

@@ -73,6 +73,8 @@ PACKED_PROVIDERS: dict[str, Builder] = {
 COMPILED = frozenset(
     {"compiled", "compiled-cudagraphs", "compiled-max-autotune", "compiled-max-autotune-no-cudagraphs"}
 )
+# Whose compilation takes seconds: they find inductor's cache on disk filled when they are built to be measured.
+COMPILED_AHEAD = COMPILED | {"compiled-dynamic"}
 # Of a provider from outside: it is spared what calling a module and fetching its parameters costs all others.
 _NO_MODULE = "a function, not a module's call as the others"
 

@@ -66,8 +66,9 @@ class TimingOutcome:
     device_time_ci_low_s: float | None = None
     device_time_ci_high_s: float | None = None
     host_time_s: float | None = None
-    compile_time_s: float | None = None
+    recompile_time_s: float | None = None
     compile_time_cold_s: float | None = None
+    time_to_first_call_s: float | None = None
     prepare_time_s: float | None = None
     error_rel: float | None = None
 
