@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -43,6 +44,13 @@ struct Call {
   Weights w;
   std::array<MaybeTensor, 2> b;
   std::string activation, recompute;
+
+  // Whether forward mode is on and rides on an argument: a call on packed copies would drop it.
+  bool has_tangent() const {
+    const auto carries = [](const Tensor& t) { return t.defined() && t._fw_grad(/*level=*/0).defined(); };
+    return carries(x) || std::any_of(w.begin(), w.end(), carries) ||
+        std::any_of(b.begin(), b.end(), [&](const MaybeTensor& t) { return t.has_value() && carries(*t); });
+  }
 
   Tensor on_plain_weights() const {
     static const auto linear = typed_operator<Linear>("fused_mlp::linear");

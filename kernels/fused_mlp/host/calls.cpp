@@ -106,7 +106,8 @@ PyObject* call_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
 }
 
 // The parameters of a module as fused_mlp.modules registers them: its own, or those of the layers it names. A parameter
-// that is computed when asked for (torch.nn.utils.parametrize) is not found, and left to Python.
+// that is computed when asked for (torch.nn.utils.parametrize) is not found, and left to Python; so is a layer that does
+// more than multiply, for Python to refuse.
 bool read_parameters(PyObject* module, Call& call) {
   if (call.operation == Operation::linear) {
     PyObject* own = attribute(module, names().parameters);
@@ -116,9 +117,20 @@ bool read_parameters(PyObject* module, Call& call) {
   const Py_ssize_t n = call.operation == Operation::mlp ? 2 : 3;
   if (layer_names == nullptr || !PyTuple_Check(layer_names) || PyTuple_GET_SIZE(layer_names) != n) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* of_layer = attribute(entry(layers, PyTuple_GET_ITEM(layer_names, i)), names().parameters);
-    if (!read(entry(of_layer, names().weight), call.w[i])) return false;
-    if (n == 2 && !read(entry(of_layer, names().bias), call.b[i])) return false;
+    PyObject* layer = entry(layers, PyTuple_GET_ITEM(layer_names, i));
+    if (layer == nullptr || reinterpret_cast<PyObject*>(Py_TYPE(layer)) != plain_linear()) return false;
+    const Attributes of_layer(layer);
+    for (PyObject* hooks : names().hooks) {
+      PyObject* registered = of_layer[hooks];
+      if (registered == nullptr || !PyDict_Check(registered) || PyDict_GET_SIZE(registered) != 0) return false;
+    }
+    if (of_layer[names().forward] != nullptr) return false;
+    PyObject* parameters = of_layer[names().parameters];
+    if (!read(entry(parameters, names().weight), call.w[i])) return false;
+    // Of the gated operation's layers only a bias that is None is known to be none.
+    if (n == 2 ? !read(entry(parameters, names().bias), call.b[i]) : entry(parameters, names().bias) != Py_None) {
+      return false;
+    }
   }
   return true;
 }
@@ -138,7 +150,7 @@ PyObject* call_module(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
   PyObject* packed = attribute(module, names().packed);
   if (packed == nullptr || packed == Py_None || at::GradMode::is_enabled() ||
-      at::autocast::is_autocast_enabled(at::kCPU)) {
+      at::autocast::is_autocast_enabled(at::kCPU) || call.has_tangent()) {
     return result_of([&] { return call.on_plain_weights(); });
   }
   PyObject* handle = attribute(packed, names().handle);
@@ -167,4 +179,8 @@ PyModuleDef definition{PyModuleDef_HEAD_INIT, "fused_mlp_calls", nullptr, -1, me
 }  // namespace
 }  // namespace fused_mlp
 
-PyMODINIT_FUNC PyInit_fused_mlp_calls() { return PyModule_Create(&fused_mlp::definition); }
+PyMODINIT_FUNC PyInit_fused_mlp_calls() {
+  // Here, and not at a first call, where the import could let another thread run into the same initialisation.
+  if (fused_mlp::plain_linear() == nullptr) return nullptr;
+  return PyModule_Create(&fused_mlp::definition);
+}

@@ -3,6 +3,7 @@
 
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,11 @@ struct Names {
   PyObject* bias = PyUnicode_InternFromString("bias");
   PyObject* packed = PyUnicode_InternFromString("_packed");
   PyObject* handle = PyUnicode_InternFromString("handle");
+  PyObject* forward = PyUnicode_InternFromString("forward");
+  // What a call of a module runs beside its forward.
+  std::array<PyObject*, 4> hooks = {
+      PyUnicode_InternFromString("_forward_hooks"), PyUnicode_InternFromString("_forward_pre_hooks"),
+      PyUnicode_InternFromString("_backward_hooks"), PyUnicode_InternFromString("_backward_pre_hooks")};
 };
 inline const Names& names() {
   static const Names once;
@@ -39,6 +45,30 @@ inline PyObject* attribute(PyObject* object, PyObject* key) {
   PyObject* found = entry(dictionary, key);
   Py_XDECREF(dictionary);
   return found;
+}
+
+// The attributes of an instance itself, borrowed, as long as this lives.
+class Attributes {
+ public:
+  explicit Attributes(PyObject* object) : dictionary_(PyObject_GenericGetDict(object, nullptr)) {}
+  ~Attributes() { Py_XDECREF(dictionary_); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  PyObject* operator[](PyObject* key) const { return entry(dictionary_, key); }
+
+ private:
+  PyObject* dictionary_;
+};
+
+// torch.nn.Linear, or null.
+inline PyObject* plain_linear() {
+  static PyObject* const once = [] {
+    PyObject* module = PyImport_ImportModule("torch.nn");
+    PyObject* found = module == nullptr ? nullptr : PyObject_GetAttrString(module, "Linear");
+    Py_XDECREF(module);
+    return found;
+  }();
+  return once;
 }
 
 inline bool is_tensor(PyObject* object) { return object != nullptr && THPVariable_CheckExact(object); }

@@ -6,7 +6,7 @@ What they share, the rule for when packed copies are used among it, is in packab
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -16,13 +16,14 @@ from fused_mlp.activations import (
     name_from_activation,
     name_from_optional_activation,
 )
+from fused_mlp.errors import InvalidArgument
 from fused_mlp.gated_mlp import gated_mlp_by_names
 from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
 from fused_mlp.linear import linear_by_names
 from fused_mlp.linear.onednn import linear_onednn
 from fused_mlp.mlp import mlp_by_names
 from fused_mlp.mlp.onednn import mlp_onednn
-from fused_mlp.modules.packable import PackableModule, weight_and_bias
+from fused_mlp.modules.packable import PackableModule, layer_weight_and_bias, weight_and_bias
 from fused_mlp.modules.packed import gated_mlp_packed, linear_packed, mlp_packed
 from fused_mlp.modules.scripting import ScriptableGatedMLP, ScriptableLinear, ScriptableMLP
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
@@ -30,9 +31,10 @@ from fused_mlp.ops.validation import fault_in_gated_mlp, fault_in_linear, fault_
 from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
-    from fused_mlp.errors import InvalidArgument
     from fused_mlp.modules.packable import Parameters
     from fused_mlp.modules.packing import PackedWeights
 
@@ -138,7 +140,7 @@ class FusedMLP(PackableModule):
         super().__init__()
         self.activation = name_from_activation(activation)
         self.recompute = name_from_recompute(recompute)
-        self.names = names
+        self.names = _distinct(names, n=2)
         self.add_module(names[0], nn.Linear(dim, hidden, bias=bias, device=device, dtype=dtype))
         self.add_module(names[1], nn.Linear(hidden, dim, bias=bias, device=device, dtype=dtype))
 
@@ -152,16 +154,20 @@ class FusedMLP(PackableModule):
         recompute: Recompute | str | None = None,
         names: tuple[str, str] = ("0", "2"),
     ) -> FusedMLP:
-        """Return the two layers themselves, under `names`, with an activation between them."""
+        """Return the two layers themselves, under `names`, with an activation between them.
+
+        Raises: InvalidArgument if a layer is no plain nn.Linear.
+        """
         fused = cls(1, 1, bias=False, activation=activation, recompute=recompute, names=names, device="meta")
         fused.add_module(names[0], first)
         fused.add_module(names[1], second)
+        fused._parameters_in_order()
         fused.train(first.training)
         return fused
 
     def _parameters_in_order(self) -> Parameters:
         modules, (first, second) = self._modules, self.names
-        return *weight_and_bias(modules[first]), *weight_and_bias(modules[second])
+        return *layer_weight_and_bias(modules, first), *layer_weight_and_bias(modules, second)
 
     def _weights_among(self, parameters: Parameters) -> tuple[Tensor, ...]:
         return parameters[::2]
@@ -211,7 +217,7 @@ class FusedGatedMLP(PackableModule):
         super().__init__()
         self.activation = name_from_activation(activation)
         self.recompute = name_from_recompute(recompute)
-        self.names = names
+        self.names = _distinct(names, n=3)
         for name in names[:2]:
             self.add_module(name, nn.Linear(dim, hidden, bias=False, device=device, dtype=dtype))
         self.add_module(names[2], nn.Linear(hidden, dim, bias=False, device=device, dtype=dtype))
@@ -227,16 +233,20 @@ class FusedGatedMLP(PackableModule):
         recompute: Recompute | str | None = None,
         names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
     ) -> FusedGatedMLP:
-        """Return the three layers themselves, under `names`; none has a bias."""
+        """Return the three layers themselves, under `names`.
+
+        Raises: InvalidArgument if a layer is no plain nn.Linear or has a bias.
+        """
         fused = cls(1, 1, activation=activation, recompute=recompute, names=names, device="meta")
         for name, layer in zip(names, (gate, up, down), strict=True):
             fused.add_module(name, layer)
+        fused._parameters_in_order()
         fused.train(gate.training)
         return fused
 
     def _parameters_in_order(self) -> Parameters:
         modules, (gate, up, down) = self._modules, self.names
-        return tuple(weight_and_bias(modules[name])[0] for name in (gate, up, down))
+        return tuple(_weight_alone(modules, name) for name in (gate, up, down))
 
     def _weights_among(self, parameters: Parameters) -> tuple[Tensor, ...]:
         return parameters
@@ -261,3 +271,17 @@ class FusedGatedMLP(PackableModule):
 
     def __prepare_scriptable__(self) -> nn.Module:
         return ScriptableGatedMLP(self.activation, self.recompute, *self._parameters_in_order())
+
+
+def _distinct(names: Sequence[str], *, n: int) -> Any:
+    """Return `names` as a tuple. Raises: InvalidArgument unless they are `n` different ones."""
+    if isinstance(names, str) or len(set(names)) != n or len(names) != n:
+        raise InvalidArgument("names", got=repr(names), expected=f"{n} different names of layers")
+    return tuple(names)
+
+
+def _weight_alone(layers: dict[str, Any], name: str) -> Any:
+    weight, bias = layer_weight_and_bias(layers, name)
+    if bias is not None:
+        raise InvalidArgument(f"layer {name!r}", got="an nn.Linear with a bias", expected="one without: none is added")
+    return weight

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch._guards import detect_fake_mode
+from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from fused_mlp.choice.choices import packing_for
+from fused_mlp.errors import InvalidArgument
 from fused_mlp.modules.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.native import fast_calls
 from fused_mlp.ops.registration import explained
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch import Tensor
 
-    from fused_mlp.errors import InvalidArgument
     from fused_mlp.vocabulary import Implementation, Operation
 
 
@@ -35,10 +38,35 @@ def weight_and_bias(layer: Any) -> tuple[Any, Any]:
         return layer.weight, layer.bias
 
 
+def layer_weight_and_bias(layers: Mapping[str, Any], name: str) -> tuple[Any, Any]:
+    """Return the parameters of the nn.Linear called `name`; the bias may be None.
+
+    Raises: InvalidArgument if a call of that layer does more than multiply and add, which the fused call would skip.
+    """
+    layer = layers[name]
+    if getattr(type(layer), "forward", None) is not nn.Linear.forward or "forward" in layer.__dict__:
+        got = f"a {type(layer).__module__}.{type(layer).__qualname__} with a forward of its own"
+    elif any(getattr(layer, hooks) for hooks in _HOOKS):
+        got = "an nn.Linear with hooks"
+    else:
+        return weight_and_bias(layer)
+    expected = "a plain nn.Linear without hooks: the fused call reads its parameters and would skip the rest"
+    raise InvalidArgument(f"layer {name!r}", got=got, expected=expected)
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
 def _may_use_packs() -> bool:
-    """Return whether nothing is recorded that would outlive the packed copies, and no other dtype is asked for."""
+    """Return whether nothing is recorded that would outlive the packed copies, and only numbers are computed.
+
+    Under transforms, forward mode, fake tensors and autocast the plain op knows what to do, or refuses.
+    """
     is_tracing = torch._C._get_tracing_state() is not None  # noqa: SLF001 - torch.jit.is_tracing, typed
-    return not (torch.is_grad_enabled() or is_tracing or torch.is_autocast_enabled("cpu"))
+    is_transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0  # noqa: SLF001 - no public names
+    is_faked = detect_fake_mode() is not None or get_proxy_mode() is not None
+    is_recorded = torch.is_grad_enabled() or is_tracing or is_transformed
+    return not (is_recorded or is_faked or torch.is_autocast_enabled("cpu"))
 
 
 class PackableModule(nn.Module):
