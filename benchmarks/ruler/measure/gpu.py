@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.ruler.measure.timing import Watch
 
@@ -62,7 +62,7 @@ class GpuWatch:
         """Start an observation window."""
         self._others.start()
 
-    def disturbance(self) -> str | None:
+    def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
         """Return what disturbed the machine since `start` and what to do about it, or None."""
         state = self._read()
         if state is not None:
@@ -72,7 +72,7 @@ class GpuWatch:
                     f"the GPU was throttled by {reason} ({state.sm_clock_mhz} MHz, {state.temperature_c} °C, "
                     f"{state.power_w:.0f} W); let it cool down, or raise its limit"
                 )
-        return self._others.disturbance()
+        return self._others.disturbance(durations_s)
 
     def conditions(self) -> dict[str, int | None]:
         """Return the range of the SM clock over all readings, in MHz."""

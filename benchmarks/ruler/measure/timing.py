@@ -34,7 +34,7 @@ class Policy:
     budget_s: time of a point's samples and re-warming after which it is what it is; max_samples: the same as a number,
     so that a record stays readable. min_rounds: never fewer, if the budget allows.
     chunk_s: how often one looks whether others disturbed the machine; a disturbed chunk is measured again while
-    repeats last at most as long as the budget itself.
+    repeats last at most as long as the budget itself. disturbed_share: more of the time kept makes a point disturbed.
     """
 
     min_sample_s: float = 200e-6
@@ -49,6 +49,7 @@ class Policy:
     warm_up_s: float = 0.2
     settled: float = 0.05
     chunk_s: float = 0.2
+    disturbed_share: float = 0.25
 
     def of_visit(self, *, n_visits: int) -> Policy:
         """Return the policy of one of `n_visits` visits, which share time and samples and are precise together."""
@@ -67,8 +68,8 @@ class Watch(Protocol):
     def start(self) -> None:
         """Start an observation window."""
 
-    def disturbance(self) -> str | None:
-        """Return what disturbed the machine since `start`, or None."""
+    def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
+        """Return what disturbed the machine since `start`, or None; durations_s: of each contender's samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +152,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     n_rounds = 0
     disturbed: str | None = None
     start, repeats_left_s = clock.now(), policy.budget_s * len(states)
+    kept_s = disturbed_s = 0.0
     active = list(states)
     while active:
         watch.start()
@@ -161,7 +163,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             _take_round(order, states, clock=clock, announce=announce, referee=referee)
             n_rounds += 1
             active = _active(states, active, baseline=baseline, policy=policy, elapsed_s=clock.now() - start)
-        reason = watch.disturbance()
+        reason = watch.disturbance(_durations_s(states, kept))
         chunk_s = clock.now() - chunk_start
         if reason and repeats_left_s >= chunk_s:
             repeats_left_s -= chunk_s
@@ -170,7 +172,8 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
                 state.spent_s, n_samples = kept[name]
                 del state.samples[n_samples:]
         else:
-            disturbed = disturbed or reason
+            disturbed, kept_s = disturbed or reason, kept_s + chunk_s
+            disturbed_s += chunk_s if reason else 0.0
     of_baseline = states[baseline].samples if baseline in states else []
     return {
         name: Sampling(
@@ -179,7 +182,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             stop=Stop.PRECISION if _is_precise(state, policy=policy) else Stop.BUDGET,
             latency=median_interval(state.samples),
             speedup=paired_speedup(of_baseline, state.samples) if name != baseline else None,
-            disturbed=disturbed,
+            disturbed=disturbed if disturbed_s > policy.disturbed_share * kept_s else None,
         )
         for name, state in states.items()
     }
@@ -250,6 +253,16 @@ def _take_round(
         per_call = float(f"{sample_s / calls:.6g}")
         state.spent_s += sample_s + per_call * state.warming_calls
         state.samples.append(per_call)
+
+
+def _durations_s(
+    states: Mapping[str, _ContenderState], kept: Mapping[str, tuple[float, int]]
+) -> dict[str, list[float]]:
+    """Return the seconds that each contender's samples lasted, of those taken since `kept`."""
+    return {
+        name: [per_call * state.calls_per_sample for per_call in state.samples[kept[name][1] :]]
+        for name, state in states.items()
+    }
 
 
 def _active(

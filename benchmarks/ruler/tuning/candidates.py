@@ -13,7 +13,8 @@ import torch
 
 import fused_mlp
 from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_blocked_stream
-from benchmarks.ruler.measure.conditions import LoadWatch, fixed_conditions
+from benchmarks.ruler.measure.conditions import fixed_conditions
+from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
@@ -82,7 +83,9 @@ class Machine:
 
 def this_machine(kind: DeviceKind) -> Machine:
     """Return this machine with real instruments."""
-    torch_version, watch = str(torch.__version__), LoadWatch()
+    torch_version = str(torch.__version__)
+    demand = Demand(threads=torch.get_num_threads(), is_on_host=kind is DeviceKind.CPU)
+    watch = MachineWatch(demand, probe=None)
     if kind is DeviceKind.CPU:
         return Machine(
             kind=kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -23,7 +24,8 @@ CEILINGS = "ceilings"
 class Request:
     """Request about one group. budget_s: time of samples per contender, in seconds.
 
-    traces: prefix of the paths at which a profile leaves its traces; None for no traces.
+    traces: prefix of the paths at which a profile leaves its traces; None for no traces. best_probe_s: the
+    machine's best time of each part of the probe (measure.probe); None where it is not known.
     """
 
     task: Task
@@ -31,3 +33,4 @@ class Request:
     contenders: tuple[Contender, ...]
     budget_s: float
     traces: str | None = None
+    best_probe_s: Mapping[str, float] | None = None

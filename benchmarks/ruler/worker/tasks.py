@@ -21,11 +21,14 @@ from benchmarks.ruler.measure.clock import (
     cache_flush,
     time_behind_blocked_stream,
 )
-from benchmarks.ruler.measure.conditions import LoadWatch, last_level_cache_bytes, varying_conditions
+from benchmarks.ruler.measure.conditions import last_level_cache_bytes, varying_conditions
+from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
+from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
 from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
+from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
 from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
@@ -71,6 +74,7 @@ class Worker:
         self._provider_module = provider_module
         self._send = send
         self._load: dict[str, float | None] = {}
+        self._probe: Probe | None = None
         self._accounted_s = 0.0
 
     def answer(self, request: Request) -> None:
@@ -97,6 +101,17 @@ class Worker:
         self._send({"event": "ceilings", "ceilings": json_from_value(measure_ceilings(self._device))})
         self._send({"event": "done", "conditions": varying_conditions(self._device)})
 
+    def _demand(self, shape: Shape) -> Demand:
+        # Some contenders write the hidden layer to memory, so it counts.
+        data_bytes = work.min_bytes(shape) + 4 * shape.batch * shape.hidden
+        return Demand(threads=torch.get_num_threads(), data_bytes=data_bytes, is_on_host=self._device.type == "cpu")
+
+    def _fixed_work(self) -> Probe:
+        """Return the probe of the machine's speed, made once."""
+        if self._probe is None:
+            self._probe = Probe()
+        return self._probe
+
     @contextmanager
     def _accounted(self) -> Iterator[None]:
         """Account for time of building, checking, warming up or sampling: no overhead of the ruler."""
@@ -105,10 +120,9 @@ class Worker:
         self._accounted_s += time.perf_counter() - start
 
     def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
-        load_watch = LoadWatch()
-        gpu_watch = GpuWatch(load_watch, read=lambda: gpu_state(self._device))
-        watch = gpu_watch if self._device.type == "cuda" else load_watch
-        watch.start()
+        machine_watch = MachineWatch(self._demand(request.shape), probe=self._fixed_work(), best_s=request.best_probe_s)
+        gpu_watch = GpuWatch(machine_watch, read=lambda: gpu_state(self._device))
+        watch = gpu_watch if self._device.type == "cuda" else machine_watch
         candidates: dict[str, Candidate] = {}
         with self._accounted():
             # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
@@ -127,7 +141,7 @@ class Worker:
                     candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
             del reference
             samplings = self._sample(request, candidates, watch)
-        self._load = {"load_by_others": load_watch.max_foreign_load}
+        self._load = machine_watch.conditions()
         if self._device.type == "cuda":
             self._load |= gpu_watch.conditions()
         for name, sampling in samplings.items():

@@ -60,7 +60,7 @@ class CalmWatch:
     def start(self):
         pass
 
-    def disturbance(self):
+    def disturbance(self, _):
         return None
 
 
@@ -70,7 +70,7 @@ class Disturbed(CalmWatch):
     def __init__(self, reasons):
         self.reasons = iter(reasons)
 
-    def disturbance(self):
+    def disturbance(self, _):
         return next(self.reasons, None)
 
 
@@ -308,6 +308,21 @@ def test_what_stays_disturbed_is_kept_and_says_so(clock):
     )["eager"]
     assert sampling.disturbed == "someone compiled"
     assert len(sampling.samples_s) >= 12
+
+
+def test_a_short_disturbance_that_could_not_be_repeated_moves_no_median_and_is_not_said(clock):
+    def sampled(n_disturbed):
+        return sample_group(
+            {"eager": noisy(clock, "eager", base_s=1e-3, spread=0.9)},
+            baseline="eager",
+            clock=clock,
+            policy=Policy(budget_s=0.5, chunk_s=0.02),
+            watch=Disturbed(["someone compiled"] * n_disturbed),
+        )["eager"].disturbed
+
+    # Repeats last as long as the budget; of what is disturbed after them, little is kept, or much.
+    assert sampled(24) is None
+    assert sampled(45) == "someone compiled"
 
 
 def test_without_the_baseline_rivals_are_measured_and_have_no_speedup(clock):

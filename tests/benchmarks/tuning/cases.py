@@ -29,5 +29,5 @@ class CalmWatch:
     def start(self):
         pass
 
-    def disturbance(self):
+    def disturbance(self, _):
         return None

@@ -34,7 +34,7 @@ def test_a_disturbed_cell_is_measured_anew_if_that_is_asked_and_the_latest_count
         def __init__(self):
             self.said = iter(["a backup"] * 20)
 
-        def disturbance(self):
+        def disturbance(self, _):
             return next(self.said, None)
 
     compete(candidate("one", 1e-3))

@@ -177,7 +177,7 @@ class CalmWatch:
     def start(self):
         pass
 
-    def disturbance(self):
+    def disturbance(self, _):
         return None
 
 

@@ -1,0 +1,189 @@
+"""Disturbances of a measurement: a machine that runs slower than it can, and processes that take its processors.
+
+A flag follows the harm, not the load: what moves no median is no disturbance.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.measure.conditions import private_cache_bytes
+from benchmarks.ruler.measure.counters import Window, read_counters, window_between
+from benchmarks.ruler.measure.probe import Part, Probe, median_times_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchmarks.ruler.measure.counters import Counters
+
+# Below this share of its best, the machine is slow; what is above moves medians by less than they vary anyway.
+LEAST_SPEED = 0.92
+# Sharing processors harms if the median of a contender's samples lies this far above its undisturbed ones …
+MOST_HARM = 0.05
+# … and somebody was there: this share of the time was lost.
+LEAST_LOST = 0.03
+# A scheduler takes a processor away for milliseconds: of shorter samples it meets a few, of longer ones each.
+_SLICE_S = 3e-3
+_BUSY_CORES = 0.3
+_SEVERAL_CORES = 1.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What the calls of a group demand of the machine.
+
+    threads: those that torch uses. data_bytes: what one call reads and writes, or None if it is not known.
+    is_on_host: the calls compute on the CPU. n_cpus: processors this process may use.
+    """
+
+    threads: int
+    data_bytes: int | None = None
+    is_on_host: bool = True
+    n_cpus: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    private_cache_bytes: int = field(default_factory=private_cache_bytes)
+
+    def parts(self, own_cores: float) -> frozenset[Part]:
+        """Return the parts of the machine that the calls use, which kept `own_cores` cores busy."""
+        used = {Part.CORE}
+        if not self.is_on_host:
+            return frozenset(used)
+        if self.threads == 1 or own_cores > _SEVERAL_CORES:
+            used.add(Part.PRODUCT)
+        if self.data_bytes is not None and self.data_bytes > self.threads * self.private_cache_bytes:
+            used.add(Part.MEMORY)
+        return frozenset(used)
+
+
+class MachineWatch:
+    """Watch over the machine while a group is sampled: its speed, and what other processes take.
+
+    best_s: the machine's best time of each part of the probe; without it no speed is known. `probe` and `read` are
+    injected so that the rules are tested without any load.
+    """
+
+    def __init__(
+        self,
+        demand: Demand,
+        *,
+        probe: Probe | None,
+        best_s: Mapping[str, float] | None = None,
+        read: Callable[[], Counters] = read_counters,
+    ) -> None:
+        self._demand = demand
+        self._probe = probe
+        self._best_s = dict(best_s or {})
+        self._read = read
+        self._readings: list[dict[Part, float]] = []
+        self._speeds: list[float] = []
+        self._before = self._read()
+        self._most_others: float | None = None
+
+    def start(self) -> None:
+        """Start an observation window; the probe that ended the window before begins this one."""
+        if self._probe is not None and not self._readings:
+            self._readings.append(self._probe.times_s())
+        self._before = self._read()
+
+    def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
+        """Return what disturbed the machine since `start` and what to do about it, or None.
+
+        durations_s: seconds that each contender's samples lasted meanwhile.
+        """
+        window = window_between(self._before, self._read())
+        if window.others_cores is not None:
+            self._most_others = max(window.others_cores, self._most_others or 0.0)
+        slowest = self._slowest_part(window)
+        return (
+            (slowest and slowness(*slowest))
+            or theft(window, durations_s)
+            or contention(window, durations_s, n_cpus=self._demand.n_cpus, threads=self._demand.threads)
+        )
+
+    def machine_speed(self) -> float | None:
+        """Return the median speed of all windows, 1 where the machine ran as fast as it ever did; None if unknown."""
+        return round(median(self._speeds), 4) if self._speeds else None
+
+    def conditions(self) -> dict[str, float | None]:
+        """Return load, speed and the probe's times under the journal's keys."""
+        times = {f"probe_{part}_s": float(f"{time_s:.5g}") for part, time_s in self.probe_s().items()}
+        return {"load_by_others": self._most_others, "machine_speed": self.machine_speed(), **times}
+
+    def probe_s(self) -> dict[Part, float]:
+        """Return the median seconds of each part of the probe so far; empty without a probe."""
+        return median_times_s(self._readings)
+
+    def _slowest_part(self, window: Window) -> tuple[Part, float] | None:
+        """Probe again; return the slowest of the parts that the calls use, and its speed in this window."""
+        if self._probe is None:
+            return None
+        self._readings.append(self._probe.times_s())
+        around = self._readings[-2:]
+        speeds = {
+            part: self._best_s[part] / (sum(reading[part] for reading in around) / len(around))
+            for part in self._demand.parts(window.own_cores)
+            if part in self._best_s
+        }
+        if not speeds:
+            return None
+        slowest = min(speeds.items(), key=lambda pair: pair[1])
+        self._speeds.append(slowest[1])
+        return slowest
+
+
+_PART_WORDS = {
+    Part.CORE: "one core's arithmetic",
+    Part.PRODUCT: "a small matrix product",
+    Part.MEMORY: "reading memory",
+}
+
+
+def slowness(part: Part, speed: float) -> str | None:
+    """Return in words that the machine ran slower than it can, or None."""
+    if speed >= LEAST_SPEED:
+        return None
+    return (
+        f"the machine ran at {speed:.0%} of its best ({_PART_WORDS[part]}); measure again when nothing else uses it, "
+        "or its clock, host or cooling allows more"
+    )
+
+
+def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:
+    """Return in words that a hypervisor took processor time and samples show it, or None."""
+    if window.stolen is None or window.stolen <= LEAST_LOST or harm(durations_s, lost=window.stolen) <= MOST_HARM:
+        return None
+    return f"the host kept {window.stolen:.0%} of the processor time from this machine; measure again, or elsewhere"
+
+
+def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int, threads: int) -> str | None:
+    """Return in words that others took processors and samples show it, or None."""
+    others = window.others_cores or 0.0
+    lost = window.lost
+    if lost is None:
+        # Without the time we waited: what more was wanted than there are processors.
+        lost = max(0.0, window.own_cores + others - 0.95 * n_cpus) if others > _BUSY_CORES else 0.0
+    if lost <= LEAST_LOST or harm(durations_s, lost=lost) <= MOST_HARM:
+        return None
+    advice = "stop them, or measure with fewer threads (FUSEBENCH_THREADS)" if threads > 1 else "stop them"
+    return (
+        f"other processes used {others:.1f} cores while this was measured, which waited for a processor "
+        f"{lost:.0%} of the time; {advice}"
+    )
+
+
+def harm(durations_s: Mapping[str, Sequence[float]], *, lost: float) -> float:
+    """Return how far losing a share `lost` of the time may have moved a median, as a part of it; the worst contender's.
+
+    Short samples are met or spared: the median lies as far above the fast ones as it was moved, and as they vary. Long
+    ones are all met alike, so each is longer by what was lost.
+    """
+    return max((_harm_of(sorted(samples), lost) for samples in durations_s.values() if samples), default=lost)
+
+
+def _harm_of(samples_s: Sequence[float], lost: float) -> float:
+    typical = median(samples_s)
+    if typical >= _SLICE_S or len(samples_s) < 5:
+        return lost
+    return typical / quantiles(samples_s, n=5, method="inclusive")[0] - 1

@@ -1,0 +1,265 @@
+"""What disturbs a measurement, on counters and a probe that the test turns."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.ruler.measure.counters import Counters, minor_faults, read_counters, window_between
+from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch, harm
+from benchmarks.ruler.measure.gpu import GpuState, GpuWatch
+from benchmarks.ruler.measure.probe import Part, Probe, better_times_s
+
+BEST_S = {"core": 1e-4, "product": 5e-4, "memory": 1e-4}
+STEADY = {"eager": [2e-4, 2.01e-4] * 10}
+# Every second sample waited three milliseconds for a processor.
+HIT = {"eager": [2e-4, 3.2e-3] * 10}
+LONG = {"eager": [0.02] * 3}
+
+
+class Machine:
+    """A machine whose counters and speed are what the test says."""
+
+    def __init__(self, *, threads=1, data_bytes=None, is_on_host=True, says_waits=True, n_cpus=2):
+        self.now_s = self.all_s = self.us_s = self.stolen_s = self.waited_s = 0.0
+        self.speed = dict.fromkeys(Part, 1.0)
+        self.says_waits = says_waits
+        self.probe_now_s = 0.0
+        self.demand = Demand(
+            threads=threads, data_bytes=data_bytes, is_on_host=is_on_host, n_cpus=n_cpus, private_cache_bytes=2**20
+        )
+
+    def read(self):
+        waits = {"1": self.waited_s, "2": 0.0} if self.says_waits else {}
+        return Counters(now_s=self.now_s, own_s=self.us_s, busy_s=self.all_s, stolen_s=self.stolen_s, waited_s=waits)
+
+    def watch(self, *, best_s=BEST_S):
+        def takes(part):
+            def work():
+                self.probe_now_s += BEST_S[part] / self.speed[part]
+
+            return work
+
+        probe = Probe(now=lambda: self.probe_now_s, work={part: takes(part) for part in Part})
+        return MachineWatch(self.demand, probe=probe, best_s=best_s, read=self.read)
+
+    def passes(self, seconds, *, ours=1.0, theirs=0.0, waited=0.0, stolen=0.0):
+        self.now_s += seconds
+        self.us_s += ours * seconds
+        self.all_s += (ours + theirs) * seconds
+        self.waited_s += waited * seconds
+        self.stolen_s += stolen * seconds
+
+    def after(self, durations_s=STEADY, **window):
+        """The disturbance of one window of 0.2 s."""
+        watch = self.watch()
+        watch.start()
+        self.passes(0.2, **window)
+        return watch.disturbance(durations_s)
+
+
+def test_our_own_work_disturbs_nobody():
+    assert Machine(threads=2).after(ours=2.0) is None
+
+
+def test_a_busy_neighbour_on_the_other_core_is_no_disturbance():
+    assert Machine(threads=1).after(theirs=1.0, waited=0.02) is None
+
+
+def test_time_lost_to_others_that_no_median_shows_is_no_disturbance():
+    a_few_hit = {"eager": [2e-4, 2.01e-4] * 9 + [3.2e-3] * 2}
+    assert Machine(threads=2).after(a_few_hit, ours=1.5, theirs=1.0, waited=0.3) is None
+
+
+def test_a_neighbour_that_moves_the_median_is_named_with_its_load_and_what_to_do():
+    assert Machine(threads=2).after(HIT, ours=1.3, theirs=0.8, waited=0.35) == (
+        "other processes used 0.8 cores while this was measured, which waited for a processor 35% of the time; "
+        "stop them, or measure with fewer threads (FUSEBENCH_THREADS)"
+    )
+
+
+def test_who_measures_with_one_thread_is_not_told_to():
+    said = Machine(threads=1).after(HIT, theirs=2.0, waited=0.4)
+    assert said.endswith("40% of the time; stop them")
+
+
+def test_samples_longer_than_a_time_slice_are_all_met_alike_and_disturbed():
+    assert "waited for a processor 10% of the time" in Machine().after(LONG, theirs=2.0, waited=0.1)
+
+
+def test_slow_samples_without_anybody_there_are_our_own():
+    assert Machine(threads=2).after(HIT, ours=2.0) is None
+
+
+def test_where_the_system_does_not_count_waits_more_demand_than_processors_counts_as_lost():
+    without = Machine(threads=2, says_waits=False)
+    assert "other processes used 1.0 cores" in without.after(HIT, ours=1.2, theirs=1.0)
+    assert Machine(threads=1, says_waits=False).after(HIT, ours=0.8, theirs=1.0) is None
+
+
+def test_a_machine_slower_than_its_best_disturbs_with_nobody_else_on_it():
+    machine = Machine()
+    machine.speed[Part.CORE] = 0.62
+    assert machine.after() == (
+        "the machine ran at 62% of its best (one core's arithmetic); measure again when nothing else uses it, "
+        "or its clock, host or cooling allows more"
+    )
+
+
+@pytest.mark.parametrize("speed", [0.93, 1.0, 1.2])
+def test_a_machine_within_eight_percent_of_its_best_is_fit(speed):
+    machine = Machine()
+    machine.speed = dict.fromkeys(Part, speed)
+    assert machine.after() is None
+
+
+def test_a_slow_memory_disturbs_only_calls_whose_data_leave_the_cores_caches():
+    small, large = Machine(data_bytes=2**18), Machine(data_bytes=2**24)
+    for machine in (small, large):
+        machine.speed[Part.MEMORY] = 0.5
+    assert small.after() is None
+    assert "50% of its best (reading memory)" in large.after()
+
+
+def test_a_slow_second_core_disturbs_only_calls_that_use_it():
+    alone, both = Machine(threads=2), Machine(threads=2)
+    for machine in (alone, both):
+        machine.speed[Part.PRODUCT] = 0.5
+    assert alone.after(ours=1.0) is None
+    assert "50% of its best (a small matrix product)" in both.after(ours=1.9)
+
+
+def test_calls_on_a_gpu_need_of_the_host_one_core():
+    machine = Machine(is_on_host=False, data_bytes=2**30)
+    machine.speed = {Part.CORE: 1.0, Part.PRODUCT: 0.2, Part.MEMORY: 0.2}
+    assert machine.after() is None
+
+
+def test_a_slow_moment_at_one_end_of_a_window_counts_half():
+    machine = Machine()
+    watch = machine.watch()
+    watch.start()
+    machine.speed[Part.CORE] = 1 / 1.15
+    assert watch.disturbance(STEADY) is None
+    assert "87% of its best" in watch.disturbance(STEADY)
+
+
+def test_the_speed_of_a_visit_is_the_median_of_its_windows():
+    machine = Machine()
+    watch = machine.watch()
+    watch.start()
+    for speed in (1.0, 0.8, 0.8, 0.8, 0.8):
+        machine.speed[Part.CORE] = speed
+        watch.disturbance(STEADY)
+    assert watch.machine_speed() == pytest.approx(0.8)
+    assert watch.conditions()["machine_speed"] == pytest.approx(0.8)
+    assert watch.conditions()["probe_core_s"] == pytest.approx(1.25e-4)
+
+
+def test_without_a_known_best_no_speed_is_claimed_and_the_probe_recorded():
+    machine = Machine()
+    machine.speed[Part.CORE] = 0.5
+    watch = machine.watch(best_s=None)
+    watch.start()
+    assert watch.disturbance(STEADY) is None
+    assert watch.machine_speed() is None
+    assert watch.probe_s() == pytest.approx({"core": 2e-4, "product": 5e-4, "memory": 1e-4})
+
+
+def test_time_that_a_hypervisor_takes_is_named_where_samples_show_it():
+    assert Machine().after(HIT, stolen=0.2).startswith("the host kept 20% of the processor time from this machine")
+    assert Machine().after(STEADY, stolen=0.2) is None
+
+
+def test_of_stolen_time_only_our_part_is_ours():
+    before = Counters(now_s=0.0, own_s=0.0, busy_s=0.0, stolen_s=0.0)
+    after = Counters(now_s=1.0, own_s=0.5, busy_s=1.0, stolen_s=0.2)
+    assert window_between(before, after).stolen == pytest.approx(0.1)
+
+
+def test_only_what_happened_since_the_start_counts():
+    machine = Machine(threads=2)
+    watch = machine.watch()
+    machine.passes(10.0, theirs=2.0, waited=0.9, stolen=0.9)
+    watch.start()
+    machine.passes(0.2)
+    assert watch.disturbance(HIT) is None
+    assert watch.conditions()["load_by_others"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_where_the_system_says_nothing_nothing_is_claimed():
+    nothing = Counters(now_s=0.0, own_s=0.0, busy_s=None, stolen_s=None)
+    watch = MachineWatch(Demand(threads=1), probe=None, read=lambda: nothing)
+    watch.start()
+    assert watch.disturbance(HIT) is None
+    assert watch.conditions() == {"load_by_others": None, "machine_speed": None}
+
+
+@given(st.lists(st.floats(1e-4, 2e-3), min_size=5), st.floats(0, 1))
+def test_harm_is_never_negative_and_equal_samples_have_none(samples, lost):
+    assert harm({"eager": samples}, lost=lost) >= 0
+    assert harm({"eager": [samples[0]] * 9}, lost=lost) < MOST_HARM
+
+
+@given(*[st.dictionaries(st.sampled_from(list(Part)), st.floats(1e-6, 1e-2))] * 2)
+def test_the_best_is_the_lesser_of_each_part_in_either_order(one, other):
+    best = better_times_s(one, other)
+    assert best == better_times_s(other, one) == better_times_s(best, one)
+    assert set(best) == {*one, *other}
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this system does not count waits")
+def test_this_machine_counts_time_faults_and_waits():
+    counters, faults = read_counters(), minor_faults()
+    touched = bytearray(64 * 2**20)
+    window = window_between(counters, read_counters())
+    assert counters.busy_s > counters.own_s > 0
+    assert counters.waited_s
+    assert window.own_cores > 0
+    assert minor_faults() > faults
+    assert touched
+
+
+def test_the_probe_of_this_machine_takes_a_few_times_half_a_millisecond_of_calls():
+    times = Probe().usual_times_s()
+    assert set(times) == set(Part)
+    assert all(time_s > 0 for time_s in times.values())
+
+
+def gpu(throttle_reasons=0, clock=1980):
+    return GpuState(sm_clock_mhz=clock, power_w=650.4, temperature_c=71, throttle_reasons=throttle_reasons)
+
+
+def watch_of(machine, *states):
+    readings = iter(states)
+    watch = GpuWatch(machine.watch(), read=lambda: next(readings))
+    watch.start()
+    return watch
+
+
+def test_a_throttled_gpu_disturbs_and_says_why():
+    watch = watch_of(Machine(), gpu(0x04 | 0x20, clock=1400))
+    assert watch.disturbance(STEADY) == (
+        "the GPU was throttled by its power limit and its temperature (1400 MHz, 71 °C, 650 W); "
+        "let it cool down, or raise its limit"
+    )
+
+
+def test_an_idle_gpu_or_set_clocks_do_not_disturb():
+    assert watch_of(Machine(), gpu(0x01)).disturbance(STEADY) is None
+    assert watch_of(Machine(), gpu(0x02)).disturbance(STEADY) is None
+
+
+def test_beside_a_calm_gpu_other_processes_still_disturb():
+    machine = Machine()
+    watch = watch_of(machine, gpu())
+    machine.passes(0.2, ours=0.5, theirs=2.0, waited=0.4)
+    assert watch.disturbance(HIT).startswith("other processes used 2.0 cores")
+
+
+def test_the_range_of_the_clock_is_remembered():
+    watch = watch_of(Machine(), gpu(clock=1980), gpu(clock=1755), None)
+    for _ in range(3):
+        watch.disturbance(STEADY)
+    assert watch.conditions() == {"gpu_sm_clock_min_mhz": 1755, "gpu_sm_clock_max_mhz": 1980}
