@@ -47,10 +47,6 @@ class Axes:
         """Return these axes alone, then those of `also`: together they visit what is no single product."""
         return replace(self, also=()), *itertools.chain.from_iterable(part.parts() for part in self.also)
 
-    def all_dtypes(self) -> tuple[str, ...]:
-        """Return the dtypes of all devices, so that asv's parameters are the same on every machine."""
-        return tuple(dict.fromkeys(itertools.chain.from_iterable(self.dtypes.values())))
-
 
 DTYPES: Mapping[str, tuple[str, ...]] = {DeviceKind.CPU: ("float32",), DeviceKind.CUDA: ("bfloat16",)}
 QUICK = Axes(
@@ -98,7 +94,6 @@ CAMPAIGN_QUICK = replace(
 )
 _CAMPAIGN = replace(
     CAMPAIGN_QUICK,
-    # One dtype for all devices: asv starts a process for each combination of values, measured or not.
     dtypes=dict.fromkeys(DeviceKind, ("bfloat16",)),
     batches=(1, 4, 16, 64, 256, 1024, 4096, 16384),
 )

@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from benchmarks.ruler.plan.axes import NO_ACTIVATION, resolve_dim
 from benchmarks.ruler.plan.axes_files import axes_from_settings
-from benchmarks.ruler.plan.points import CachePolicy, Operation, Pass, Shape, contender_from_name
+from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Operation, Pass, Shape, contender_from_name
 from benchmarks.ruler.plan.settings import ROOT, Settings, settings_from_environment
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.record.provenance import RULER_VERSION, refuse_uncommitted_changes
+from benchmarks.ruler.record.provenance import RULER_VERSION, expected_device, refuse_uncommitted_changes
+from benchmarks.ruler.sweep.asv_request import asv_request, samples_to_replay
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.sweep.sweep_plan import read_plan
 from benchmarks.ruler.worker.parent_death import die_with_asv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.ruler.plan.axes import Axes
+    from benchmarks.ruler.plan.points import Contender
     from benchmarks.ruler.sweep.sweep_plan import PointKey
 
 PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
@@ -38,10 +40,14 @@ PARAM_NAMES = ("provider", "batch", "hidden", "dim", "dtype", "activation", "cac
 
 @dataclass(frozen=True, kw_only=True)
 class Track:
-    """Record of one point for asv. samples_s: seconds per call; the rest per call, NaN where not known."""
+    """Record of one point for asv. samples_s: seconds per call; the rest per call, NaN where not known.
+
+    run: what is replayed, in words.
+    """
 
     reason: str | None
     samples_s: tuple[float, ...]
+    run: str = ""
     kernel_launches: float = math.nan
     operator_count: float = math.nan
     device_time_s: float = math.nan
@@ -66,8 +72,15 @@ def suite_axes() -> Axes:
     return read_plan(settings.plan).axes if settings.plan else axes_from_settings(settings)
 
 
+@cache
+def suite_device() -> DeviceKind:
+    """Return the device of this process of asv's: the plan's if one is handed on, else what is expected here."""
+    settings = suite_settings()
+    return read_plan(settings.plan).device if settings.plan else expected_device(settings)
+
+
 def parameters(operation: str) -> list[tuple[object, ...]]:
-    """Return the `params` of a suite, in the order of PARAM_NAMES."""
+    """Return the `params` of a suite, in the order of PARAM_NAMES; of dtypes, those measured on this device."""
     parts = suite_axes().parts()
     values = [_values(part, operation) for part in parts if operation in part.operations]
     if not values:
@@ -79,7 +92,9 @@ def parameters(operation: str) -> list[tuple[object, ...]]:
 def _values(axes: Axes, operation: str) -> tuple[tuple[object, ...], ...]:
     caches = tuple(str(cache) for cache in axes.caches)
     activations = axes.activations[operation]
-    return axes.providers, axes.batches, axes.hiddens, axes.dims, axes.all_dtypes(), activations, caches
+    # Axes for another kind of device have dtypes of that one only; asv needs one, and finds it not available.
+    dtypes = axes.dtypes.get(suite_device()) or next(iter(axes.dtypes.values()))
+    return axes.providers, axes.batches, axes.hiddens, axes.dims, dtypes, activations, caches
 
 
 def record(operation: str) -> Recording:
@@ -96,6 +111,7 @@ def record(operation: str) -> Recording:
         recording[key] = Track(
             reason=None if timing.outcome.state is State.OK else f"{timing.outcome.state}: {timing.outcome.reason}",
             samples_s=timing.outcome.samples_s,
+            run=f"run {timing.head.run.run_id} of {timing.head.run.started_at[:16].replace('T', ' ')} UTC",
             kernel_launches=_or_nan(seen.kernel_launches if seen else None),
             operator_count=_or_nan(seen.operator_count if seen else None),
             device_time_s=_or_nan(timing.outcome.device_time_s),
@@ -117,14 +133,16 @@ def _throwaway_folder(settings: Settings) -> Iterator[Path | None]:
 class Replay:
     """Timer from which asv reads `samples_s`, one after the other, instead of a clock."""
 
+    # Of all: who calls the benchmark at another time is a profiler.
+    is_running: ClassVar[bool] = False
+
     def __init__(self, samples_s: Sequence[float]) -> None:
         self._samples_s = iter(samples_s)
-        self._is_running = False
 
     def __call__(self) -> float:
         """Return 0 at the start of a sample, its length at the end."""
-        self._is_running = not self._is_running
-        return 0.0 if self._is_running else next(self._samples_s)
+        Replay.is_running = not Replay.is_running
+        return 0.0 if Replay.is_running else next(self._samples_s)
 
 
 class Recorded:
@@ -139,11 +157,12 @@ class Recorded:
     # asv counts silence against the timeout, and the first compilation of a machine is long.
     timeout = 900.0
     number, rounds, warmup_time, min_run_count = 1, 1, 0, 1
+    _profiled_calls: Callable[[], None] | None = None
 
     def __init_subclass__(cls) -> None:
         """Refuse to be imported for a measurement that could not be filed under its commit.
 
-        A pass that the axes do not visit is no benchmark.
+        A pass that the axes do not visit is no benchmark, nor is what only a GPU has.
         """
         _refuse_uncommitted_changes_once()
         if {"setup_cache", "run_server"} & set(sys.argv):
@@ -151,6 +170,8 @@ class Recorded:
             die_with_asv()
         if all(Pass.FORWARD_BACKWARD not in part.passes for part in suite_axes().parts()):
             cls.time_forward_backward = None  # type: ignore[assignment, method-assign] # asv then finds no benchmark
+        if suite_device() is DeviceKind.CPU:
+            cls.track_kernel_launches = cls.track_device_time = None  # type: ignore[assignment, method-assign]
 
     def setup(self, recording: Recording, *params: object) -> None:
         """Find the point's samples. Raises NotImplementedError, asv's n/a, with the reason why there are none."""
@@ -158,19 +179,27 @@ class Recorded:
         if not forward.samples_s and not both.samples_s:
             raise NotImplementedError(forward.reason)
         self.track = forward
-        for name, track in (("time_forward", forward), ("time_forward_backward", both)):
+        request = asv_request()
+        for pass_, track in zip(Pass, (forward, both), strict=True):
             # asv asks the function before the suite: each pass has samples of its own.
-            function = getattr(type(self), name)
+            function = getattr(type(self), f"time_{pass_}")
             if function is not None:
-                samples_s = track.samples_s or (math.nan,)
+                samples_s = samples_to_replay(track.samples_s or (math.nan,), request)
                 function.repeat = (len(samples_s), len(samples_s), 1e9)
                 function.timer = Replay(samples_s)
+        for pass_ in Pass:
+            if request.profiled == f"time_{pass_}":
+                self._profiled_calls = _profiled_calls(*self._key(pass_, *params))
+        if request.is_first:
+            _say(f"{self.operation}: replayed from {forward.run or both.run}; fusebench run --again measures anew")
 
     def time_forward(self, *_: object) -> None:
-        """Replay one forward, in seconds."""
+        """Replay one forward, in seconds; for `asv profile`, call it."""
+        self._call_if_profiled()
 
     def time_forward_backward(self, *_: object) -> None:
-        """Replay one forward and its backward, in seconds."""
+        """Replay one forward and its backward, in seconds; for `asv profile`, call it."""
+        self._call_if_profiled()
 
     def track_kernel_launches(self, *_: object) -> float:
         """Return the kernels launched by one forward (CUDA)."""
@@ -193,6 +222,11 @@ class Recorded:
     track_device_time.unit = "seconds"  # type: ignore[attr-defined]
     track_peak_memory.unit = "bytes"  # type: ignore[attr-defined]
 
+    def _call_if_profiled(self) -> None:
+        # asv replays once, too, before it profiles.
+        if self._profiled_calls is not None and not Replay.is_running:
+            self._profiled_calls()
+
     def _key(self, pass_: Pass, *params: object) -> PointKey:
         provider, batch, hidden, dim, dtype, activation, cache = params
         n_hidden = int(str(hidden))
@@ -207,6 +241,20 @@ class Recorded:
             cache=CachePolicy(str(cache)),
         )
         return shape, contender_from_name(str(provider))
+
+
+@cache
+def _profiled_calls(shape: Shape, contender: Contender) -> Callable[[], None]:
+    # What calls a provider imports torch; whoever replays does not.
+    from benchmarks.ruler.sweep.profiled_call import profiled_calls  # noqa: PLC0415
+
+    _say(f"{contender}, {shape.label()}: real calls, profiled; for operators and kernels: fusebench profile")
+    return profiled_calls(shape, contender, settings=suite_settings(), device=suite_device())
+
+
+@cache
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201 - asv shows it
 
 
 @cache

@@ -21,8 +21,9 @@ def set_settings(monkeypatch):
     def set_variables(**variables):
         for name, text in variables.items():
             monkeypatch.setenv(name, text)
-        for cached in (replay.suite_settings, replay.suite_axes, replay._refuse_uncommitted_changes_once):
+        for cached in (replay.suite_settings, replay.suite_axes, replay.suite_device):
             cached.cache_clear()
+        replay._refuse_uncommitted_changes_once.cache_clear()
 
     yield set_variables
     monkeypatch.undo()
@@ -31,7 +32,7 @@ def set_settings(monkeypatch):
 
 @pytest.fixture
 def suite(set_settings):
-    set_settings(FUSEBENCH_UNCOMMITTED="1")
+    set_settings(FUSEBENCH_UNCOMMITTED="1", FUSEBENCH_DEVICE="cuda")
 
     class Mlp(Recorded):
         operation = "mlp"
@@ -86,6 +87,28 @@ def test_a_number_that_is_not_known_is_nan_to_asv_and_never_zero(suite, recordin
     assert math.isnan(suite.track_device_time())
 
 
+def test_what_only_a_gpu_has_is_no_benchmark_on_a_cpu(set_settings):
+    set_settings(FUSEBENCH_UNCOMMITTED="1", FUSEBENCH_DEVICE="cpu")
+
+    class Mlp(Recorded):
+        operation = "mlp"
+
+    found = {name for name in dir(Mlp) if name.startswith("track_") and getattr(Mlp, name) is not None}
+    assert found == {"track_operator_count", "track_peak_memory"}
+
+
+@pytest.mark.parametrize(("device", "dtypes"), [("cpu", ("float32",)), ("cuda", ("bfloat16",))])
+def test_asv_is_offered_the_dtypes_of_this_device_alone(set_settings, device, dtypes):
+    set_settings(FUSEBENCH_DEVICE=device)
+    assert dict(zip(PARAM_NAMES, parameters("mlp"), strict=True))["dtype"] == dtypes
+
+
+def test_axes_without_a_dtype_for_this_device_still_have_a_point_for_asv(set_settings, tmp_path):
+    (tmp_path / "axes.toml").write_text('dtypes.cpu = ["float16"]\n')
+    set_settings(FUSEBENCH_DEVICE="cuda", FUSEBENCH_AXES=str(tmp_path / "axes.toml"))
+    assert all(parameters("mlp"))
+
+
 def test_the_parameters_are_those_fixed_from_the_first_day():
     assert PARAM_NAMES == ("provider", "batch", "hidden", "dim", "dtype", "activation", "cache")
     assert len(parameters("mlp")) == len(PARAM_NAMES)
@@ -123,7 +146,7 @@ def test_discovery_imports_little_no_torch_and_finds_only_ours(request):
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=request.config.rootpath,
-        env={**os.environ, "FUSEBENCH_UNCOMMITTED": "1", "PYTHONPATH": "."},
+        env={**os.environ, "FUSEBENCH_UNCOMMITTED": "1", "FUSEBENCH_DEVICE": "cuda", "PYTHONPATH": "."},
         capture_output=True,
         text=True,
         check=True,
