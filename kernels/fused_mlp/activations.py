@@ -36,7 +36,7 @@ _NAMES: dict[str, str] = {activation: activation.value for activation in Activat
 
 def name_from_activation(activation: Activation | str) -> str:
     """Return the op's name of `activation`, as a plain string. Raises: InvalidArgument if there is none such."""
-    name = _NAMES.get(activation)
+    name = _NAMES.get(activation) if isinstance(activation, str) else None
     if name is None:
         raise InvalidArgument("activation", got=repr(activation), expected=f"one of {', '.join(_NAMES)}")
     return name

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.choice.implementations import member, why_no_kernel, why_unavailable
+from fused_mlp.choice.implementations import check_size, member, why_no_kernel, why_unavailable
 from fused_mlp.choice.rules import Ceilings, Sizes, nominal_ceilings, ranked_by_rule
-from fused_mlp.errors import Unavailable
+from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.gpu.single_tiles import padded_width
 from fused_mlp.native.build import ensure_built
 from fused_mlp.tuned import Found, Policy, Section, Way, cpu_name, entries, policy_for, way_near
@@ -67,12 +67,16 @@ def choice_for(
     linear: dim → hidden; mlp and gated_mlp: dim → hidden → dim.
 
     Raises:
-        InvalidArgument: there is no such operation.
+        InvalidArgument: there is no such operation, no kernel takes the dtype, or a size is no number of elements.
         Unavailable: the operation cannot run there.
     """
     operation = member(Operation, operation, "operation")
     device = torch.device(device)
-    if device.type != "cuda":
+    for name, size in (("rows", rows), ("dim", dim), ("hidden", hidden)):
+        check_size(size, name)
+    if dtype not in _FORMATS:
+        raise InvalidArgument("dtype", got=repr(dtype), expected=f"one of {', '.join(map(str, _FORMATS))}")
+    if device.type == "cpu":
         choose = _packed_on_cpu if packed else _plain_on_cpu
         return choose(operation, rows=rows, dim=dim, hidden=hidden, dtype=dtype)
     if reason := why_unavailable(operation, device=device):
@@ -134,7 +138,8 @@ def _choice_of_cpp(
 ) -> tuple[str, str]:
     ensure_built()
     n_products = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}[operation]
-    flop = 2 * rows * dim * hidden * n_products
+    # As many as the op's argument holds; far more than any threshold.
+    flop = min(2 * rows * dim * hidden * n_products, 2**62)
     weights, shared_by = torch.ops.fused_mlp.cpu_choice(operation.value, dtype, rows, flop, packed).split()
     return weights, shared_by
 

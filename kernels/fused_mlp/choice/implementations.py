@@ -157,6 +157,12 @@ def member(kind: type[_Member], value: _Member | str, argument: str) -> _Member:
         raise InvalidArgument(argument, got=repr(value), expected=f"one of {', '.join(kind)}") from None
 
 
+def check_size(size: object, argument: str) -> None:
+    """Raise InvalidArgument unless `size` is a whole number, 0 or more, that C++ can count with."""
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**63:
+        raise InvalidArgument(argument, got=repr(size), expected="a whole number, 0 or more")
+
+
 def _why_not_on(device: torch.device, needed: str, operation: str) -> str | None:
     if device.type == needed:
         return None

@@ -12,7 +12,7 @@ from fused_mlp.gated_mlp.pure import gated_mlp_pure
 from fused_mlp.gated_mlp.saved_for_backward import gated_mlp_saving
 from fused_mlp.native import fast_calls
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
-from fused_mlp.ops.registration import explained, register, without_wrapper
+from fused_mlp.ops.registration import call_explained, explained, register, without_wrapper
 from fused_mlp.ops.validation import fault_in_gated_mlp
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def gated_mlp(
             implementation,
             "gated_mlp",
             x.device,
-            op=lambda: _op(x, w_gate, w_up, w_down, name, str(implementation), kept),
+            op=lambda: call_explained(_op, x, w_gate, w_up, w_down, name, str(implementation), kept),
             pure=lambda: gated_mlp_pure(x, w_gate, w_up, w_down, activation=name),
         )
     return gated_mlp_by_names(x, w_gate, w_up, w_down, activation=name, recompute=kept)

@@ -12,7 +12,7 @@ from fused_mlp.linear.pure import linear_pure
 from fused_mlp.linear.saved_for_backward import linear_saving
 from fused_mlp.native import fast_calls
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
-from fused_mlp.ops.registration import explained, register, without_wrapper
+from fused_mlp.ops.registration import call_explained, explained, register, without_wrapper
 from fused_mlp.ops.validation import fault_in_linear
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def linear(
             implementation,
             "linear",
             x.device,
-            op=lambda: _op(x, w, b, name, str(implementation), kept),
+            op=lambda: call_explained(_op, x, w, b, name, str(implementation), kept),
             pure=lambda: linear_pure(x, w, b, activation=name),
         )
     return linear_by_names(x, w, b, activation=name, recompute=kept)

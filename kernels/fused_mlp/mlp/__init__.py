@@ -12,7 +12,7 @@ from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.mlp.saved_for_backward import mlp_saving
 from fused_mlp.native import fast_calls
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
-from fused_mlp.ops.registration import explained, register, without_wrapper
+from fused_mlp.ops.registration import call_explained, explained, register, without_wrapper
 from fused_mlp.ops.validation import fault_in_mlp
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def mlp(
             implementation,
             "mlp",
             x.device,
-            op=lambda: _op(x, w1, b1, w2, b2, name, str(implementation), kept),
+            op=lambda: call_explained(_op, x, w1, b1, w2, b2, name, str(implementation), kept),
             pure=lambda: mlp_pure(x, w1, b1, w2, b2, activation=name),
         )
     return mlp_by_names(x, w1, b1, w2, b2, activation=name, recompute=kept)

@@ -113,7 +113,7 @@ class FusedLinear(PackableModule):
         return fault_in_linear(x, *parameters)
 
     def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableLinear(self.activation, self.recompute, *self._parameters_in_order())
+        return ScriptableLinear(self.activation, self.recompute, *self._parameters_in_order()).train(self.training)
 
 
 class FusedMLP(PackableModule):
@@ -191,7 +191,7 @@ class FusedMLP(PackableModule):
         return f"activation={self.activation}"
 
     def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableMLP(self.activation, self.recompute, *self._parameters_in_order())
+        return ScriptableMLP(self.activation, self.recompute, *self._parameters_in_order()).train(self.training)
 
 
 class FusedGatedMLP(PackableModule):
@@ -270,7 +270,7 @@ class FusedGatedMLP(PackableModule):
         return f"activation={self.activation}"
 
     def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableGatedMLP(self.activation, self.recompute, *self._parameters_in_order())
+        return ScriptableGatedMLP(self.activation, self.recompute, *self._parameters_in_order()).train(self.training)
 
 
 def _distinct(names: Sequence[str], *, n: int) -> Any:

@@ -12,6 +12,7 @@ from torch.compiler import is_dynamo_compiling
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from fused_mlp.choice.choices import packing_for
+from fused_mlp.choice.implementations import check_size
 from fused_mlp.errors import InvalidArgument
 from fused_mlp.modules.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.native import fast_calls
@@ -92,9 +93,12 @@ class PackableModule(nn.Module):
             implementation: "cpp" for the C++ kernels or "onednn", instead of what the table says.
 
         Raises:
-            InvalidArgument: another implementation, or weights created under torch.inference_mode.
+            InvalidArgument: `rows` is no number, another implementation, or weights created under
+                torch.inference_mode.
             Unavailable: no compiler (for "cpp"), weights not on the CPU, or a dtype that cannot be packed here.
         """
+        if rows is not None:
+            check_size(rows, "rows")
         weights = self._weights_among(self._parameters_in_order())
         if implementation is None:
             hidden, dim = weights[0].shape

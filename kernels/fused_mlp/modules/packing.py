@@ -16,6 +16,7 @@ from fused_mlp.linear.onednn import pack_onednn
 from fused_mlp.modules.packed import pack
 from fused_mlp.native import fast_calls
 from fused_mlp.native.build import ensure_built, why_not_buildable
+from fused_mlp.ops.validation import SUPPORTED_DTYPES
 from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
@@ -73,13 +74,15 @@ def pack_weights(
         Unavailable: the weights are not on the CPU, or this machine cannot pack them.
     """
     packers = {Implementation.CPP: pack, Implementation.ONEDNN: pack_onednn}
-    if implementation not in packers:
-        raise InvalidArgument("implementation", got=repr(str(implementation)), expected="cpp or onednn")
+    if not isinstance(implementation, str) or implementation not in packers:
+        raise InvalidArgument("implementation", got=repr(implementation), expected="cpp or onednn")
     implementation = Implementation(implementation)
     packer = packers[implementation]
     for weight in weights:
         if weight.device.type != "cpu":
             raise Unavailable(f"weights are packed for the CPU, and these are on {weight.device}")
+        if weight.dtype not in SUPPORTED_DTYPES:
+            raise Unavailable(f"{weight.dtype} weights cannot be packed; float32, bfloat16 and float16 can")
         if weight.is_inference():
             expected = "one created outside torch.inference_mode, whose changes can be seen"
             raise InvalidArgument("weight", got="an inference tensor", expected=expected)

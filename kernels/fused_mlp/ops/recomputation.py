@@ -51,7 +51,7 @@ def name_from_recompute(recompute: Recompute | str | None, implementation: Imple
     has_no_z = implementation in _WITHOUT_Z
     if recompute is None:
         return "all" if has_no_z else "activation"
-    name = _NAMES.get(recompute)
+    name = _NAMES.get(recompute) if isinstance(recompute, str) else None
     if name is None:
         raise InvalidArgument("recompute", got=repr(recompute), expected=f"one of {', '.join(_NAMES)}")
     if has_no_z and name != "all":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
-from fused_mlp.native.build import ensure_built
+from fused_mlp.native.build import ensure_built, loaded_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +132,16 @@ def without_wrapper(op: Any) -> Callable[..., Any]:
     return inner
 
 
+def call_explained(op: Callable[..., Tensor], *arguments: Any) -> Tensor:
+    """Return op(*arguments), whose errors are worded as in `explained`."""
+    if torch.compiler.is_dynamo_compiling():
+        return op(*arguments)
+    try:
+        return op(*arguments)
+    except Exception as error:  # noqa: BLE001 - raised again, worded
+        raise explained(error, None) from None
+
+
 def explained(error: Exception, fault: InvalidArgument | None) -> Exception:
     """Return what a public function raises for `error` of its op: the fault in its arguments if there is one."""
     if fault is not None:
@@ -191,6 +201,10 @@ def _kernel_for_other_devices(name: str, op: Callable[..., Any]) -> Callable[...
     def load_or_refuse(x: Tensor, *rest: Any) -> Any:
         if x.device.type != "cpu":
             raise Unavailable(f"fused_mlp.{name} has no kernel for {x.device.type}; it runs on cpu and cuda")
+        if loaded_library() is not None:
+            # The C++ kernels are there, and the dispatcher found none for these tensors.
+            layouts = dict.fromkeys(str(t.layout) for t in (x, *rest) if isinstance(t, torch.Tensor))
+            raise Unavailable(f"fused_mlp.{name} has no kernel for tensors of layout {', '.join(layouts)}")
         ensure_built()
         return op(x, *rest)
 

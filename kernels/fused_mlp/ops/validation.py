@@ -42,6 +42,8 @@ def fault_in_gated_mlp(x: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor) 
 def _fault_in_input(x: object) -> InvalidArgument | None:
     if not isinstance(x, Tensor):
         return InvalidArgument("x", got=f"a {type(x).__name__}", expected="a tensor")
+    if (layout := _other_layout(x)) is not None:
+        return InvalidArgument("x", got=layout, expected=_DENSE)
     if x.dim() < 1:
         return InvalidArgument("x", got="of shape []", expected="[..., features]")
     if x.dtype not in SUPPORTED_DTYPES:
@@ -53,6 +55,8 @@ def _fault_in_input(x: object) -> InvalidArgument | None:
 def _fault_in_weight(w: object, name: str, x: Tensor, *, n_in: int, n_out: int | None = None) -> InvalidArgument | None:
     if not isinstance(w, Tensor):
         return InvalidArgument(name, got=f"a {type(w).__name__}", expected="a tensor")
+    if (layout := _other_layout(w)) is not None:
+        return InvalidArgument(name, got=layout, expected=_DENSE)
     if w.dim() != 2 or w.shape[1] != n_in or (n_out is not None and w.shape[0] != n_out):
         out = "out" if n_out is None else n_out
         return InvalidArgument(name, got=f"of shape {list(w.shape)}", expected=f"[{out}, {n_in}]")
@@ -64,6 +68,8 @@ def _fault_in_bias(b: object, name: str, x: Tensor, w: Tensor, weight_name: str)
         return None
     if not isinstance(b, Tensor):
         return InvalidArgument(name, got=f"a {type(b).__name__}", expected="a tensor or None")
+    if (layout := _other_layout(b)) is not None:
+        return InvalidArgument(name, got=layout, expected=_DENSE)
     if b.dim() != 1 or b.shape[0] != w.shape[0]:
         expected = f"[{w.shape[0]}], one for each row of {weight_name}"
         return InvalidArgument(name, got=f"of shape {list(b.shape)}", expected=expected)
@@ -80,6 +86,16 @@ def _fault_in_company(t: Tensor, name: str, x: Tensor) -> InvalidArgument | None
     if t.device != x.device:
         return InvalidArgument(name, got=f"on {t.device}", expected=f"{x.device}, as x")
     return None
+
+
+_DENSE = "a dense tensor"
+
+
+def _other_layout(t: Tensor) -> str | None:
+    """Return how `t` lies in memory, in words; None if it is dense, as the kernels read it."""
+    if t.is_nested:
+        return "a nested tensor"
+    return None if t.layout is torch.strided else f"of layout {str(t.layout).removeprefix('torch.')}"
 
 
 def _name_of(dtype: torch.dtype) -> str:

@@ -31,6 +31,30 @@ WRONG_CALLS = {
         r"b2 is of shape \[1, 6\]; expected \[6\]",
     ),
     "x a scalar": (lambda: fused_mlp.linear(torch.tensor(1.0), W1), r"x is of shape \[\]; expected \[\.\.\., feat"),
+    "x sparse": (lambda: fused_mlp.linear(X.to_sparse(), W1), r"x is of layout sparse_coo; expected a dense tensor"),
+    "x of oneDNN": (lambda: fused_mlp.linear(X.to_mkldnn(), W1), r"x is of layout _mkldnn; expected a dense tensor"),
+    "w1 sparse": (
+        lambda: fused_mlp.mlp(X, W1.to_sparse(), B1, W2, B2, activation="gelu"),
+        r"w1 is of layout sparse_coo; expected a dense tensor",
+    ),
+    "b sparse": (lambda: fused_mlp.linear(X, W1, B1.to_sparse()), r"b is of layout sparse_coo; expected a dense"),
+    "x nested": (
+        lambda: fused_mlp.linear(torch.nested.nested_tensor([X, X[:2]], layout=torch.jagged), W1),
+        r"x is a nested tensor; expected a dense tensor",
+    ),
+    "activation a list": (lambda: fused_mlp.linear(X, W1, activation=["relu"]), r"activation is \['relu'\]; expected"),
+    "recompute a list": (lambda: fused_mlp.linear(X, W1, recompute=[]), r"recompute is \[\]; expected one of all"),
+    "prepared for a list": (lambda: fused_mlp.FusedLinear(6, 8).prepare(implementation=[]), r"implementation is \[\]"),
+    "prepared for -1 rows": (lambda: fused_mlp.FusedLinear(6, 8).prepare(rows=-1), r"rows is -1; expected a whole"),
+    "prepared for no number": (lambda: fused_mlp.FusedLinear(6, 8).prepare(rows="8"), r"rows is '8'; expected a whole"),
+    "choice of no number": (
+        lambda: fused_mlp.choice_for("linear", rows=1.5, dim=6, hidden=8, device="cpu"),
+        r"rows is 1.5; expected a whole number",
+    ),
+    "choice in float64": (
+        lambda: fused_mlp.choice_for("mlp", rows=1, dim=6, hidden=8, device="cpu", dtype=torch.float64),
+        r"dtype is torch.float64; expected one of torch.float32",
+    ),
     "x a list": (lambda: fused_mlp.linear([[1.0] * 6], W1), r"x is a list; expected a tensor"),
     "w a list": (lambda: fused_mlp.linear(X, W1.tolist()), r"w is a list; expected a tensor"),
     "x of float64": (lambda: fused_mlp.linear(X.double(), W1.double()), r"x is float64; expected float32, bfloat16"),
@@ -94,3 +118,34 @@ def test_an_unknown_operation_is_refused():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_machine_without_a_gpu_says_so():
     assert fused_mlp.why_unavailable("mlp", device="cuda") == "the CUDA kernels need an NVIDIA GPU and torch sees none"
+
+
+@pytest.mark.parametrize("device", ["meta", "mps", "xpu"])
+def test_no_choice_is_made_for_a_device_without_kernels(device):
+    with pytest.raises(fused_mlp.Unavailable, match=f"no kernel for {device}"):
+        fused_mlp.choice_for("mlp", rows=4, dim=8, hidden=16, device=device)
+
+
+def test_a_choice_for_more_work_than_64_bits_count_is_made():
+    assert fused_mlp.choice_for("mlp", rows=2**40, dim=2**40, hidden=16, device="cpu").shared_by is not None
+
+
+def test_the_op_itself_refuses_a_sparse_tensor_by_its_layout():
+    fused_mlp.build.ensure_built()
+    with pytest.raises(fused_mlp.Unavailable, match=r"no kernel for tensors of layout torch\.sparse_coo"):
+        torch.ops.fused_mlp.linear(X.to_sparse(), W1, None, "none")
+
+
+@pytest.mark.parametrize("implementation", ["cpp", "onednn"])
+def test_a_dtype_that_cannot_be_packed_is_unavailable(implementation):
+    module = fused_mlp.FusedLinear(6, 8, dtype=torch.float64)
+    with pytest.raises(fused_mlp.Unavailable, match=r"torch\.float64 weights cannot be packed"):
+        module.prepare(implementation=implementation)
+
+
+def test_a_transform_of_a_call_with_an_implementation_is_refused_as_one_without():
+    def loss(x):
+        return fused_mlp.linear(x, W1, activation="gelu", implementation="cpp").sum()
+
+    with pytest.raises(fused_mlp.Unavailable, match="transforms other than vmap over x"):
+        torch.func.grad(loss)(X)
