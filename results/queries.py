@@ -22,7 +22,6 @@ from results.questions.inventory import (
     projects,
     series_places,
 )
-from results.questions.point_rows import winner_among
 from results.questions.profiles import profile_of, stacks_of
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
 from results.questions.visits import visits_of
@@ -49,5 +48,4 @@ __all__ = [
     "throughput_by_commit",
     "values_at",
     "visits_of",
-    "winner_among",
 ]

@@ -30,8 +30,8 @@ from dashboard.views.throughput_drawing import (
     note_of_commit,
     note_of_commits,
     note_of_winners,
+    rankings_by_batch,
     throughput_drawing_of,
-    winners_by_batch,
 )
 from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card
@@ -134,7 +134,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "batch_figure": _batch_figure(drawing),
         "commits_figure": _commits_figure(drawing),
         "winners_note": note_of_winners(drawing.by_batch),
-        "winners": [winners_table(winners_by_batch(drawing.by_batch)), absences_list(drawing.by_batch)],
+        "winners": [winners_table(rankings_by_batch(drawing.by_batch)), absences_list(drawing.by_batch)],
     }
 
 

@@ -35,7 +35,7 @@ WORDS = {
     Outcome.FAILED: "fails now",
     Outcome.REGRESSION: "worse",
     Outcome.KNOWN: "known",
-    Outcome.UNDECIDED: "perhaps worse",
+    Outcome.UNDECIDED: "undecided",
     Outcome.CHANGED: "changed",
     Outcome.IMPROVEMENT: "better",
     Outcome.FIXED: "works again",

@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import html
 
 from dashboard.widgets import contender_label
+from results.judgement.winners import Standing
 from results.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-    from results.rows import PointRow, WinnerRow
+    from results.judgement.winners import Ranking
+    from results.rows import PointRow
 
 MOST_PERCENT_OF_FLOOR = 110.0
 """Beyond it the floor is not one: a call cannot be faster than the machine, its ceilings were measured too low."""
@@ -32,12 +34,15 @@ HEADINGS = (
 )
 
 
-def winners_table(winners: Sequence[tuple[int, WinnerRow | None]]) -> Component:
-    """Build one row per batch: the provider to run, its numbers, and the cost of the next best."""
+def winners_table(rankings: Sequence[tuple[int, Ranking | None]]) -> Component:
+    """Build one row per batch: the provider to run, its numbers, and the cost of the next best.
+
+    Where it is undecided, the numbers are the least time's, and the reason stands in place of the next best.
+    """
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     return html.Div(
         html.Table(
-            [html.Thead(head), html.Tbody([_line(batch, winner) for batch, winner in winners])], className="winners"
+            [html.Thead(head), html.Tbody([_line(batch, ranking) for batch, ranking in rankings])], className="winners"
         ),
         className="scrolls",
     )
@@ -63,21 +68,21 @@ def absences_list(rows: Sequence[PointRow]) -> Component | None:
     )
 
 
-def _line(batch: int, winner: WinnerRow | None) -> Component:
+def _line(batch: int, ranking: Ranking | None) -> Component:
     head = html.Th(f"{batch}", className="number", scope="row")
-    if winner is None:
+    if ranking is None:
         return html.Tr([head, html.Td("no provider is ok here", colSpan=7, className="dimmed")])
-    row = winner.winner
+    row = ranking.leader
     return html.Tr(
         [
             head,
-            html.Td(contender_label(row.contender)),
+            html.Td(_choice(ranking)),
             html.Td(_latency(row), className="number"),
             html.Td("" if row.rows_per_s is None else si(row.rows_per_s, ""), className="number"),
             html.Td(_speedup(row), className="number"),
             html.Td(_pieces(row)),
             html.Td(_bound(row)),
-            html.Td(_runner_up(winner)),
+            html.Td(_runner_up(ranking)),
         ]
     )
 
@@ -124,8 +129,27 @@ def _bound(row: PointRow) -> list[Component | str]:
     return [row.bound or "", " ", html.Span(near, className="dimmed")]
 
 
-def _runner_up(winner: WinnerRow) -> list[Component | str]:
-    if winner.runner_up is None or winner.margin is None:
+def _choice(ranking: Ranking) -> list[Component | str]:
+    """Build the provider to run: the winner, all that are tied, or none where it is undecided."""
+    match ranking.standing:
+        case Standing.UNDECIDED:
+            names = ", ".join(row.contender for row in ranking.candidates)
+            badge = dmc.Badge("undecided", size="sm", color="yellow", variant="light")
+            return [html.Span(badge, title=names), html.Span(f" {ranking.leader.contender} leads", className="dimmed")]
+        case Standing.TIED:
+            return [contender_label(row.contender) for row in ranking.candidates]
+        case _:
+            return [contender_label(ranking.leader.contender)]
+
+
+def _runner_up(ranking: Ranking) -> list[Component | str]:
+    if ranking.runner_up is None or ranking.margin is None:
         return [html.Span("no other", className="dimmed")]
-    cost = f"takes {percent(winner.margin - 1)} longer" if winner.is_clear else "as fast, the intervals overlap"
-    return [contender_label(winner.runner_up.contender), html.Span(cost, className="dimmed")]
+    match ranking.standing:
+        case Standing.UNDECIDED:
+            return [html.Span(f"measure again: {ranking.doubt}", className="dimmed")]
+        case Standing.TIED:
+            return [html.Span("tied: the intervals overlap", className="dimmed")]
+        case _:
+            cost = f"takes {percent(ranking.margin - 1)} longer"
+            return [contender_label(ranking.runner_up.contender), html.Span(cost, className="dimmed")]

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.throughput_choice import throughput_view_of
-from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit, winner_among
+from results.judgement.winners import Standing, ranking_of
+from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dashboard.views.throughput_choice import ThroughputChoice, ThroughputView
-    from results.rows import CommitRow, PointFilter, PointRow, WinnerRow
+    from results.judgement.winners import Ranking
+    from results.rows import CommitRow, PointFilter, PointRow
     from results.store import Store
 
 # Metrics of the curves over commits and their notes; every quantity is one of these, or made from it.
@@ -52,13 +54,13 @@ def throughput_drawing_of(store: Store, *, query: str) -> ThroughputDrawing:
     )
 
 
-def winners_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, WinnerRow | None], ...]:
-    """Return each batch, smallest first, with its winner; None where nothing is ok.
+def rankings_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, Ranking | None], ...]:
+    """Return each batch, smallest first, with the ranking of its points; None where nothing is ok.
 
     `rows`: one commit's points of a shape.
     """
     by_batch = groupby(sorted(rows, key=attrgetter("batch")), key=attrgetter("batch"))
-    return tuple((batch, winner_among(list(group))) for batch, group in by_batch)
+    return tuple((batch, ranking_of(list(group))) for batch, group in by_batch)
 
 
 def facts(view: ThroughputView) -> str:
@@ -79,14 +81,19 @@ def note_of_commit(rows: Sequence[PointRow]) -> str:
 
 
 def note_of_winners(rows: Sequence[PointRow]) -> str:
-    """Write what the table of winners compares, and how many of its points were disturbed."""
+    """Write what the table of winners compares, how many points were disturbed, and where no winner is known."""
     if not rows:
         return ""
-    note = f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"
+    notes = [f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"]
     n_disturbed = sum(row.disturbed is not None for row in rows)
-    if not n_disturbed:
-        return note
-    return f"{note} · {n_disturbed} of {len(rows)} points were disturbed: measure again (fusebench run --again)"
+    if n_disturbed:
+        notes.append(f"{n_disturbed} of {len(rows)} points were disturbed")
+    rankings = [ranking for _, ranking in rankings_by_batch(rows) if ranking is not None]
+    n_undecided = sum(ranking.standing is Standing.UNDECIDED for ranking in rankings)
+    if n_undecided:
+        notes.append(f"{n_undecided} of {len(rankings)} undecided")
+    again = ": measure again (fusebench run --again)" if len(notes) > 1 else ""
+    return " · ".join(notes) + again
 
 
 def note_of_commits(drawing: ThroughputDrawing) -> str:

@@ -9,7 +9,7 @@ from results.commands.no_data import how_to_measure, not_measured
 from results.commands.options import NumberRange, all_option, db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, exit_code, in_question, judge, with_known
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code, in_question, judge, with_known
 from results.output.report import ReportFormat, rendered
 from results.output.text_tables import MANY
 from results.queries import known_levels, values_at
@@ -74,7 +74,7 @@ def gate(  # noqa: PLR0913 - its options
         echo_rendered(report)
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:
-            if n_undecided := judgement.count()[Outcome.UNDECIDED]:
+            if n_undecided := judgement.n_perhaps_worse:
                 echo(f"{n_undecided:,} undecided, each with its reason: a gate does not pass on that.", err=True)
             else:
                 how = how_to_measure(store, commit=head_commit)

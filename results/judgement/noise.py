@@ -1,4 +1,4 @@
-"""Comparison of two noisy values by their samples and intervals; pure."""
+"""Comparison of two noisy values by their samples and intervals, and doubt about one; pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from enum import StrEnum
 
 # asv's own threshold: at 1,000 comparisons about two differ by chance, before relevance is asked.
 LARGEST_P = 0.002
+WIDEST = 0.05
+"""Half of an interval over its value; what is known to no better than that decides nothing."""
 
 
 class Evidence(StrEnum):
@@ -27,6 +29,19 @@ class Observation:
     value: float
     interval: tuple[float, float] | None
     samples: tuple[float, ...] | None
+
+
+def doubt_about(value: float | None, *, low: float | None, high: float | None, disturbed: str | None) -> str | None:
+    """Return why a value of the sweep decides nothing, in words; None if it may decide.
+
+    The one rule for winners and for the gate: it was disturbed, or its interval is wider than ± WIDEST, or unknown.
+    """
+    if disturbed:
+        return f"disturbed: {disturbed}"
+    if not value or low is None or high is None or not math.isfinite(high - low):
+        return "has no interval"
+    half_width = round((high - low) / 2 / abs(value), 3)  # as it is shown: ± 5.0% is not wider than ± 5 %
+    return f"known to ± {half_width:.1%} only" if half_width > WIDEST else None
 
 
 def difference_between(base: Observation, head: Observation) -> Evidence:

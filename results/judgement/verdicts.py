@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from results.exit_codes import ExitCode
 from results.files.records import State
-from results.judgement.noise import Evidence, Observation, difference_between
-from results.metrics import Direction, Metric, Precision, Role, metric_of
+from results.judgement.noise import Evidence, Observation, difference_between, doubt_about
+from results.metrics import SWEEP_METRICS, Direction, Metric, Precision, Role, metric_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     IMPROVEMENT = "improvement"
     FIXED = "fixed"  # not ok at the base, ok at the head
     KNOWN = "known"  # would be a regression or a failure, but it was acknowledged
-    UNDECIDED = "undecided"  # would be a regression, but the measurement was disturbed
+    UNDECIDED = "undecided"  # slower or faster, but the measurement was disturbed or is not known well enough
     CHANGED = "changed"  # relevant and significant, better direction unknown
     UNCHANGED = "unchanged"
 
@@ -52,6 +52,13 @@ class Verdict:
     why: str
     known: KnownChange | None = None
 
+    @property
+    def may_be_worse(self) -> bool:
+        """Whether it is undecided and the head looks worse: what keeps a gate from passing."""
+        if self.outcome is not Outcome.UNDECIDED or self.base.value is None or self.head.value is None:
+            return False
+        return _outcome(self.metric, self.base.value, self.head.value) is not Outcome.IMPROVEMENT
+
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
@@ -68,6 +75,11 @@ class Judgement:
         """Return the verdicts with these outcomes, the largest change first."""
         chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
         return sorted(chosen, key=lambda verdict: -abs((verdict.ratio or 1.0) - 1.0))
+
+    @property
+    def n_perhaps_worse(self) -> int:
+        """Number of undecided series whose head looks worse."""
+        return sum(verdict.may_be_worse for verdict in self.verdicts)
 
     def count(self) -> Counter[Outcome]:
         """Count the series by outcome."""
@@ -117,15 +129,15 @@ def verdict_on(base: SeriesValueRow, head: SeriesValueRow, *, least_change: floa
         ratio = head.value / base.value if base.value else None
         is_change, why = _changed(base, head, metric=metric, least_change=least_change)
         outcome = _outcome(metric, base.value, head.value) if is_change else Outcome.UNCHANGED
-        disturbed = head.reason or base.reason
-        if outcome is Outcome.REGRESSION and metric.precision is not Precision.EXACT and disturbed:
-            outcome, why = Outcome.UNDECIDED, f"disturbed: {disturbed}"
+        doubt = _doubt(base, head, metric=metric)
+        if doubt is not None and _is_relevant(base.value, head.value, least_change=least_change):
+            outcome, why = Outcome.UNDECIDED, doubt
     return Verdict(base=base, head=head, metric=metric, outcome=outcome, ratio=ratio, why=why)
 
 
 def in_question(judgement: Judgement) -> list[int]:
     """Return the ids of the series that an acknowledged change could explain: all that are worse or changed."""
-    return [verdict.head.series_id for verdict in judgement.verdicts if verdict.outcome in EXPLAINABLE]
+    return [verdict.head.series_id for verdict in judgement.verdicts if _is_explainable(verdict)]
 
 
 def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
@@ -139,7 +151,7 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
         judgement,
         verdicts=tuple(
             _explained(verdict, of_series[verdict.head.series_id], least_change=judgement.least_change)
-            if verdict.outcome in EXPLAINABLE and verdict.head.series_id in of_series
+            if _is_explainable(verdict) and verdict.head.series_id in of_series
             else verdict
             for verdict in judgement.verdicts
         ),
@@ -149,21 +161,21 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
 def exit_code(judgement: Judgement) -> ExitCode:
     """Return the gate's exit code: failed before regression before nothing comparable before fine.
 
-    An undecided series was not measured well enough to be compared, so the gate does not pass.
+    An undecided series that looks worse was not measured well enough to be compared, so the gate does not pass.
     """
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
         return ExitCode.FAILED
     if outcomes[Outcome.REGRESSION]:
         return ExitCode.REGRESSION
-    if not judgement.verdicts or outcomes[Outcome.UNDECIDED]:
+    if not judgement.verdicts or judgement.n_perhaps_worse:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
 
 
 def _explained(verdict: Verdict, level: KnownLevel, *, least_change: float) -> Verdict:
     def is_worse(base: SeriesValueRow, head: SeriesValueRow) -> bool:
-        return verdict_on(base, head, least_change=least_change).outcome in EXPLAINABLE
+        return _is_explainable(verdict_on(base, head, least_change=least_change))
 
     base, head, change = verdict.base, verdict.head, level.change
     known = _row_of(head, level.value)
@@ -193,11 +205,30 @@ def _changed(base: SeriesValueRow, head: SeriesValueRow, *, metric: Metric, leas
     if metric.precision is Precision.EXACT:
         return before.value != after.value, "exact"
     # Relevance first: it is cheap, and most series have not moved.
-    smaller, larger = sorted((abs(before.value), abs(after.value)))
-    if larger == 0 or (before.value * after.value > 0 and larger / smaller < 1 + least_change):
+    if not _is_relevant(before.value, after.value, least_change=least_change):
         return False, f"less than {least_change:.0%}"
     evidence = difference_between(before, after)
     return evidence not in {Evidence.SAME, Evidence.TOO_FEW}, evidence.value
+
+
+def _is_relevant(before: float, after: float, *, least_change: float) -> bool:
+    smaller, larger = sorted((abs(before), abs(after)))
+    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
+
+
+def _doubt(base: SeriesValueRow, head: SeriesValueRow, *, metric: Metric) -> str | None:
+    """Return why the two decide nothing. Other suites' values are judged by the intervals they come with."""
+    if metric.name not in SWEEP_METRICS or metric.precision is Precision.EXACT:
+        return None
+    for side, row in (("head", head), ("base", base)):
+        doubt = doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=row.reason)
+        if doubt is not None:
+            return doubt if row.reason else f"{doubt} at the {side}"
+    return None
+
+
+def _is_explainable(verdict: Verdict) -> bool:
+    return verdict.outcome in EXPLAINABLE and (verdict.outcome is not Outcome.UNDECIDED or verdict.may_be_worse)
 
 
 def _outcome(metric: Metric, before: float, after: float) -> Outcome:

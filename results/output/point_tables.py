@@ -6,15 +6,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from results.files.records import State
+from results.judgement.noise import WIDEST
+from results.judgement.winners import Standing, ranking_of
 from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.questions.point_rows import shape_of, winner_among
-from results.units import ABSENT, counted_states, figures, relative_half_width, with_prefix
+from results.questions.point_rows import shape_of
+from results.units import ABSENT, counted, counted_states, figures, relative_half_width, with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from results.judgement.winners import Ranking
     from results.output.terminal import Terminal
     from results.rows import PointRow
 
@@ -32,42 +35,47 @@ COLUMNS = (
     Column(name="remark"),
     Column(name="reason", is_note=True),
 )
-STANDING_STYLES = {"fastest": Style.GOOD, "as fast": Style.GOOD}
+STANDING_STYLES = {Standing.FASTEST: Style.GOOD, Standing.TIED: Style.GOOD, Standing.UNDECIDED: Style.DOUBTFUL}
+MEASURE_AGAIN = "fusebench run --again"
 
 
 def points_as_text(
     rows: Sequence[PointRow], terminal: Terminal = UNLIMITED, *, shown: Sequence[PointRow] | None = None
 ) -> str:
-    """Render a table for each operation and shape, a line for each batch and provider; the fastest are marked.
+    """Render a table for each operation and shape, a line for each batch and provider; those to run are marked.
 
     shown: the rows to print, where that is not all of them; who is fastest is decided among all rows.
     """
     printed = rows if shown is None else shown
-    standings = _standings(rows)
+    rankings = _rankings(rows)
+    standings = _standings(rankings)
     has_one_place = len({_place(row) for row in printed}) == 1
 
     def title(row: PointRow) -> str:
         return _shape(row) if has_one_place else point_title(row)
 
     blocks = [
-        Block(title=name, rows=[_cells(row, standings.get(_key(row), "")) for row in group])
+        Block(title=name, rows=[_cells(row, standings.get(_key(row))) for row in group])
         for name, group in groupby(printed, key=title)
     ]
     parts = [terminal.paragraph(_place(printed[0]), Style.HEADING)] if has_one_place else []
     parts.append(render_blocks(COLUMNS, blocks, terminal))
     parts.append(counted_states([row.state for row in rows], "point"))
-    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in _interference(rows))
+    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in (*_interference(rows), *_undecided(rankings)))
     return "\n\n".join(parts)
 
 
 def points_as_json(rows: Sequence[PointRow]) -> str:
-    """Render a JSON list of objects; null where something is not known."""
-    return rows_as_json([plain_fields(row._asdict()) for row in rows])
+    """Render a JSON list of objects; null where something is not known.
+
+    `standing`: that of a point which may be the fastest of its shape among the rows, else null.
+    """
+    return rows_as_json(_plain_rows(rows))
 
 
 def points_as_csv(rows: Sequence[PointRow]) -> str:
     """Render one line a point, with the columns of the JSON; empty where something is not known."""
-    return rows_as_csv([plain_fields(row._asdict()) for row in rows])
+    return rows_as_csv(_plain_rows(rows))
 
 
 def most_important_points(rows: Sequence[PointRow], *, count: int) -> list[PointRow]:
@@ -113,23 +121,33 @@ def _shape_and_latency(row: PointRow) -> tuple[object, ...]:
     return (_shape_key(row), row.latency_s is None, row.latency_s or 0.0)
 
 
-def _standings(rows: Sequence[PointRow]) -> dict[tuple[object, ...], str]:
-    """Return `fastest` for each batch's winner, `as fast` for a next one whose interval overlaps the winner's."""
-    standings = {}
-    for _, group in groupby(rows, key=lambda row: (row.commit, shape_of(row))):
-        standing = winner_among(list(group))
-        if standing is not None and standing.runner_up is not None:
-            standings[_key(standing.winner)] = "fastest"
-            if not standing.is_clear:
-                standings[_key(standing.runner_up)] = "as fast"
-    return standings
+def _rankings(rows: Sequence[PointRow]) -> list[Ranking]:
+    of_shape: dict[tuple[object, ...], list[PointRow]] = {}
+    for row in rows:
+        of_shape.setdefault((row.commit, shape_of(row)), []).append(row)
+    return [ranking for group in of_shape.values() if (ranking := ranking_of(group)) is not None]
+
+
+def _standings(rankings: Sequence[Ranking]) -> dict[tuple[object, ...], Standing]:
+    """Return the standing of each point that may be the fastest of its shape."""
+    return {
+        _key(row): ranking.standing
+        for ranking in rankings
+        if ranking.standing is not None
+        for row in ranking.candidates
+    }
+
+
+def _plain_rows(rows: Sequence[PointRow]) -> list[dict[str, object]]:
+    standings = _standings(_rankings(rows))
+    return [plain_fields({**row._asdict(), "standing": standings.get(_key(row))}) for row in rows]
 
 
 def _key(row: PointRow) -> tuple[object, ...]:
     return (row.run_id, row.point_id)
 
 
-def _cells(row: PointRow, standing: str) -> tuple[Cell, ...]:
+def _cells(row: PointRow, standing: Standing | None) -> tuple[Cell, ...]:
     return (
         Cell(str(row.batch)),
         Cell(row.contender),
@@ -146,12 +164,12 @@ def _cells(row: PointRow, standing: str) -> tuple[Cell, ...]:
     )
 
 
-def _remark(row: PointRow, standing: str) -> Cell:
+def _remark(row: PointRow, standing: Standing | None) -> Cell:
     if row.state != State.OK:
         return Cell(row.state, Style.DOUBTFUL if row.state == State.UNAVAILABLE else Style.BAD)
     if row.disturbed:
         return Cell(", ".join(filter(None, (standing, "disturbed"))), Style.DOUBTFUL)
-    return Cell(standing, STANDING_STYLES.get(standing, Style.PLAIN))
+    return Cell("") if standing is None else Cell(standing, STANDING_STYLES[standing])
 
 
 def _interference(rows: Sequence[PointRow]) -> list[str]:
@@ -161,3 +179,12 @@ def _interference(rows: Sequence[PointRow]) -> list[str]:
     n_points = sum(row.disturbed is not None for row in rows)
     more = f" (and {len(reasons) - 1} similar readings)" if len(reasons) > 1 else ""
     return [f"disturbed, {n_points} of {len(rows)} points: {reasons[0]}{more}"]
+
+
+def _undecided(rankings: Sequence[Ranking]) -> list[str]:
+    doubts = [ranking.doubt for ranking in rankings if ranking.doubt]
+    if not doubts:
+        return []
+    shapes = f"{len(doubts)} of {counted(len(rankings), 'shape')}"
+    rule = f"a time was disturbed or is known to no better than ± {WIDEST:.0%} ({doubts[0]})"
+    return [f"undecided which is fastest, {shapes}: {rule}; measure again: {MEASURE_AGAIN}"]

@@ -29,7 +29,7 @@ SECTIONS = (
     ("Regressions", (Outcome.REGRESSION,), Style.BAD),
     ("Known", (Outcome.KNOWN,), Style.PLAIN),
     (
-        "Undecided: slower, but disturbed while measured (measure again: fusebench run --again)",
+        "Undecided: disturbed while measured, or not known well enough (measure again: fusebench run --again)",
         (Outcome.UNDECIDED,),
         Style.DOUBTFUL,
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
-from results.rows.points import PointRow, VisitRow, WinnerRow
+from results.rows.points import PointRow, VisitRow
 from results.rows.profiles import KernelRow, OperatorRow, ProfileRow
 from results.rows.series import (
     HistoryValue,
@@ -46,6 +46,5 @@ __all__ = [
     "SeriesRow",
     "SeriesValueRow",
     "VisitRow",
-    "WinnerRow",
     "parameters_in_words",
 ]

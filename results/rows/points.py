@@ -1,4 +1,4 @@
-"""Sweep points as one run measured them, and the fastest of a shape."""
+"""Sweep points as one run measured them, and its visits to them."""
 
 from __future__ import annotations
 
@@ -98,17 +98,3 @@ class VisitRow:
     host_time_s: float | None
     machine_speed: float | None
     disturbed: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class WinnerRow:
-    """Fastest point of one shape, the next, and the eager one, where they were measured.
-
-    margin: the runner-up's latency over the winner's. is_clear: their intervals do not touch.
-    """
-
-    winner: PointRow
-    runner_up: PointRow | None
-    eager: PointRow | None
-    margin: float | None
-    is_clear: bool

@@ -5,46 +5,73 @@ import json
 import pytest
 
 from dashboard.tables.winners import absences_list, winners_table
-from dashboard.views.throughput_drawing import winners_by_batch
+from dashboard.views.throughput_drawing import note_of_winners, rankings_by_batch
 
 
 def text_of(component):
     return json.dumps(component.to_plotly_json(), default=lambda child: child.to_plotly_json(), ensure_ascii=False)
 
 
+def fused(point, speedup, **changes):
+    """A point of `fused` that is `speedup` ± 1 % times as fast as eager."""
+    ends = {"speedup_ci_low": 0.99 * speedup, "speedup_ci_high": 1.01 * speedup}
+    return point(**{"provider": "fused", "latency_s": 1e-3 / speedup, "speedup_vs_eager": speedup, **ends, **changes})
+
+
 def test_the_fastest_wins_at_each_batch(point):
     rows = [
         point(batch=1, provider="eager", latency_s=2e-5),
-        point(batch=1, provider="fused", latency_s=1e-5),
+        fused(point, 2.0, batch=1),
         point(batch=64, provider="eager", latency_s=1e-3),
-        point(batch=64, provider="fused", latency_s=2e-3),
+        fused(point, 0.5, batch=64),
     ]
-    winners = winners_by_batch(rows)
-    assert [(batch, winner.winner.provider) for batch, winner in winners] == [(1, "fused"), (64, "eager")]
-    assert winners[0][1].margin == pytest.approx(2.0)
-    assert winners[0][1].is_clear
+    rankings = rankings_by_batch(rows)
+    assert [(batch, ranking.winner.provider) for batch, ranking in rankings] == [(1, "fused"), (64, "eager")]
+    assert rankings[0][1].margin == pytest.approx(2.0)
+    assert text_of(winners_table(rankings)).count("100\N{NARROW NO-BREAK SPACE}% longer") == 2
 
 
-def test_overlapping_intervals_are_a_tie(point):
-    rows = [point(provider="eager", latency_s=1.0e-3), point(provider="fused", latency_s=1.05e-3)]
-    assert not winners_by_batch(rows)[0][1].is_clear
+def test_overlapping_intervals_are_a_tie_and_both_are_named(point):
+    [(_, ranking)] = rankings_by_batch([point(provider="eager"), fused(point, 1.01)])
+    assert ranking.winner is None
+    told = text_of(winners_table([(64, ranking)]))
+    assert "eager" in told
+    assert "fused" in told
+    assert "tied" in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"disturbed": "the machine ran at 60 %"}, "fused disturbed: the machine ran at 60 %"),
+        ({"speedup_ci_low": 1.8, "speedup_ci_high": 2.2}, "fused known to \u00b1 10.0% only"),
+    ],
+)
+def test_where_it_is_undecided_no_winner_is_shown_and_the_reason_is(point, changes, reason):
+    rows = [point(), fused(point, 2.0, **changes)]
+    told = text_of(winners_table(rankings_by_batch(rows)))
+    assert "undecided" in told
+    assert f"measure again: {reason}" in told
+    assert "longer" not in told
+    assert "1 of 1 undecided: measure again (fusebench run --again)" in note_of_winners(rows)
 
 
 def test_a_point_that_is_not_ok_never_wins(point):
-    [(_, winner)] = winners_by_batch([point(provider="fused", state="crashed"), point()])
-    assert winner.winner.provider == "eager"
-    assert winner.runner_up is None
+    [(_, ranking)] = rankings_by_batch([point(provider="fused", state="crashed"), point()])
+    assert ranking.leader.provider == "eager"
+    assert ranking.runner_up is None
+    assert "no other" in text_of(winners_table([(64, ranking)]))
 
 
 def test_a_batch_where_nothing_is_ok_has_no_winner(point):
-    winners = winners_by_batch([point(state="timed_out")])
-    assert winners == ((64, None),)
-    assert "no provider is ok here" in text_of(winners_table(winners))
+    rankings = rankings_by_batch([point(state="timed_out")])
+    assert rankings == ((64, None),)
+    assert "no provider is ok here" in text_of(winners_table(rankings))
 
 
 def test_the_table_tells_latency_interval_speedup_and_bound(point):
     row = point(provider="fused", latency_s=1e-3, speedup_vs_eager=1.5, bound="memory", percent_of_floor=61.0)
-    told = text_of(winners_table(winners_by_batch([row]))).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    told = text_of(winners_table(rankings_by_batch([row]))).replace("\N{NARROW NO-BREAK SPACE}", " ")
     for part in (
         "fused",
         "1.00 ms",
@@ -68,7 +95,7 @@ def test_what_has_no_number_is_listed_once_per_reason(point):
 
 def test_a_call_that_beats_its_floor_shows_that_the_ceilings_are_not_valid(point):
     row = point(provider="fused", latency_s=1e-3, bound="memory", percent_of_floor=2090.0)
-    shown = text_of(winners_table(winners_by_batch([row])))
+    shown = text_of(winners_table(rankings_by_batch([row])))
     assert "ceilings are not valid" in shown
     assert "2090" not in shown
     assert "memory" not in shown

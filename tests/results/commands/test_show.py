@@ -120,10 +120,12 @@ def test_quantities_are_written_for_people(written, expected):
     assert written == expected
 
 
-def test_text_marks_who_is_fastest_and_who_is_as_fast(journal_store, journals):
+def test_text_marks_who_is_fastest_and_who_is_tied(journal_store, journals):
     """A winner is named only where the intervals are apart; packed weights compete with plain ones."""
     clear = run_show(journal_store()).stdout
     assert "fastest" in clear
-    assert "as fast" not in clear
-    noisy = run_show(journal_store([journals.Sweep(noise=2.0)]), "--all").stdout
-    assert noisy.count("as fast") == noisy.count("fastest") > 0
+    assert "tied" not in clear
+    equal = journals.Sweep(slowdowns={("mlp", "fused"): 1.28}, operations=("mlp",))
+    tied = run_show(journal_store([equal]), "--all").stdout
+    assert tied.count("tied") == 8
+    assert "fastest" not in tied

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import groupby
 
 import pytest
 import sqlalchemy as sa
@@ -27,9 +26,7 @@ from results.queries import (
     throughput_by_batch,
     throughput_by_commit,
     values_at,
-    winner_among,
 )
-from results.questions.point_rows import shape_of
 from results.rows import Between
 from results.store import open_store
 from results.upkeep.generated import fill_with_sweeps
@@ -179,18 +176,6 @@ def test_the_generated_store_is_the_size_it_claims(generated):
     assert len(series_where(generated, project="generated")) == 1200
     assert len(commits(generated, project="generated")) == 20
     assert len(latest_points(generated)) == 300
-
-
-def test_a_winner_is_the_fastest_and_clear_only_where_intervals_are_apart(journal_store, journals):
-    def winners(sweep):
-        rows = latest_points(journal_store([sweep]))
-        return [winner_among(list(group)) for _, group in groupby(rows, key=shape_of)]
-
-    rows = winners(journals.Sweep())
-    assert {row.winner.provider for row in rows} == {"fused"}
-    assert {row.runner_up.provider for row in rows} == {"compiled"}
-    assert all(row.is_clear and row.margin == pytest.approx(1.28) for row in rows)
-    assert not any(row.is_clear for row in winners(journals.Sweep(noise=2.0)))
 
 
 def test_a_history_asks_a_server_no_more_often_than_it_must(suite, selects_of):

@@ -81,8 +81,34 @@ def test_a_change_below_what_is_relevant_passes(run_gate, two_commits):
 
 
 def test_a_change_within_the_noise_passes(run_gate, two_commits):
-    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.06}, noise=0.5))
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.06}, noise=0.14))
     assert answer.return_value == ExitCode.FINE
+
+
+@pytest.mark.parametrize("factor", [1.06, 1.5])
+def test_a_slowdown_of_a_time_known_to_no_better_than_5_percent_is_undecided_and_does_not_pass(
+    run_gate, two_commits, factor
+):
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): factor}, noise=0.18))
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "known to ± 6.0% only at the head" in answer.stdout
+    assert "fusebench run --again" in answer.stdout
+    assert "4 undecided" in answer.stderr
+
+
+@pytest.mark.parametrize("changes", [{"noise": 0.18}, {"disturbed": "other processes used 0.9 cores"}])
+def test_a_speedup_in_doubt_is_undecided_and_passes(run_gate, two_commits, changes):
+    """It may be no speedup, and no gate keeps from passing what looks better."""
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 0.5}, **changes))
+    assert answer.return_value == ExitCode.FINE
+    assert "4 undecided" in answer.stdout
+    assert "Better" not in answer.stdout
+
+
+def test_other_suites_are_judged_by_the_intervals_they_come_with(run_gate, tmp_path, write_asv_run, timed):
+    for commit, value in ((A, 2e-3), (B, 3e-3)):
+        write_asv_run(tmp_path / "results", {"suite.time_it": timed(value, noise=0.08)}, commit=commit)
+    assert run_gate(tmp_path / "results").return_value == ExitCode.REGRESSION
 
 
 def test_a_point_gone_bad_exits_2_with_its_reason(run_gate, two_commits):

@@ -1,0 +1,137 @@
+"""Winner among the points of one shape, or why there is none; pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from results.judgement.noise import doubt_about
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.rows import PointRow
+
+BASELINE = "eager"
+
+
+class Standing(StrEnum):
+    """Standing of a point that may be the fastest of its shape."""
+
+    FASTEST = "fastest"
+    TIED = "tied"  # as fast as any: the intervals touch
+    UNDECIDED = "undecided"  # disturbed, or not known well enough: to be measured again
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Points of one shape, as far as it matters which of them to run.
+
+    leader: the least time, whether or not it is a winner's. candidates: all that may be the fastest, the leader first.
+    standing: the candidates', None where nothing competes. doubt: why it is undecided, in words.
+    margin: the runner-up's time over the leader's.
+    """
+
+    leader: PointRow
+    runner_up: PointRow | None
+    eager: PointRow | None
+    margin: float | None
+    candidates: tuple[PointRow, ...]
+    standing: Standing | None
+    doubt: str | None
+
+    @property
+    def winner(self) -> PointRow | None:
+        """The fastest; None where points are tied or it is undecided."""
+        return self.leader if self.standing is Standing.FASTEST else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Time:
+    """Time of a call with its interval, in calls of the baseline or in seconds. doubt: why it decides nothing."""
+
+    row: PointRow
+    value: float
+    low: float
+    high: float
+    doubt: str | None
+
+
+def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
+    """Rank the points of one shape; None if none of them is ok.
+
+    By the speedup over eager with its interval, which is from paired rounds, so that what slowed down both does not
+    count; by the latency where some point has no speedup. The fastest is the one whose interval is apart from every
+    other's. It is undecided while the leader or the next was disturbed or is known to no better than ± 5 %
+    (`noise.doubt_about`), or any other was disturbed, or is known so badly that it may be the fastest. Points of an
+    older ruler than the newest are left out.
+    """
+    newest = max(rows, key=lambda row: row.measured_at).ruler_version if rows else None
+    timed = [row for row in rows if row.latency_s is not None and row.ruler_version == newest]
+    if not timed:
+        return None
+    leader, *rivals = _times(timed)
+    touching = [time for time in rivals if time.low <= leader.high]
+    doubtful = [
+        time
+        for place, time in enumerate((leader, *rivals))
+        if time.doubt and rivals and (place < 2 or time.row.disturbed or time in touching)
+    ]
+    standing = None
+    if rivals:
+        decided = Standing.TIED if touching else Standing.FASTEST
+        standing = Standing.UNDECIDED if doubtful else decided
+    return Ranking(
+        leader=leader.row,
+        runner_up=rivals[0].row if rivals else None,
+        eager=next((row for row in timed if row.provider == BASELINE), None),
+        margin=rivals[0].value / leader.value if rivals and leader.value else None,
+        candidates=(leader.row, *(time.row for time in rivals if time in touching or time in doubtful)),
+        standing=standing,
+        doubt=_in_words(doubtful),
+    )
+
+
+def _times(rows: Sequence[PointRow]) -> list[_Time]:
+    """Return the times of the points, the least first."""
+    is_paired = all(row.provider == BASELINE or row.speedup_vs_eager for row in rows)
+    times = [_against_baseline(row) if is_paired else _in_seconds(row) for row in rows]
+    return sorted(times, key=lambda time: time.value)
+
+
+def _against_baseline(row: PointRow) -> _Time:
+    if row.provider == BASELINE:
+        return _Time(row=row, value=1.0, low=1.0, high=1.0, doubt=_doubt(row, 1.0, 1.0, 1.0))
+    value, low, high = row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high
+    return _Time(
+        row=row, value=_inverse(value), low=_inverse(high), high=_inverse(low), doubt=_doubt(row, value, low, high)
+    )
+
+
+def _in_seconds(row: PointRow) -> _Time:
+    value, low, high = row.latency_s or 0.0, row.latency_ci_low_s, row.latency_ci_high_s
+    return _Time(
+        row=row,
+        value=value,
+        low=value if low is None else low,
+        high=value if high is None else high,
+        doubt=_doubt(row, value, low, high),
+    )
+
+
+def _inverse(speedup: float | None) -> float:
+    """Return the time that a speedup means; endless where its interval reaches down to nothing."""
+    return 1 / speedup if speedup is not None and speedup > 0 else math.inf
+
+
+def _doubt(row: PointRow, value: float | None, low: float | None, high: float | None) -> str | None:
+    return doubt_about(value, low=low, high=high, disturbed=row.disturbed)
+
+
+def _in_words(doubtful: Sequence[_Time]) -> str | None:
+    if not doubtful:
+        return None
+    first = f"{doubtful[0].row.contender} {doubtful[0].doubt}"
+    return first if len(doubtful) == 1 else f"{first}, and {len(doubtful) - 1} more"
