@@ -103,7 +103,7 @@ def test_the_pair_decides_where_a_drift_widened_the_latencies_of_all():
 
 
 def test_the_pair_ranks_where_runs_differ_in_their_machines_pace():
-    """`fused` was measured again in a later run, at half the machine's speed: its latency doubles, its speedup stays."""
+    """`fused` was measured again in a later run, on a machine at half speed: its speedup stays."""
     later = point("fused", 1.6, run_id="later")
     later = later._replace(
         latency_s=2 * later.latency_s, latency_ci_low_s=2 * later.latency_ci_low_s,
