@@ -150,8 +150,11 @@ def _built_calls(compiler: list[str] | None) -> Path | str:
 def _compiler() -> list[str] | None:
     named = os.environ.get("CXX")
     if named:
-        words = shlex.split(named)
-        return words if shutil.which(words[0]) else None
+        try:
+            words = shlex.split(named)
+        except ValueError:  # a quotation without its end
+            return None
+        return words if words and shutil.which(words[0]) else None
     return next(([found] for name in _COMPILERS if (found := shutil.which(name))), None)
 
 

@@ -41,14 +41,19 @@ def library_path(name: str, *, sources: Iterable[Path], conditions: Iterable[str
 def ensure_compiled(library: Path, *, compiler: str, command: Sequence[str]) -> None:
     """Compile `library` by `command`, to which "-o FILE" is added, unless it exists.
 
-    Raises: Unavailable if `command`, of `compiler` in words, does not start or fails; the message has what it printed.
+    Raises: Unavailable if the folder cannot be written, or `command`, of `compiler` in words, does not start or fails;
+        the message has what it printed.
     """
     if library.exists():
         return
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with _exclusive(library.parent / "lock"):
-        if not library.exists():
-            _compile(library, compiler=compiler, command=command)
+    try:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with _exclusive(library.parent / "lock"):
+            if not library.exists():
+                _compile(library, compiler=compiler, command=command)
+    except OSError as error:
+        reason = f"what is compiled cannot be kept in {library.parent}: {error}"
+        raise Unavailable(f"{reason}; FUSED_MLP_CACHE names another folder") from error
 
 
 def _compile(library: Path, *, compiler: str, command: Sequence[str]) -> None:

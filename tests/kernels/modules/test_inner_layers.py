@@ -109,3 +109,10 @@ def test_names_of_layers_are_as_many_as_layers_and_differ():
             FusedMLP(6, 10, names=names)
     with pytest.raises(InvalidArgument, match="names is"):
         FusedGatedMLP(6, 10, names=("a", "b", "b"))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+def test_a_scripted_module_is_in_training_or_not_as_the_module_is(module):
+    assert torch.jit.script(module).training
+    x = torch.randn(3, 6)
+    torch.testing.assert_close(torch.jit.freeze(torch.jit.script(module.eval()))(x), module(x))

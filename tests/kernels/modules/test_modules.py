@@ -292,12 +292,3 @@ def test_the_choice_names_weights_and_how_work_is_shared():
     assert many.weights == "repacked"
     packed = fused_mlp.choice_for("mlp", rows=4096, dim=256, hidden=1024, device="cpu", packed=True)
     assert packed.weights == "packed"
-
-
-@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
-@pytest.mark.parametrize("name", MODULES)
-def test_a_scripted_module_is_in_training_or_not_as_the_module_is(name):
-    module = MODULES[name](6, 10, "relu")
-    assert torch.jit.script(module).training
-    x = torch.randn(3, 6)
-    torch.testing.assert_close(torch.jit.freeze(torch.jit.script(module.eval()))(x), module(x))
