@@ -23,7 +23,7 @@ def pack(settings: CampaignSettings) -> Report:
     """Write the archive, unless one with the same content exists."""
     full_hash, machine = measured_commit(settings.ruler).hash, machine_name(settings.ruler)
     commit = full_hash[:8]
-    environment = environment_name(settings.device, n_threads=settings.ruler.threads)
+    environment = environment_name(settings.device, settings.ruler)
     files = dict(_files(settings, commit=commit, machine=machine, environment=environment))
     if not any(name.startswith("journal/") for name in files):
         return Report(status=Status.UNFINISHED, words="there is no journal of this commit to pack yet")

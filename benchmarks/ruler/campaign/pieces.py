@@ -72,12 +72,18 @@ COMPARISONS = {
 def measure_ceilings(settings: CampaignSettings) -> Report:
     """Measure the machine's ceilings, unless its file has them."""
     ruler = settings.ruler
-    machine, environment = machine_name(ruler), environment_name(settings.device, n_threads=ruler.threads)
+    machine, environment = machine_name(ruler), environment_name(settings.device, ruler)
     if kept_ceilings(ruler.data_dir, machine=machine, environment=environment) is not None:
         return Report(status=Status.DONE, words=f"the ceilings of {machine}, {environment} are measured already")
     with (
         machine_lock(ruler.lock_file, say=print, waits=ruler.waits_for_lock) as lock,
-        WorkerProcess(device=settings.device, threads=ruler.threads, point_limit_s=120.0, inherited=(lock,)) as worker,
+        WorkerProcess(
+            device=settings.device,
+            threads=ruler.threads,
+            allocator=ruler.allocator,
+            point_limit_s=120.0,
+            inherited=(lock,),
+        ) as worker,
     ):
         worker.start()
         if worker.hello is None or worker.hello["device"] != settings.device:

@@ -34,6 +34,7 @@ def fixed_conditions(device: torch.device) -> dict[str, Scalar]:
         "fused_mlp": _version("fusebench"),
         "device": device_name(device),
         "os": f"{platform.system()} {platform.release()}",
+        "transparent_hugepages": _chosen(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
         "cpu_governor": _first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         "tf32": bool(torch.backends.cuda.matmul.allow_tf32) if device.type == "cuda" else None,
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
@@ -77,6 +78,12 @@ def _size(path: Path) -> int:
     text = _first_line(path) or "0"
     units = {"K": 2**10, "M": 2**20, "G": 2**30}
     return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)
+
+
+def _chosen(path: Path) -> str | None:
+    """Return the word in brackets, which is how the kernel marks the choice among those it lists."""
+    words = (_first_line(path) or "").split()
+    return next((word.strip("[]") for word in words if word.startswith("[")), None)
 
 
 def _version(distribution: str) -> str | None:

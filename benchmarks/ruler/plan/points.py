@@ -46,6 +46,17 @@ class DeviceKind(StrEnum):
     CUDA = "cuda"
 
 
+class Allocator(StrEnum):
+    """State of the measuring process's allocator.
+
+    RETAINING: freed memory stays with the process, and later calls use it again, as in one that has run for long.
+    RETURNING: tensors from 128 KiB on are mapped anew at each allocation, as in one that has just started.
+    """
+
+    RETAINING = "retaining"
+    RETURNING = "returning"
+
+
 @dataclass(frozen=True, kw_only=True, order=True)
 class Shape:
     """Values of all axes but the provider. batch counts rows; activation is None for a bare linear."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.filters import Filters
-from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.points import Allocator, DeviceKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,11 +31,11 @@ def usable_cpus() -> int:
 class Settings:
     """Settings of a run; docs/measuring.md lists them with their options and variables.
 
-    data_dir: folder of record. machine: its name, or None for asv's. device: None for what is found. run_id: a run to
-    continue or to begin, or None for the commit's latest. commit: HEAD when the run began. lock_file: locked by whoever
-    measures on this machine. until: seconds since 1970 after which no group is begun. traced_batches: batches whose
-    profiles leave a trace. plan: file with the plan of the process that started this one and holds the machine's lock.
-    progress: file for the steps.
+    data_dir: folder of record. machine: its name, or None for asv's. device: None for what is found. allocator: state
+    of the worker's. run_id: a run to continue or to begin, or None for the commit's latest. commit: HEAD when the run
+    began. lock_file: locked by whoever measures on this machine. until: seconds since 1970 after which no group is
+    begun. traced_batches: batches whose profiles leave a trace. plan: file with the plan of the process that started
+    this one and holds the machine's lock. progress: file for the steps.
     """
 
     data_dir: Path = ROOT / "results" / "data" / "local"
@@ -45,6 +45,7 @@ class Settings:
     machine: str | None = None
     device: DeviceKind | None = None
     threads: int = field(default_factory=usable_cpus)
+    allocator: Allocator = Allocator.RETAINING
     run_id: str | None = None
     commit: str | None = None
     is_uncommitted: bool = False
@@ -136,6 +137,13 @@ def _device(text: str) -> DeviceKind:
         raise ValueError(f"choose from {', '.join(DeviceKind)}") from None
 
 
+def _allocator(text: str) -> Allocator:
+    try:
+        return Allocator(text)
+    except ValueError:
+        raise ValueError(f"choose from {', '.join(Allocator)}") from None
+
+
 def _lock_policy(text: str) -> bool:
     if text not in {"fail", "wait"}:
         raise ValueError("choose from fail, wait")
@@ -150,6 +158,7 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_MACHINE": ("machine", _folder_name, str),
     "FUSEBENCH_DEVICE": ("device", _device, str),
     "FUSEBENCH_THREADS": ("threads", _positive, str),
+    "FUSEBENCH_ALLOCATOR": ("allocator", _allocator, str),
     "FUSEBENCH_RUN_ID": ("run_id", str, str),
     "FUSEBENCH_COMMIT": ("commit", str, str),
     "FUSEBENCH_UNCOMMITTED": ("is_uncommitted", _switch, lambda is_set: str(int(is_set))),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
-from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.settings import ROOT
 
 if TYPE_CHECKING:
@@ -62,9 +62,10 @@ def expected_device(settings: Settings) -> DeviceKind:
     return DeviceKind.CUDA if Path("/proc/driver/nvidia/version").exists() else DeviceKind.CPU
 
 
-def environment_name(device: DeviceKind, *, n_threads: int) -> str:
-    """Return the environment's name: Python minor version, device kind and threads; never a path."""
-    return f"py{sys.version_info.major}.{sys.version_info.minor}-{device}-t{n_threads}"
+def environment_name(device: DeviceKind, settings: Settings) -> str:
+    """Return the environment's name: Python minor version, device kind, threads, another allocator; never a path."""
+    name = f"py{sys.version_info.major}.{sys.version_info.minor}-{device}-t{settings.threads}"
+    return name if settings.allocator is Allocator.RETAINING else f"{name}-{settings.allocator}"
 
 
 def is_editable() -> bool:

@@ -123,6 +123,7 @@ class _Measuring:
         return WorkerProcess(
             device=plan.device,
             threads=plan.threads,
+            allocator=settings.allocator,
             point_limit_s=settings.point_limit_s,
             provider_module=settings.provider_module,
             inherited=self._inherited,

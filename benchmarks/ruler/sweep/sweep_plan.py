@@ -119,7 +119,7 @@ def plan_sweep(
         commit_date=commit.date,
         commit_subject=commit.subject,
         machine=machine_name(settings),
-        environment=environment_name(device, n_threads=settings.threads),
+        environment=environment_name(device, settings),
         ruler_version=RULER_VERSION,
     )
     reader = JournalReader(journal.journal_path(settings.data_dir, run))

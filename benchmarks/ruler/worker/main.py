@@ -16,8 +16,9 @@ from typing import IO
 
 import torch
 
+from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
 from benchmarks.ruler.measure.conditions import available_memory_bytes, fixed_conditions
-from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.worker.current_contender import CurrentContender
 from benchmarks.ruler.worker.parent_death import die_with_parent
@@ -31,6 +32,17 @@ def _limit_memory() -> None:
     if available is not None:
         limit = int(available * 0.9)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _allocator(asked: Allocator) -> str:
+    """Put the allocator into the state asked for; return its name, or why it is as it was found."""
+    try:
+        set_allocator(asked)
+    except AllocatorNotSet as reason:
+        if asked is not Allocator.RETAINING:
+            sys.exit(f"FUSEBENCH_ALLOCATOR={asked}: {reason}")
+        return f"as found: {reason}"
+    return asked
 
 
 def _own_stdout() -> IO[str]:
@@ -47,6 +59,7 @@ def main() -> None:
     parser.add_argument("--contender-fd", type=int, required=True)
     parser.add_argument("--device", required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--allocator", type=Allocator, default=Allocator.RETAINING)
     parser.add_argument("--provider-module", type=Path)
     options = parser.parse_args()
     die_with_parent()
@@ -57,6 +70,7 @@ def main() -> None:
     if options.device == DeviceKind.CUDA and not torch.cuda.is_available():
         options.device = str(DeviceKind.CPU)
     device = torch.device(options.device)
+    allocator = _allocator(options.allocator)
     if device.type == "cpu":
         _limit_memory()
 
@@ -67,7 +81,7 @@ def main() -> None:
     # What importing torch left behind stays; the collector need not look at it between samplings.
     gc.collect()
     gc.freeze()
-    send({"event": "hello", "device": device.type, "conditions": fixed_conditions(device)})
+    send({"event": "hello", "device": device.type, "conditions": {**fixed_conditions(device), "allocator": allocator}})
     worker = Worker(
         device=device,
         current=CurrentContender(options.contender_fd),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from benchmarks.ruler.plan.points import Allocator
 from benchmarks.ruler.plan.settings import ROOT
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
@@ -62,17 +63,19 @@ class WorkerProcess:
     point_limit_s: a contender silent for longer counts as hanging. inherited: descriptors for the worker to hold.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a process is started with
         self,
         *,
         device: DeviceKind,
         threads: int,
         point_limit_s: float,
+        allocator: Allocator = Allocator.RETAINING,
         provider_module: Path | None = None,
         inherited: Sequence[int] = (),
     ) -> None:
         self._device = device
         self._threads = threads
+        self._allocator = allocator
         self._point_limit_s = point_limit_s
         self._provider_module = provider_module
         self._inherited = tuple(inherited)
@@ -103,7 +106,7 @@ class WorkerProcess:
             [
                 *(sys.executable, "-m", "benchmarks.ruler.worker.main"),
                 *("--parent", str(os.getpid()), "--contender-fd", str(contender_fd)),
-                *("--device", self._device, "--threads", str(self._threads), *module),
+                *("--device", self._device, "--threads", str(self._threads), "--allocator", self._allocator, *module),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.errors import InvalidSettings
 from benchmarks.ruler.plan.filters import Filters
-from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.settings import Settings, environment_from_settings, settings_from_environment
 
 ROOT = Path(__file__).parents[3]
@@ -26,6 +26,7 @@ some_settings = st.builds(
     machine=st.none() | words,
     device=st.none() | st.sampled_from(DeviceKind),
     threads=st.integers(1, 512),
+    allocator=st.sampled_from(Allocator),
     run_id=st.none() | words,
     commit=st.none() | words,
     is_uncommitted=st.booleans(),
@@ -62,6 +63,7 @@ def test_an_empty_variable_counts_as_unset():
     [
         ("FUSEBENCH_THREADS", "many", "invalid literal"),
         ("FUSEBENCH_THREADS", "0", "from 1 on"),
+        ("FUSEBENCH_ALLOCATOR", "jemalloc", "choose from retaining, returning"),
         ("FUSEBENCH_DEVICE", "gpu", "choose from cpu, cuda"),
         ("FUSEBENCH_LOCK", "perhaps", "choose from fail, wait"),
         ("FUSEBENCH_UNTIL", "soon", "could not convert"),
