@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
 import sqlalchemy as sa
 
 from results.database.bulk import insert_rows
@@ -14,8 +13,8 @@ from results.database.schema import Benchmark, Measurement, Profile, ProfileKern
 from results.errors import UnreadableFile
 from results.files.journal_lines import ProfileRecord, TimingRecord
 from results.files.records import State
-from results.files.stacks import stacks_as_bytes
 from results.ingest.dimensions import BenchmarkIdentity
+from results.ingest.measurements import insert_measurements, insert_profiles
 from results.ingest.runs import (
     VALUE_COLUMNS,
     LoadContext,
@@ -32,8 +31,6 @@ from results.units import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy.engine import Connection
-
     from results.files.journal import JournalRecord
     from results.files.journal_lines import RunRecord
     from results.files.records import PointRecord
@@ -43,27 +40,6 @@ if TYPE_CHECKING:
 LineT = TypeVar("LineT", TimingRecord, ProfileRecord)
 
 SWEEP_INTERVAL_LEVEL = 0.95
-MEASUREMENT_COLUMNS = (
-    "reason",
-    "disturbed",
-    "provider_detail",
-    "stop",
-    "latency_between_sd_s",
-    "speedup_between_sd",
-    "flop",
-    "min_bytes",
-    "floor_s",
-)
-PROFILE_NUMBERS = (
-    "operator_count",
-    "operator_time_s",
-    "kernel_launches",
-    "device_time_s",
-    "peak_memory_bytes",
-    "overhead_s",
-    "expected_operator_count",
-    "expected_kernel_launches",
-)
 
 
 def load_journal(context: LoadContext, journal: JournalRecord) -> int:
@@ -106,8 +82,8 @@ def _load_run(
         other = path_of_source(context, stored.source_id) if is_elsewhere else None
         timed = _without_outdated(context, run_id, timed, Measurement, other=other)
         profiled = _without_outdated(context, run_id, profiled, Profile, other=None)
-    _insert_measurements(connection, run_id, timed)
-    _insert_profiles(connection, run_id, profiled)
+    insert_measurements(connection, run_id, timed)
+    insert_profiles(connection, run_id, profiled)
     rows = _value_rows(context, project_id, run_id, timed, TIMING_METRICS)
     rows += _value_rows(context, project_id, run_id, profiled, PROFILE_METRICS)
     insert_rows(connection, Value, VALUE_COLUMNS, sorted(rows, key=lambda row: row[1]))
@@ -176,68 +152,6 @@ def _without_outdated(
         for child in (ProfileOperator, ProfileKernel, Profile) if table is Profile else (Measurement,):
             connection.execute(sa.delete(child).where(child.run_id == run_id, any_of(child.point_id, keys=replaced)))
     return kept
-
-
-def _insert_measurements(connection: Connection, run_id: int, lines: Mapping[int, TimingRecord]) -> None:
-    rows = [
-        (
-            run_id,
-            point_id,
-            line.run.ruler_version,
-            line.measured_at,
-            line.group,
-            line.state.value,
-            *(getattr(line, name) for name in MEASUREMENT_COLUMNS),
-            None if line.visits is None else [msgspec.to_builtins(visit) for visit in line.visits],
-            line.conditions,
-        )
-        for point_id, line in lines.items()
-    ]
-    key = ("run_id", "point_id", "ruler_version", "measured_at", "together", "state")
-    insert_rows(connection, Measurement, (*key, *MEASUREMENT_COLUMNS, "visits", "conditions"), rows)
-
-
-def _insert_profiles(connection: Connection, run_id: int, lines: Mapping[int, ProfileRecord]) -> None:
-    rows = [
-        (
-            run_id,
-            point_id,
-            line.measured_at,
-            line.state.value,
-            line.reason,
-            *(getattr(line, name) for name in PROFILE_NUMBERS),
-            line.overhead_in,
-            line.bound,
-            line.bound_detail,
-            line.unexpected,
-            stacks_as_bytes(line.stacks or ()),
-            line.trace,
-        )
-        for point_id, line in lines.items()
-    ]
-    texts = ("overhead_in", "bound", "bound_detail", "unexpected", "stacks", "trace")
-    key = ("run_id", "point_id")
-    insert_rows(connection, Profile, (*key, "measured_at", "state", "reason", *PROFILE_NUMBERS, *texts), rows)
-    insert_rows(
-        connection,
-        ProfileOperator,
-        (*key, "position", "name", "count", "self_time_s", "total_time_s", "is_compute"),
-        [
-            (run_id, point_id, i, of.name, of.count or 0.0, of.self_time_s, of.total_time_s, bool(of.is_compute))
-            for point_id, line in lines.items()
-            for i, of in enumerate(line.operators or ())
-        ],
-    )
-    insert_rows(
-        connection,
-        ProfileKernel,
-        (*key, "position", "name", "count", "device_time_s"),
-        [
-            (run_id, point_id, i, kernel.name, kernel.count or 0.0, kernel.device_time_s)
-            for point_id, line in lines.items()
-            for i, kernel in enumerate(line.kernels or ())
-        ],
-    )
 
 
 def _value_rows(
