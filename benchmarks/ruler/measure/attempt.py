@@ -13,7 +13,7 @@ from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.fused import unsupported_reason
-from benchmarks.ruler.providers.workload import Workload, error_rel, one_call, tolerance
+from benchmarks.ruler.providers.workload import Workload, error_rel, one_call, tolerance, why_wrong
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 if TYPE_CHECKING:
@@ -24,11 +24,17 @@ if TYPE_CHECKING:
 
 
 def attempt(
-    contender: Contender, load: Workload, reference: Sequence[torch.Tensor], *, module: Path | None = None
+    contender: Contender,
+    load: Workload,
+    reference: Sequence[torch.Tensor],
+    *,
+    module: Path | None = None,
+    call_of: Callable[[Callable[[torch.Tensor], torch.Tensor]], Callable[[], object]] | None = None,
 ) -> tuple[TimingOutcome, Callable[[], object] | None]:
     """Build, run once and check a contender; return its outcome so far and the call to time, or None.
 
-    module: file with more providers.
+    module: file with more providers. call_of: makes the call of a provider's function; without it, the call takes the
+    workload's input.
     """
     compiles = contender.provider in providers.COMPILED
     try:
@@ -36,7 +42,7 @@ def attempt(
         built = providers.build(contender, load, module=module)
         if isinstance(built, Unavailable):
             return TimingOutcome(state=State.UNAVAILABLE, reason=built.reason), None
-        call = one_call(load, built.function)
+        call = call_of(built.function) if call_of else one_call(load, built.function)
         start = time.perf_counter()
         call()
         first_call_s = time.perf_counter() - start
@@ -56,7 +62,7 @@ def attempt(
             return TimingOutcome(state=State.UNAVAILABLE, reason=reason), None
         state, said = state_from_error(raised)
         return TimingOutcome(state=state, reason=said), None
-    wrong = _why_wrong(answer, reference, error, limit=tolerance(load.shape))
+    wrong = why_wrong(answer, reference, error, limit=tolerance(load.shape))
     if wrong is not None:
         known_error = error if math.isfinite(error) else None
         return TimingOutcome(state=State.WRONG, reason=wrong, error_rel=known_error), None
@@ -70,20 +76,6 @@ def attempt(
         ),
         call,
     )
-
-
-def _why_wrong(
-    answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], error: float, *, limit: float
-) -> str | None:
-    if error <= limit:
-        return None
-    what = "the output" if len(reference) == 1 else "the output or a gradient"
-    for got, exact in zip(answer, reference, strict=True):
-        if got.shape != exact.shape:
-            return f"{what} has shape {tuple(got.shape)}; it should be {tuple(exact.shape)}"
-    if math.isnan(error):
-        return f"{what} holds NaN"
-    return f"{what} is off by {error:.2g} of the reference's norm; rounding explains at most {limit:.2g}"
 
 
 def state_from_error(error: Exception) -> tuple[State, str]:

@@ -97,15 +97,20 @@ class Workload:
 
         The output, and if the shape trains, the gradients of x and of each weight after it.
         """
-        exact = _module(self.shape).to(self.x.device, torch.float64)
-        exact.load_state_dict(self.module.state_dict())
+        exact = self.exact_module()
         x = self.x.detach().double().requires_grad_(self.grad_output is not None)
         grad = None if self.grad_output is None else self.grad_output.double()
-        return _output_and_gradients(exact, x, list(exact.parameters()), grad)
+        return output_and_gradients(exact, x, list(exact.parameters()), grad)
+
+    def exact_module(self) -> EagerModule:
+        """Return a copy of the eager module in float64, on memory of its own."""
+        exact = module_of(self.shape).to(self.x.device, torch.float64)
+        exact.load_state_dict(self.module.state_dict())
+        return exact
 
     def answer(self, function: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Return the output (and gradients) of `function`, in the order of `reference`."""
-        return _output_and_gradients(function, self.x, list(self.module.parameters()), self.grad_output)
+        return output_and_gradients(function, self.x, list(self.module.parameters()), self.grad_output)
 
 
 def workload(shape: Shape, *, device: torch.device) -> Workload:
@@ -116,7 +121,7 @@ def workload(shape: Shape, *, device: torch.device) -> Workload:
     dtype = getattr(torch, shape.dtype)
     seed = int.from_bytes(hashlib.sha256(repr(shape).encode()).digest()[:7], "big")
     generator = torch.Generator().manual_seed(seed)
-    module = _module(shape)
+    module = module_of(shape)
     with torch.no_grad():
         for parameter in module.parameters():
             fan_in = parameter.shape[-1]
@@ -151,19 +156,21 @@ def _tensor_padded_with_nan(tensor: torch.Tensor) -> torch.Tensor:
     return inner.copy_(tensor)
 
 
-def _output_and_gradients(
+def output_and_gradients(
     function: Callable[[torch.Tensor], torch.Tensor],
     x: torch.Tensor,
     weights: list[torch.Tensor] | list[nn.Parameter],
     grad_output: torch.Tensor | None,
 ) -> tuple[torch.Tensor, ...]:
+    """Return `function` of x; with a grad_output, also the gradients of x and of each of the weights."""
     out = function(x)
     if grad_output is None:
         return (out,)
     return (out.detach(), *torch.autograd.grad(out, [x, *weights], grad_output))
 
 
-def _module(shape: Shape) -> EagerModule:
+def module_of(shape: Shape) -> EagerModule:
+    """Return an eager module of the shape, its weights as torch.nn draws them."""
     if shape.operation is Operation.LINEAR:
         return Linear(shape.dim, shape.hidden, shape.activation)
     activation = shape.activation or ""
@@ -202,3 +209,18 @@ def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor])
     norm = torch.linalg.vector_norm
     errors = [float(norm(out.double() - exact) / norm(exact)) for out, exact in pairs]
     return math.nan if any(math.isnan(error) for error in errors) else max(errors)
+
+
+def why_wrong(
+    answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], error: float, *, limit: float
+) -> str | None:
+    """Return why an answer with this error_rel is wrong, or None if rounding explains it."""
+    if error <= limit:
+        return None
+    what = "the output" if len(reference) == 1 else "the output or a gradient"
+    for got, exact in zip(answer, reference, strict=True):
+        if got.shape != exact.shape:
+            return f"{what} has shape {tuple(got.shape)}; it should be {tuple(exact.shape)}"
+    if math.isnan(error):
+        return f"{what} holds NaN"
+    return f"{what} is off by {error:.2g} of the reference's norm; rounding explains at most {limit:.2g}"

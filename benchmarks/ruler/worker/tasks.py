@@ -24,9 +24,11 @@ from benchmarks.ruler.measure.clock import (
 from benchmarks.ruler.measure.conditions import last_level_cache_bytes, varying_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
+from benchmarks.ruler.measure.group_referee import GroupReferee
 from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
 from benchmarks.ruler.measure.statistics import median_interval
+from benchmarks.ruler.measure.tampering import Instrument
 from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
@@ -35,7 +37,7 @@ from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
 from benchmarks.ruler.providers.workload import Workload, one_call, padded_with_nan, workload
 from benchmarks.ruler.record.codec import json_from_value
-from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
+from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
@@ -76,6 +78,8 @@ class Worker:
         self._load: dict[str, float | None] = {}
         self._probe: Probe | None = None
         self._accounted_s = 0.0
+        # Before the first provider is loaded.
+        self._instrument = Instrument()
 
     def answer(self, request: Request) -> None:
         """Perform one request; the last message is `done`, with the conditions of the measurement."""
@@ -127,20 +131,25 @@ class Worker:
         with self._accounted():
             # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
             load = workload(request.shape, device=self._device)
+            referee = GroupReferee(load, instrument=self._instrument, threads=torch.get_num_threads())
         with _mode(request.shape):
+            self._instrument.note_settings()
             with self._accounted():
                 reference = load.reference()
                 cold_s = self._compiled_ahead(request, load)
             for contender in self._built_anew(request):
                 with self._accounted():
-                    outcome, call = attempt(contender, load, reference, module=self._provider_module)
+                    outcome, call = referee.attempt(contender, reference, module=self._provider_module)
                 if call is None:
                     yield contender, outcome
                 else:
                     outcome = replace(outcome, compile_time_cold_s=cold_s.get(contender))
                     candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
             del reference
-            samplings = self._sample(request, candidates, watch)
+            samplings = self._sample(request, candidates, watch, referee)
+        for name, reason in referee.findings.items():
+            found = candidates[name]
+            yield found.contender, TimingOutcome(state=State.WRONG, reason=reason, error_rel=found.outcome.error_rel)
         self._load = machine_watch.conditions()
         if self._device.type == "cuda":
             self._load |= gpu_watch.conditions()
@@ -153,7 +162,9 @@ class Worker:
                     measured = _with_device_time(measured, candidate.call)
             yield candidate.contender, measured
 
-    def _sample(self, request: Request, candidates: dict[str, Candidate], watch: Watch) -> dict[str, Sampling]:
+    def _sample(
+        self, request: Request, candidates: dict[str, Candidate], watch: Watch, referee: GroupReferee
+    ) -> dict[str, Sampling]:
         indices = {str(contender): index for index, contender in enumerate(request.contenders)}
         gc.disable()
         try:
@@ -164,6 +175,7 @@ class Worker:
                     clock=self._clock(request.shape),
                     policy=replace(Policy(), budget_s=request.budget_s),
                     watch=watch,
+                    referee=referee,
                     announce=lambda name: self._current.set(indices[name]),
                     n_calls=dict.fromkeys(candidates, 1) if request.shape.cache is CachePolicy.COLD else None,
                 )

@@ -1,7 +1,5 @@
 """Clocks."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -128,7 +126,7 @@ def gpu(monkeypatch):
     }
     for name, function in names.items():
         monkeypatch.setattr(torch.cuda, name, function, raising=False)
-    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: fake.host_s))
+    monkeypatch.setattr(clock_module, "perf_counter", lambda: fake.host_s)
     clock_module._spins_per_s.cache_clear()
     yield fake
     clock_module._spins_per_s.cache_clear()

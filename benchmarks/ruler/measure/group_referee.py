@@ -1,0 +1,197 @@
+"""Referee of a group: new inputs for every sample, results checked at random, the instrument found as it was."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.measure.attempt import attempt
+from benchmarks.ruler.measure.referee import Implausible
+from benchmarks.ruler.measure.rotation import Rotation
+from benchmarks.ruler.measure.verification import Verification, snapshot
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from benchmarks.ruler.measure.tampering import Instrument
+    from benchmarks.ruler.plan.points import Contender
+    from benchmarks.ruler.providers.workload import Workload
+
+# How often a sample's result is checked, unless checking takes more than its share of the time.
+_CHECKED, _SHARE = 1 / 8, 0.1
+# A new input may cost a lone call this much more than one it has just seen, and no more.
+_TIMES_SLOWER, _SLOWER_S = 1.5, {"cpu": 3e-6, "cuda": 50e-6}
+_SURPRISES = 8
+_LONG_CALL_S = 5e-3
+# Judged from as much sampled time on; threads that wait for the next region may spin a little longer than it lasts.
+_JUDGED_FROM_S, _SPARE_CORES = 0.02, 0.3
+
+
+@dataclass
+class _Record:
+    """What is known of one contender, in seconds: its calls, and what its samples, turns and checks took."""
+
+    n_samples: int = 0
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    turn_s: float = 0.0
+    check_s: float = 0.0
+    new_s: list[float] = field(default_factory=list)
+    seen_s: list[float] = field(default_factory=list)
+    sampled_s: list[float] = field(default_factory=list)
+
+
+class GroupReferee:
+    """Referee of all contenders of one workload; made before the first of them is built.
+
+    threads: cores that a call may keep busy; on a GPU they are not looked at.
+    """
+
+    def __init__(self, load: Workload, *, instrument: Instrument, threads: int) -> None:
+        on_gpu = load.x.device.type == "cuda"
+        self.findings: dict[str, str] = {}
+        self._load = load
+        self._rotation = Rotation(load)
+        self._verification = Verification(load)
+        self._instrument = instrument
+        self._threads = None if on_gpu else threads
+        self._slower_s = _SLOWER_S[load.x.device.type]
+        self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else _nothing
+        self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
+        self._calls: dict[str, Callable[[], object]] = {}
+        self._records: dict[str, _Record] = {}
+        self._n_calls = 1
+        # Once something shared was found changed, one looks after every sample, so that it is clear by whom.
+        self._is_wary = False
+        self._turn_began = 0.0
+        self._started = (0.0, 0.0)
+        # What is looked up no more, nobody can replace.
+        self._now, self._cpu_now = perf_counter, process_time
+
+    def attempt(
+        self, contender: Contender, reference: Sequence[torch.Tensor], *, module: Path | None = None
+    ) -> tuple[TimingOutcome, Callable[[], object] | None]:
+        """Attempt a contender, as `attempt` does; its call takes the inputs that rotate.
+
+        One that meddles with what all contenders share is wrong; what it did is undone.
+        """
+        name = str(contender)
+        outcome, call = attempt(contender, self._load, reference, module=module, call_of=self._rotation.call)
+        if reason := self._instrument.repaired() or self._verification.sabotage(thoroughly=True):
+            return TimingOutcome(state=State.WRONG, reason=f"implausible: {reason}"), None
+        if call is not None:
+            self._records[name], self._calls[name] = _Record(), call
+        return outcome, call
+
+    def before_sample(self, name: str, *, calls: int) -> int:  # noqa: ARG002 - the protocol's
+        """Fill the inputs anew; of several calls add up to a quarter, so that nobody knows which is the last."""
+        self._turn_began = self._now()
+        self._n_calls = calls + self._random.randrange(-(-calls // 4) + 1) if calls > 1 else 1
+        self._rotation.prepare(self._n_calls)
+        return self._n_calls
+
+    def before_timing(self, name: str) -> None:  # noqa: ARG002 - the protocol's
+        """Hand the inputs out from now on."""
+        self._rotation.start()
+        self._started = (self._now(), self._cpu_now())
+
+    def after_sample(self, name: str, last_output: object) -> None:
+        """Judge the sample. Raises: Implausible, and keeps the reason in `findings`."""
+        now_s, cpu_s = self._now(), self._cpu_now() - self._started[1]
+        wall_s = now_s - self._started[0]
+        record = self._records[name]
+        record.turn_s += now_s - self._turn_began
+        record.n_samples += 1
+        record.wall_s += wall_s
+        record.cpu_s += cpu_s
+        record.sampled_s.append(wall_s / self._n_calls)
+        try:
+            reason = self._why_implausible(name, record, last_output)
+        finally:
+            self._rotation.rest()
+        if reason is not None:
+            self.findings[name] = f"implausible: {reason}"
+            raise Implausible(self.findings[name])
+
+    def _why_implausible(self, name: str, record: _Record, last_output: object) -> str | None:
+        # The first sample always: a visit may have no other.
+        can_afford = record.check_s <= _SHARE * record.turn_s
+        is_due = record.n_samples == 1 or (can_afford and self._random.random() < _CHECKED)
+        start = self._now()
+        reason = None
+        if is_due:
+            reason = self._verification.why_odd(last_output)
+            kept = snapshot(last_output) if reason is None else None
+        # Looked at after every sample, so that it is clear who did it.
+        reason = self._instrument.repaired() or reason
+        reason = self._sabotage(name, thoroughly=is_due or self._is_wary) or reason
+        if is_due and reason is None:
+            reason = self._rotation.spoilt() or self._why_wrong(name, record, kept)
+        record.check_s += self._now() - start
+        return reason or self._why_too_many_cores(record) or _why_remembered(record, self._slower_s)
+
+    def _sabotage(self, name: str, *, thoroughly: bool) -> str | None:
+        """Return what the contender did to what all share, or None. What others did is undone, and looked for."""
+        found = self._verification.sabotage(thoroughly=thoroughly)
+        if found is None or self._is_wary:
+            return found
+        self._is_wary = True
+        self._calls[name]()
+        return self._verification.sabotage(thoroughly=True)
+
+    def _why_wrong(self, name: str, record: _Record, kept: object) -> str | None:
+        contents = self._rotation.last()
+        reason = self._verification.why_wrong(kept, contents)
+        if reason is not None:
+            return f"after {record.n_samples} samples, of an input it had not seen, {reason}"
+        call = self._calls[name]
+        for _ in range(1 if record.sampled_s[-1] > _LONG_CALL_S else _SURPRISES):
+            self._rotation.prepare(1)
+            self._rotation.start()
+            new_s, output = self._lone_call(call)
+            kept = snapshot(output)
+            seen_s, _ = self._lone_call(call)
+            record.new_s.append(new_s)
+            record.seen_s.append(seen_s)
+        reason = self._verification.why_odd(kept) or self._verification.why_wrong(kept, self._rotation.last())
+        return f"of an input that came as a surprise, {reason}" if reason else None
+
+    def _lone_call(self, call: Callable[[], object]) -> tuple[float, object]:
+        self._wait()
+        start = self._now()
+        output = call()
+        self._wait()
+        return self._now() - start, output
+
+    def _why_too_many_cores(self, record: _Record) -> str | None:
+        if self._threads is None or record.wall_s < _JUDGED_FROM_S:
+            return None
+        cores = record.cpu_s / record.wall_s
+        if cores <= self._threads + _SPARE_CORES:
+            return None
+        return f"its calls kept {cores:.1f} cores busy, and all are measured with {self._threads}"
+
+
+def _why_remembered(record: _Record, slower_s: float) -> str | None:
+    """Return why a contender seems to know some inputs already: new ones take it longer. Noise only adds."""
+    if len(record.new_s) < 2:
+        return None
+    new_s = min(record.new_s)
+    for what, known_s in (
+        ("one it had just seen", min(record.seen_s)),
+        ("those it was timed on", median(record.sampled_s)),
+    ):
+        if new_s > _TIMES_SLOWER * known_s + slower_s:
+            return f"an input it could not know took {new_s * 1e6:.1f} µs, {what} {known_s * 1e6:.1f}: it keeps results"
+    return None
+
+
+def _nothing() -> None:
+    pass

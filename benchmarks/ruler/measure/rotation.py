@@ -1,0 +1,159 @@
+"""Inputs of timed calls: they rotate within a sample and change between samples, at the same cost for all."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.ruler.providers.workload import Workload
+
+# Few and small enough to stay in the caches beside the weights, so that a warm call is warm.
+_MOST_INPUTS, _MOST_BYTES = 16, 2**18
+_SPARE_VALUES = 2**18
+_ALIGNED_TO = 512
+
+
+class Contents(NamedTuple):
+    """What one call was given. x: [batch, dim]; grad_output: the output's shape, or None. Not what a provider holds."""
+
+    x: torch.Tensor
+    grad_output: torch.Tensor | None
+
+
+class Rotation:
+    """Inputs of one workload, for all its contenders.
+
+    Until `start`, a call takes the workload's own input; then the inputs that `prepare` filled, in turn. Their contents
+    are N(0, 1) from a seed that nobody knows beforehand, and change without a trace in the tensors' version.
+    """
+
+    def __init__(self, load: Workload) -> None:
+        self._load = load
+        self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
+        n_inputs = max(2, min(_MOST_INPUTS, _MOST_BYTES // (load.x.numel() * load.x.element_size())))
+        # Inference tensors could not be saved for a backward, and inference mode may be on by now.
+        with torch.inference_mode(mode=False):
+            self._x = _Ring(load.x, n_inputs)
+            self._grad = None if load.grad_output is None else _Ring(load.grad_output, n_inputs)
+        grads = [None] * n_inputs if self._grad is None else self._grad.inputs
+        self._items = [self._item(x, grad) for x, grad in zip(self._x.inputs, grads, strict=True)]
+        self._resting = [self._item(load.x, load.grad_output)] * 256
+        self._order = list(range(n_inputs))
+        self._calls = 1
+        self._upcoming = list(self._resting)
+        self._following = chain.from_iterable(self._lists())
+
+    def call(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], object]:
+        """Return the call to time: `function` on the next input, and its backward if the shape asks for it.
+
+        A backward returns the output, too: one who never looks at it need not compute it.
+        """
+        following = self._following
+        if self._grad is None:
+            return lambda: function(next(following))
+        gradients = torch.autograd.grad
+
+        def forward_backward() -> object:
+            x, wanted, grad_output = next(following)
+            out = function(x)
+            return out, gradients(out, wanted, grad_output)
+
+        return forward_backward
+
+    def prepare(self, calls: int) -> None:
+        """Give the inputs of the next `calls` calls new contents."""
+        self._calls = calls
+        n_used = min(calls, len(self._items))
+        first = self._random.randrange(len(self._items))
+        n_items = len(self._items)
+        self._order = [(first + index) % n_items for index in range(n_used)]
+        for ring in (self._x, self._grad):
+            if ring is not None:
+                ring.refill(self._order, self._random)
+
+    def start(self) -> None:
+        """Let the next calls take the inputs that were prepared."""
+        items = [self._items[index] for index in self._order]
+        self._go_on_with(items * -(-self._calls // len(items)))
+
+    def rest(self) -> None:
+        """Let the next calls take the workload's own input."""
+        self._go_on_with(list(self._resting))
+
+    def last(self) -> Contents:
+        """Return what the last of the prepared calls was given."""
+        index = self._order[(self._calls - 1) % len(self._order)]
+        return Contents(self._x.contents(index), None if self._grad is None else self._grad.contents(index))
+
+    def spoilt(self) -> str | None:
+        """Return that someone wrote to an input that was prepared, in words, or None."""
+        rings = [ring for ring in (self._x, self._grad) if ring is not None]
+        if all(ring.holds(index) for ring in rings for index in self._order):
+            return None
+        return "it wrote to its input"
+
+    def _item(self, x: torch.Tensor, grad_output: torch.Tensor | None) -> Any:  # noqa: ANN401 - what `call` unpacks
+        if grad_output is None:
+            return x
+        return x, [x, *self._load.module.parameters()], grad_output
+
+    def _go_on_with(self, items: list[Any]) -> None:
+        # The iterator over a list that is emptied ends there, and asks for the next one.
+        past, self._upcoming = self._upcoming, items
+        past.clear()
+
+    def _lists(self) -> Iterator[list[Any]]:
+        while True:
+            yield self._upcoming
+
+
+class _Ring:
+    """Tensors like one, in one piece of memory, filled from a pool of random values."""
+
+    def __init__(self, like: torch.Tensor, n_inputs: int) -> None:
+        self._shape, self._numel = like.shape, like.numel()
+        per_line = _ALIGNED_TO // like.element_size()
+        self._stride = -(-self._numel // per_line) * per_line
+        n_values = n_inputs * self._stride
+        generator = torch.Generator(like.device).manual_seed(secrets.randbits(63))
+        values = torch.randn(n_values + _SPARE_VALUES, generator=generator, device=like.device)
+        self._pool = values.to(like.dtype)
+        self._memory = torch.zeros(n_values, dtype=like.dtype, device=like.device)
+        self._starts = [0] * n_inputs
+        self.inputs = [self._input(index, like) for index in range(n_inputs)]
+
+    def refill(self, order: list[int], rng: random.Random) -> None:
+        """Overwrite the inputs numbered in `order`; whoever kept one of them, or its version, sees no sign of it."""
+        start = rng.randrange(_SPARE_VALUES)
+        if len(order) == len(self._starts):
+            self._memory.copy_(self._pool[start : start + self._memory.numel()])
+            self._starts = [start + index * self._stride for index in range(len(order))]
+            return
+        for index in order:
+            self._starts[index] = start + index * self._stride
+            begin = index * self._stride
+            self._memory[begin : begin + self._numel].copy_(
+                self._pool[self._starts[index] : self._starts[index] + self._numel]
+            )
+
+    def contents(self, index: int) -> torch.Tensor:
+        """Return what input `index` was filled with."""
+        return self._pool[self._starts[index] : self._starts[index] + self._numel].view(self._shape)
+
+    def holds(self, index: int) -> bool:
+        """Return whether input `index` still holds what it was filled with."""
+        begin = index * self._stride
+        return torch.equal(self._memory[begin : begin + self._numel], self.contents(index).view(-1))
+
+    def _input(self, index: int, like: torch.Tensor) -> torch.Tensor:
+        # No view: a view shares its base's version, and a compiler may treat it differently.
+        made = torch.empty(0, dtype=like.dtype, device=like.device)
+        made.set_(self._memory.untyped_storage(), index * self._stride, self._shape, like.stride())
+        return made.requires_grad_(like.requires_grad)

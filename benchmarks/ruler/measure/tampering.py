@@ -1,0 +1,166 @@
+"""The instrument's own means, taken before a provider is loaded, and found again as they were, or not."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import sys
+import threading
+import time
+from operator import attrgetter, getitem
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_OURS = ("benchmarks.ruler.measure.", "benchmarks.ruler.providers.workload", "benchmarks.ruler.worker.tasks")
+# What times and results go through, and eager with them.
+_OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
+    ("time", time, ("perf_counter", "perf_counter_ns", "monotonic", "time", "process_time", "sleep")),
+    ("gc", gc, ("collect", "disable", "enable", "isenabled")),
+    ("torch.autograd", torch.autograd, ("grad", "backward")),
+    ("torch.linalg", torch.linalg, ("vector_norm",)),
+    ("torch.cuda", torch.cuda, ("synchronize", "Event", "current_stream", "_sleep", "CUDAGraph")),
+    ("torch.cuda.Event", torch.cuda.Event, ("record", "query", "elapsed_time", "synchronize")),
+    (
+        "torch",
+        torch,
+        ("equal", "empty", "zeros", "randn", "tensor", "mm", "addmm", "matmul", "inference_mode", "no_grad", "relu"),
+    ),
+    (
+        "torch.Tensor",
+        torch.Tensor,
+        (
+            *("__add__", "__sub__", "__mul__", "__matmul__", "__truediv__", "__getitem__", "__float__"),
+            "__torch_function__",
+            *("add_", "clone", "copy_", "detach", "double", "index_select", "numel", "requires_grad_", "set_", "to"),
+            *("data", "data_ptr", "shape", "dtype", "grad_fn", "_version", "untyped_storage"),
+        ),
+    ),
+    ("torch.nn.Module", torch.nn.Module, ("__call__", "_call_impl", "_wrapped_call_impl", "__getattr__", "parameters")),
+    ("torch.nn.Linear", torch.nn.Linear, ("forward", "__call__")),
+)  # fmt: skip
+_WHOLE = (("torch.nn.functional", torch.nn.functional), ("builtins", builtins))
+# Settings of the process that change what everybody's calls cost or compute: how to read each, and to set it.
+_SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
+    "torch.set_num_threads": (torch.get_num_threads, lambda value: torch.set_num_threads(int(str(value)))),
+    "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),  # type: ignore[dict-item]
+    "torch.set_float32_matmul_precision": (
+        torch.get_float32_matmul_precision,
+        lambda value: torch.set_float32_matmul_precision(str(value)),
+    ),
+    "torch.use_deterministic_algorithms": (
+        torch.are_deterministic_algorithms_enabled,
+        lambda value: torch.use_deterministic_algorithms(bool(value)),
+    ),
+    "torch.backends.mkldnn.enabled": (
+        torch._C._get_mkldnn_enabled,  # noqa: SLF001 - the setting of torch.backends.mkldnn.flags
+        lambda value: torch._C._set_mkldnn_enabled(bool(value)),  # noqa: SLF001 - the same
+    ),
+    "torch.set_grad_enabled": (torch.is_grad_enabled, lambda value: torch.set_grad_enabled(bool(value))),
+    "torch.autocast": (
+        torch.is_autocast_enabled,
+        lambda value: torch.set_autocast_enabled(bool(value)),
+    ),
+    "sys.settrace": (sys.gettrace, sys.settrace),  # type: ignore[dict-item]
+    "sys.setprofile": (sys.getprofile, sys.setprofile),  # type: ignore[dict-item]
+    "threading.setprofile": (threading.getprofile, threading.setprofile),  # type: ignore[dict-item]
+}
+# Hooks that torch runs at every module's call.
+_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+
+
+_code = attrgetter("__code__")
+
+
+class Instrument:
+    """What was taken: functions, classes and modules that measuring goes through, and settings of the process."""
+
+    def __init__(self) -> None:
+        taken = [(where, owner, name) for where, owner, names in _owners() for name in names]
+        # One that is not there is inherited; to replace it is to put it there.
+        self._absent = [each for each in taken if each[2] not in vars(each[1])]
+        self._taken = [each for each in taken if each[2] in vars(each[1])]
+        # Looked up in one pass, and compared by identity: equal items of lists are the same or ask their type.
+        self._names = [name for _, _, name in self._taken]
+        self._spaces = [vars(owner) for _, owner, _ in self._taken]
+        self._values = list(map(getitem, self._spaces, self._names))
+        self._functions = list({id(value): value for value in self._values if isinstance(value, FunctionType)}.values())
+        self._codes = list(map(_code, self._functions))
+        self._settings: dict[str, object] = {}
+        self.note_settings()
+
+    def note_settings(self) -> None:
+        """Take the settings as they are now for the right ones."""
+        self._settings = {name: read() for name, (read, _) in _SETTINGS.items()}
+
+    def repaired(self) -> str | None:
+        """Put back what was replaced or set since; return what it was, in words, or None."""
+        if replaced := self._replaced():
+            return f"it replaced {replaced}"
+        for name, (read, write) in _SETTINGS.items():
+            if read() != self._settings[name]:
+                write(self._settings[name])
+                return f"it changed what {name} sets, for everybody"
+        return _without_hooks()
+
+    def _replaced(self) -> str | None:
+        try:
+            if (
+                list(map(getitem, self._spaces, self._names)) == self._values
+                and list(map(_code, self._functions)) == self._codes
+                and not any(name in vars(owner) for _, owner, name in self._absent)
+            ):
+                return None
+        except KeyError:
+            pass  # a name was deleted
+        return self._put_back()
+
+    def _put_back(self) -> str:
+        """Put everything back; return the first name that was not as it was."""
+        changed = []
+        for function, code in zip(self._functions, self._codes, strict=True):
+            if function.__code__ is not code:
+                changed.append(f"{function.__module__}.{function.__qualname__}")
+                function.__code__ = code
+        for (where, owner, name), value in zip(self._taken, self._values, strict=True):
+            if vars(owner).get(name) is not value:
+                changed.append(f"{where}.{name}")
+                setattr(owner, name, value)
+        for where, owner, name in self._absent:
+            if name in vars(owner):
+                changed.append(f"{where}.{name}")
+                delattr(owner, name)
+        return changed[0]
+
+
+def _without_hooks() -> str | None:
+    everywhere = torch.nn.modules.module
+    for name in _HOOKS:
+        hooks = getattr(everywhere, name)
+        if hooks:
+            hooks.clear()
+            return "it hooked into every module's call"
+    modes = torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()  # noqa: SLF001 - no public way
+    return "it left a mode on that sees every operator" if modes else None
+
+
+def _owners() -> Iterator[tuple[str, object, Sequence[str]]]:
+    yield from _OWNERS
+    for where, module in _WHOLE:
+        yield where, module, [name for name, value in vars(module).items() if callable(value) and name[0] != "_"]
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_OURS):
+            yield name, module, [key for key, value in vars(module).items() if _is_means(key, value)]
+            for key, value in vars(module).items():
+                if isinstance(value, type) and value.__module__ == name:
+                    methods = [each for each, method in vars(value).items() if isinstance(method, FunctionType)]
+                    yield f"{name}.{key}", value, methods
+
+
+def _is_means(name: str, value: object) -> bool:
+    # torch.compile leaves its own functions, named like this, in the module whose code it compiled.
+    return not name.startswith("__") and (callable(value) or isinstance(value, ModuleType))

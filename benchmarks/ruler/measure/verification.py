@@ -1,0 +1,178 @@
+"""Verification of a timed call's result against the reference of what that call was given."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from benchmarks.ruler.measure.rotation import Contents
+from benchmarks.ruler.plan.points import Operation
+from benchmarks.ruler.plan.work import flop
+from benchmarks.ruler.providers.workload import error_rel, module_of, output_and_gradients, tolerance, why_wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.ruler.providers.workload import EagerModule, Workload
+
+# A larger result is verified in part: rows of the output, and the gradients of some hidden units' weights.
+_MOST_FLOP, _LEAST_PART = 32e6, 4
+_KEPT_BYTES = 2**27
+# Which dimension of each parameter counts the hidden units.
+_HIDDEN_DIMS: dict[Operation, tuple[int | None, ...]] = {
+    Operation.LINEAR: (0, 0),
+    Operation.MLP: (0, 0, 1, None),
+    Operation.GATED_MLP: (0, 0, 1),
+}
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+class Verification:
+    """Verifier of the results of one workload; made before any provider is loaded, with weights of its own."""
+
+    def __init__(self, load: Workload) -> None:
+        self._load = load
+        self._trains = load.grad_output is not None
+        self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
+        with torch.inference_mode(mode=False), torch.no_grad():
+            self._weights = [parameter.detach().clone() for parameter in load.module.parameters()]
+            inputs = [load.x, *([] if load.grad_output is None else [load.grad_output])]
+            self._shared = [*load.module.parameters(), *inputs]
+            self._kept = [*self._weights, *(each.detach().clone() for each in inputs)]
+            self._versions = self._versions_now()
+            n_bytes = 8 * sum(weight.numel() for weight in self._weights)
+            self._exact = load.exact_module() if n_bytes <= _KEPT_BYTES else None
+
+    def why_odd(self, output: object) -> str | None:
+        """Return why `output` cannot be what the call should give, without looking at its values, or None."""
+        tensors = _tensors(output)
+        expected = self._expected_shapes()
+        if tensors is None or len(tensors) != len(expected):
+            return f"its result is no tensor ({type(output).__name__})"
+        for tensor, shape in zip(tensors, expected, strict=True):
+            if type(tensor) is not torch.Tensor or _has_code_of_its_own(tensor):
+                return f"its result computes when it is looked at, after the time is taken ({type(tensor).__name__})"
+            if tensor.shape != shape:
+                return f"its result has shape {tuple(tensor.shape)}; it should be {tuple(shape)}"
+            x = self._load.x
+            if tensor.dtype != x.dtype or tensor.device != x.device or tensor.layout != torch.strided:
+                return f"its result is {tensor.dtype} on {tensor.device}, {tensor.layout}; the input was {x.dtype}"
+        return None
+
+    def why_wrong(self, output: object, contents: Contents) -> str | None:
+        """Return why `output`, which is not odd, is not the result of `contents`, or None."""
+        answer = _tensors(output) or ()
+        with torch.inference_mode(mode=False):
+            grad = contents.grad_output
+            contents = Contents(contents.x.clone(), None if grad is None else grad.clone())
+            got, exact = self._rows(answer, contents)
+            if self._trains:
+                more_got, more_exact = self._units(answer, contents)
+                got, exact = (*got, *more_got), (*exact, *more_exact)
+        error = error_rel(got, exact)
+        return why_wrong(got, exact, error, limit=tolerance(self._load.shape))
+
+    def sabotage(self, *, thoroughly: bool) -> str | None:
+        """Return what was done to the eager module that all contenders share, or None; it is undone.
+
+        Not thoroughly: of the weights only the tensors' versions are looked at, which a provider can get round.
+        """
+        for module in self._load.module.modules():
+            for name in (*_HOOKS, "forward"):
+                if vars(module).get(name):
+                    vars(module)[name].clear() if name in _HOOKS else delattr(module, name)
+                    return "it hooked into the eager module's call"
+        is_changed = self._versions_now() != self._versions or (
+            thoroughly and not all(map(torch.equal, (each.detach() for each in self._shared), self._kept))
+        )
+        if not is_changed:
+            return None
+        with torch.no_grad():
+            for tensor, kept in zip(self._shared, self._kept, strict=True):
+                tensor.data.copy_(kept)
+        self._versions = self._versions_now()
+        return "it wrote to the weights or the input that all share"
+
+    def _versions_now(self) -> list[int]:
+        return [tensor._version for tensor in self._shared]  # noqa: SLF001 - autograd's own sign
+
+    def _expected_shapes(self) -> list[torch.Size]:
+        shape = self._load.shape
+        out_width = shape.hidden if shape.operation is Operation.LINEAR else shape.dim
+        out = torch.Size((shape.batch, out_width))
+        return [out, self._load.x.shape, *(each.shape for each in self._weights)] if self._trains else [out]
+
+    def _rows(self, answer: Sequence[torch.Tensor], contents: Contents) -> tuple[tuple[torch.Tensor, ...], ...]:
+        """Return some rows of the output (and of the gradient of x), and what they should be."""
+        shape = self._load.shape
+        rows = self._some(shape.batch, flop(replace(shape, batch=1))).to(contents.x.device)
+        x = contents.x[rows].double().requires_grad_(self._trains)
+        grad = None if contents.grad_output is None else contents.grad_output[rows].double()
+        with torch.set_grad_enabled(self._trains):
+            exact = output_and_gradients(self._exact or self._exact_again(), x, [], grad)
+        return tuple(each[rows] for each in answer[: len(exact)]), tuple(each.detach() for each in exact)
+
+    def _units(self, answer: Sequence[torch.Tensor], contents: Contents) -> tuple[tuple[torch.Tensor, ...], ...]:
+        """Return the gradients of some hidden units' weights, and what they should be, of a module of these only."""
+        shape = self._load.shape
+        units = self._some(shape.hidden, flop(replace(shape, hidden=1))).to(contents.x.device)
+        dims = _HIDDEN_DIMS[shape.operation]
+
+        def some(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+            return [
+                each if dim is None else each.index_select(dim, units) for each, dim in zip(tensors, dims, strict=True)
+            ]
+
+        part = module_of(replace(shape, hidden=len(units))).to(contents.x.device, torch.float64)
+        with torch.no_grad():
+            for parameter, weight in zip(part.parameters(), some(self._weights), strict=True):
+                parameter.copy_(weight)
+        grad = contents.grad_output
+        if grad is None:
+            raise ValueError("a forward has no gradients")
+        grad = (grad[:, units] if shape.operation is Operation.LINEAR else grad).double()
+        with torch.enable_grad():
+            x = contents.x.double().requires_grad_()
+            exact = output_and_gradients(part, x, list(part.parameters()), grad)[2:]
+        return tuple(some(answer[2:])), exact
+
+    def _some(self, n_all: int, flop_each: float) -> torch.Tensor:
+        n_some = max(_LEAST_PART, int(_MOST_FLOP / max(1.0, flop_each)))
+        chosen = range(n_all) if n_some >= n_all else self._random.sample(range(n_all), n_some)
+        return torch.tensor(list(chosen))
+
+    def _exact_again(self) -> EagerModule:
+        exact = module_of(self._load.shape).to(self._load.x.device, torch.float64)
+        with torch.no_grad():
+            for parameter, weight in zip(exact.parameters(), self._weights, strict=True):
+                parameter.copy_(weight)
+        return exact
+
+
+def snapshot(output: object) -> object:
+    """Return a copy of a result as it is now, so that nobody completes or overwrites it afterwards."""
+    tensors = _tensors(output)
+    if tensors is None or not all(type(tensor) is torch.Tensor for tensor in tensors):
+        return output
+    return tuple(tensor.detach().clone() for tensor in tensors)
+
+
+def _tensors(output: object) -> tuple[torch.Tensor, ...] | None:
+    if isinstance(output, torch.Tensor):
+        return (output,)
+    if not isinstance(output, tuple):
+        return None
+    flat: list[torch.Tensor] = []
+    for each in output:
+        inner = _tensors(each)
+        if inner is None:
+            return None
+        flat.extend(inner)
+    return tuple(flat)
+
+
+def _has_code_of_its_own(tensor: torch.Tensor) -> bool:
+    return any(callable(value) for value in vars(tensor).values())

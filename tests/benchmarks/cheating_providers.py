@@ -1,0 +1,282 @@
+"""Providers that cheat, as those did that public catalogues of benchmarks tell of; each must be found out.
+
+Sources, by number: gpu-mode/reference-kernels 49, 102, 104, 142, 162; KernelBench 82; pygpubench 7.
+"""
+
+import gc
+import hashlib
+import threading
+import time
+
+import torch
+from torch.nn import functional
+
+HONEST_CALLS = 7
+
+
+def remembering(key_of):
+    """Keep each result under a key of the input, and give it again."""
+
+    def build(load):
+        known = {}
+
+        def function(x):
+            key = key_of(x)
+            if key not in known:
+                known[key] = load.module(x)
+            return known[key]
+
+        return function
+
+    return build
+
+
+def version(x):
+    return x.data_ptr(), -1 if x.is_inference() else x._version
+
+
+def content(x):
+    return hashlib.blake2b(x.detach().numpy().tobytes()).digest()
+
+
+def later(cheat):
+    """Honest for a few calls, then what `cheat` makes of the honest function."""
+
+    def build(load):
+        n_calls = 0
+        cheating = cheat(load)
+
+        def function(x):
+            nonlocal n_calls
+            n_calls += 1
+            return load.module(x) if n_calls <= HONEST_CALLS else cheating(x)
+
+        return function
+
+    return build
+
+
+def half_the_rows(load):
+    width = load.module(load.x).shape[1]
+
+    def function(x):
+        half = x.shape[0] // 2
+        out = torch.empty(x.shape[0], width, dtype=x.dtype)
+        out[:half] = load.module(x[:half])
+        return out
+
+    return function
+
+
+def view_of_the_input(load):
+    del load
+    return lambda x: x.view(x.shape)
+
+
+def stale_memory(load):
+    """What the allocator gives: with luck, where the reference was."""
+    shape = load.module(load.x).shape
+    return lambda x: torch.empty(shape, dtype=x.dtype)
+
+
+def found_reference(load):
+    """The checker's own copy of the result, found among all living tensors."""
+    shape = load.module(load.x).shape
+
+    def function(x):
+        for each in gc.get_objects():
+            if type(each) is torch.Tensor and each.dtype == torch.float64 and each.shape == shape:
+                return each.to(x.dtype)
+        return torch.zeros(shape, dtype=x.dtype)
+
+    return function
+
+
+def spoilt_inputs(load):
+    """Zeros for all: the reference of a zeroed input, taken afterwards, is nearly nothing, too."""
+
+    def function(x):
+        out = load.module(x)
+        x.data.zero_()
+        return out
+
+    return function
+
+
+def zeroed_weights(load):
+    def function(x):
+        for weight in load.module.parameters():
+            weight.data.zero_()
+        return load.module(x)
+
+    return function
+
+
+class Lazy(torch.Tensor):
+    """A result that is computed when it is looked at."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        args = [each.compute() if isinstance(each, Lazy) else each for each in args]
+        return func(*args, **(kwargs or {}))
+
+
+def lazy_subclass(load):
+    shape = load.module(load.x).shape
+
+    def function(x):
+        out = torch.empty(shape, dtype=x.dtype).as_subclass(Lazy)
+        out.compute = lambda: load.module(x)
+        return out
+
+    return function
+
+
+def lazy_instance(load):
+    shape = load.module(load.x).shape
+
+    def function(x):
+        out = torch.empty(shape, dtype=x.dtype)
+        out.double = lambda: load.module(x).double()
+        out.clone = lambda: load.module(x).clone()
+        return out
+
+    return function
+
+
+def in_a_thread(load):
+    """Returns at once; another thread fills in the result."""
+    shape = load.module(load.x).shape
+
+    def function(x):
+        out = torch.empty(shape, dtype=x.dtype)
+
+        def work():
+            with torch.inference_mode():
+                time.sleep(0.002)
+                out.copy_(load.module(x))
+
+        threading.Thread(target=work).start()
+        return out
+
+    return function
+
+
+def all_at_once(load):
+    """Computes all inputs that it can find at the first call, and hands the results out one by one (104)."""
+    known = {}
+
+    def function(x):
+        key = (x.data_ptr(), x.view(-1)[:8].sum().item())
+        if key not in known:
+            known.clear()
+            others = [
+                each
+                for each in gc.get_objects()
+                if type(each) is torch.Tensor and each.shape == x.shape and each.dtype == x.dtype
+            ]
+            outs = load.module(torch.cat(others)).split(x.shape[0])
+            for each, out in zip(others, outs, strict=True):
+                known[each.data_ptr(), each.view(-1)[:8].sum().item()] = out
+        return known.pop(key, None) if key in known else load.module(x)
+
+    return function
+
+
+def another_precision(load):
+    half = type(load.module)(load.shape.dim, load.shape.hidden, load.shape.activation).bfloat16()
+    half.load_state_dict(load.module.state_dict())
+    return lambda x: half(x.bfloat16()).to(x.dtype)
+
+
+def slow_clock(load):
+    honest = time.perf_counter
+    time.perf_counter = lambda: honest() / 10
+    return load.module
+
+
+def ruler_clock(load):
+    from benchmarks.ruler.measure import clock
+
+    honest = clock.perf_counter
+    clock.perf_counter = lambda: honest() / 10
+    return load.module
+
+
+def other_code(load):
+    """The clock's method runs other code, though it is the same function."""
+    from benchmarks.ruler.measure.clock import CpuClock
+
+    def timed(self, call, *, calls):
+        from benchmarks.ruler.measure.clock import Timed
+
+        for _ in range(calls):
+            out = call()
+        return Timed(1e-9, out)
+
+    CpuClock.timed.__code__ = timed.__code__
+    return load.module
+
+
+def lenient_check(load):
+    torch.linalg.vector_norm = lambda *_, **__: torch.tensor(1e-9)
+    return lambda x: load.module(x) * 2
+
+
+def slow_activation(load):
+    """Makes the baseline slower (162)."""
+    honest = functional.gelu
+
+    def slow(*args, **kwargs):
+        time.sleep(1e-4)
+        return honest(*args, **kwargs)
+
+    functional.gelu = slow
+    return load.module
+
+
+def hooked_baseline(load):
+    load.module.register_forward_hook(lambda *_: time.sleep(1e-4))
+    return load.module
+
+
+def more_threads(load):
+    torch.set_num_threads(torch.get_num_threads() + 1)
+    return load.module
+
+
+def profiled_rivals(load):
+    import sys
+
+    sys.setprofile(lambda *_: None)
+    return load.module
+
+
+PROVIDERS = {
+    "remembers-pointer": remembering(lambda x: x.data_ptr()),
+    "remembers-object": remembering(id),
+    "remembers-version": remembering(version),
+    "remembers-content": remembering(content),
+    "remembers-shape": remembering(lambda x: x.shape),
+    "later-half-the-rows": later(half_the_rows),
+    "later-view-of-the-input": later(view_of_the_input),
+    "later-stale-memory": later(stale_memory),
+    "stale-memory": stale_memory,
+    "found-reference": found_reference,
+    "spoilt-inputs": spoilt_inputs,
+    "later-spoilt-inputs": later(spoilt_inputs),
+    "zeroed-weights": zeroed_weights,
+    "lazy-subclass": lazy_subclass,
+    "lazy-instance": lazy_instance,
+    "in-a-thread": later(in_a_thread),
+    "all-at-once": all_at_once,
+    "another-precision": another_precision,
+    "slow-clock": slow_clock,
+    "ruler-clock": ruler_clock,
+    "other-code": other_code,
+    "lenient-check": lenient_check,
+    "slow-activation": slow_activation,
+    "hooked-baseline": hooked_baseline,
+    "more-threads": more_threads,
+    "profiled-rivals": profiled_rivals,
+}

@@ -1,0 +1,105 @@
+"""The suite of cheating providers: each is found out, with its reason; and no honest one is."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.ruler.plan.points import Contender, Operation, Pass
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.worker.protocol import Request, Task
+from benchmarks.ruler.worker.tasks import Worker
+from tests.benchmarks import cheating_providers
+
+REASONS = {
+    "remembers-pointer": "the output is off",
+    "remembers-object": "the output is off",
+    "remembers-version": "the output is off",
+    "remembers-content": "it keeps results",
+    "remembers-shape": "the output is off",
+    "later-half-the-rows": "the output",
+    "later-view-of-the-input": "the output is off",
+    "later-stale-memory": "the output",
+    "stale-memory": "the output",
+    "found-reference": "the output is off",
+    "spoilt-inputs": "it wrote to the weights or the input",
+    "later-spoilt-inputs": "it wrote to",
+    "zeroed-weights": "it wrote to the weights",
+    "lazy-subclass": "computes when it is looked at",
+    "lazy-instance": "computes when it is looked at",
+    "in-a-thread": "the output",
+    "all-at-once": "it keeps results",
+    "another-precision": "the output is off",
+    "slow-clock": "it replaced time.perf_counter",
+    "ruler-clock": "it replaced benchmarks.ruler.measure.clock.perf_counter",
+    "other-code": "it replaced benchmarks.ruler.measure.clock.CpuClock.timed",
+    "lenient-check": "it replaced torch.linalg.vector_norm",
+    "slow-activation": "it replaced torch.nn.functional.gelu",
+    "hooked-baseline": "it hooked into the eager module",
+    "more-threads": "it changed what torch.set_num_threads sets",
+    "profiled-rivals": "it changed what sys.setprofile sets",
+}
+
+
+class NoOne:
+    def set(self, index):
+        pass
+
+
+@pytest.fixture
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def outcomes_of(one_thread):
+    """Times the contenders in a worker of this process."""
+
+    def timed(shape, *providers, budget_s=0.05):
+        sent = []
+        worker = Worker(
+            device=torch.device("cpu"),
+            current=NoOne(),
+            provider_module=Path(cheating_providers.__file__),
+            send=sent.append,
+        )
+        contenders = tuple(Contender(provider=name) for name in providers)
+        worker.answer(Request(task=Task.TIME, shape=shape, contenders=contenders, budget_s=budget_s))
+        json.dumps(sent)
+        return {each["contender"]: each["outcome"] for each in sent if each["event"] == "outcome"}
+
+    return timed
+
+
+@pytest.fixture
+def small(shape):
+    """A call that computes long enough for a cheat to pay."""
+    return replace(shape, batch=64, dim=64, hidden=256)
+
+
+def test_every_cheat_has_its_reason():
+    assert set(REASONS) == set(cheating_providers.PROVIDERS)
+
+
+@pytest.mark.parametrize("cheat", cheating_providers.PROVIDERS)
+def test_a_cheat_is_wrong_and_its_rival_is_not(outcomes_of, small, cheat):
+    found = outcomes_of(small, "eager", cheat)
+    assert found["eager"]["state"] == State.OK
+    assert found[cheat]["state"] == State.WRONG
+    assert REASONS[cheat] in found[cheat]["reason"]
+    assert found[cheat]["latency_s"] is None
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.* is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("pass_", Pass)
+@pytest.mark.parametrize("operation", Operation)
+def test_no_honest_provider_is_wrong(outcomes_of, small, operation, pass_):
+    honest = ("eager", "fused", "fused-pure", "fused-hoisted", "compiled")
+    activation = "silu" if operation is Operation.GATED_MLP else "gelu"
+    found = outcomes_of(replace(small, operation=operation, pass_=pass_, activation=activation), *honest)
+    assert {name: outcome["reason"] for name, outcome in found.items()} == dict.fromkeys(honest)
