@@ -19,6 +19,7 @@ from results.errors import ResultsError, UnknownRevision
 from results.exit_codes import ExitCode
 from results.files.atomic_write import replacing
 from results.output.export import ExportFormat, Table, table_of_points, table_of_values, write_table
+from results.output.point_tables import cells_with_standing
 from results.printable import json_for_terminal
 from results.queries import benchmarks
 from results.store import OpenMode, Store, open_store
@@ -26,8 +27,6 @@ from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from results.rows import PointRow, SeriesValueRow
 
 
 @click.command()
@@ -63,7 +62,7 @@ def export(
     with open_store(db, mode=OpenMode.READ) as store:
         try:
             selected = select_rows(store, selection)
-            batches = iter(()) if selected is None else _not_empty(selected.by_commit(store, revision))
+            batches = iter(()) if selected is None else _batches(store, selected, revision)
             first = next(batches, None)
         except UnknownRevision as error:
             return not_measured(store, error)
@@ -145,7 +144,10 @@ def _print(table: Table, batches: Iterable[Iterable[object]], export_format: Exp
     return n_rows
 
 
-def _not_empty(
-    batches: Iterator[list[PointRow]] | Iterator[list[SeriesValueRow]],
-) -> Iterator[list[PointRow] | list[SeriesValueRow]]:
-    return (batch for batch in batches if batch)
+def _batches(
+    store: Store, selected: SelectedPoints | SelectedValues, revision: str | None
+) -> Iterator[Sequence[object]]:
+    """Yield what each commit has, as rows of the table; nothing for a commit without any."""
+    if isinstance(selected, SelectedPoints):
+        return (cells_with_standing(rows) for rows in selected.by_commit(store, revision) if rows)
+    return (rows for rows in selected.by_commit(store, revision) if rows)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
 from results.output.plain_values import EXTERNAL_NAMES, CsvWriter, plain_value
+from results.output.point_tables import STANDING
 from results.rows import PointRow, SeriesValueRow
 
 if TYPE_CHECKING:
@@ -60,10 +61,14 @@ class Table:
 
 
 def table_of_points() -> Table:
-    """Return the table of sweep points, whose fields have their units in their names."""
+    """Return the table of sweep points, whose fields have their units in their names, and their standing.
+
+    Its rows are those of `cells_with_standing`.
+    """
     # A named tuple keeps its types as references to what was written.
     types = {name: reference.__forward_arg__ for name, reference in PointRow.__annotations__.items()}
-    return Table({EXTERNAL_NAMES.get(name, name): _type_of(kind) for name, kind in types.items()}, list)
+    columns = {EXTERNAL_NAMES.get(name, name): _type_of(kind) for name, kind in types.items()}
+    return Table({**columns, STANDING: ColumnType.TEXT}, list)
 
 
 def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:

@@ -12,6 +12,7 @@ from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.questions.point_rows import shape_of
+from results.rows import PointRow
 from results.units import ABSENT, counted, counted_states, figures, relative_half_width, with_prefix
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from results.judgement.winners import Ranking
     from results.output.terminal import Terminal
-    from results.rows import PointRow
 
 COLUMNS = (
     Column(name="batch", is_right=True),
@@ -36,6 +36,7 @@ COLUMNS = (
     Column(name="reason", is_note=True),
 )
 STANDING_STYLES = {Standing.FASTEST: Style.GOOD, Standing.TIED: Style.GOOD, Standing.UNDECIDED: Style.DOUBTFUL}
+STANDING = "standing"
 MEASURE_AGAIN = "fusebench run --again"
 
 
@@ -76,6 +77,12 @@ def points_as_json(rows: Sequence[PointRow]) -> str:
 def points_as_csv(rows: Sequence[PointRow]) -> str:
     """Render one line a point, with the columns of the JSON; empty where something is not known."""
     return rows_as_csv(_plain_rows(rows))
+
+
+def cells_with_standing(rows: Sequence[PointRow]) -> list[tuple[object, ...]]:
+    """Return each row's fields and, last, its standing if it may be the fastest of its shape among the rows."""
+    standings = _standings(_rankings(rows))
+    return [(*row, standings.get(_key(row))) for row in rows]
 
 
 def most_important_points(rows: Sequence[PointRow], *, count: int) -> list[PointRow]:
@@ -139,8 +146,8 @@ def _standings(rankings: Sequence[Ranking]) -> dict[tuple[object, ...], Standing
 
 
 def _plain_rows(rows: Sequence[PointRow]) -> list[dict[str, object]]:
-    standings = _standings(_rankings(rows))
-    return [plain_fields({**row._asdict(), "standing": standings.get(_key(row))}) for row in rows]
+    names = (*PointRow._fields, STANDING)
+    return [plain_fields(dict(zip(names, cells, strict=True))) for cells in cells_with_standing(rows)]
 
 
 def _key(row: PointRow) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +12,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from results.commands.export import export
 from results.commands.show import show
+from results.exit_codes import ExitCode
 from results.judgement.noise import doubt_about
 from results.judgement.winners import Standing, ranking_of
 from results.queries import latest_points
@@ -217,3 +220,22 @@ class TestShow:
         assert {row["standing"] for row in rows if row["provider"] == "fused"} == {standing}
         assert {row["standing"] for row in rows if row["provider"] == "eager"} <= {None, standing}
         assert shown("--format", "csv", noise=noise)[0].splitlines()[0].endswith(",standing")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_an_export_says_who_was_fastest_at_each_commit(journal_store, journals, tmp_path, suffix):
+    first, second = journals.history(2, operations=("mlp",))
+    store = journal_store([first, replace(second, disturbed="the machine ran at 60 %")])
+    path = tmp_path / f"points.{suffix}"
+    answer = CliRunner().invoke(export, ["--db", store.name, "--output", str(path)], standalone_mode=False)
+    assert answer.return_value == ExitCode.FINE, answer.output
+    match suffix:
+        case "csv":
+            rows = list(csv.DictReader(path.read_text().splitlines()))
+        case "json":
+            rows = json.loads(path.read_text())
+        case _:
+            rows = pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
+    fused = [(row["commit"], row["standing"]) for row in rows if row["provider"] == "fused"]
+    assert set(fused) == {(first.commit, "fastest"), (second.commit, "undecided")}
+    assert {row["standing"] or None for row in rows if row["provider"] == "eager"} <= {None, "undecided"}
