@@ -24,11 +24,9 @@ from benchmarks.ruler.measure.clock import (
 from benchmarks.ruler.measure.conditions import last_level_cache_bytes, varying_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
-from benchmarks.ruler.measure.group_referee import GroupReferee
 from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
 from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.tampering import Instrument
 from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
@@ -38,6 +36,8 @@ from benchmarks.ruler.providers.built import Built
 from benchmarks.ruler.providers.workload import Workload, one_call, padded_with_nan, workload
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.referee.group_referee import GroupReferee
+from benchmarks.ruler.referee.tampering import Instrument
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:

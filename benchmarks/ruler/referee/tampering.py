@@ -16,7 +16,12 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_OURS = ("benchmarks.ruler.measure.", "benchmarks.ruler.providers.workload", "benchmarks.ruler.worker.tasks")
+_OURS = (
+    "benchmarks.ruler.measure.",
+    "benchmarks.ruler.referee.",
+    "benchmarks.ruler.providers.workload",
+    "benchmarks.ruler.worker.tasks",
+)
 # What times and results go through, and eager with them.
 _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("time", time, ("perf_counter", "perf_counter_ns", "monotonic", "time", "process_time", "sleep")),

@@ -12,17 +12,17 @@ import torch
 
 from benchmarks.ruler.measure.attempt import attempt
 from benchmarks.ruler.measure.referee import Implausible
-from benchmarks.ruler.measure.rotation import Rotation
-from benchmarks.ruler.measure.verification import Verification, snapshot
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.referee.rotation import Rotation
+from benchmarks.ruler.referee.verification import Verification, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from benchmarks.ruler.measure.tampering import Instrument
     from benchmarks.ruler.plan.points import Contender
     from benchmarks.ruler.providers.workload import Workload
+    from benchmarks.ruler.referee.tampering import Instrument
 
 # How often a sample's result is checked, unless checking takes more than its share of the time.
 _CHECKED, _SHARE = 1 / 8, 0.1

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from benchmarks.ruler.measure.rotation import Contents
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.work import flop
 from benchmarks.ruler.providers.workload import error_rel, module_of, output_and_gradients, tolerance, why_wrong
+from benchmarks.ruler.referee.rotation import Contents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

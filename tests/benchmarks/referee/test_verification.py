@@ -1,0 +1,105 @@
+"""Results held against the reference of what their call was given, in part where they are large."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks.ruler.plan.points import Operation, Pass
+from benchmarks.ruler.providers.workload import output_and_gradients, workload
+from benchmarks.ruler.referee import verification as module
+from benchmarks.ruler.referee.rotation import Contents
+from benchmarks.ruler.referee.verification import Verification, snapshot
+
+CPU = torch.device("cpu")
+
+
+def result_and_contents(load):
+    x = torch.randn_like(load.x).requires_grad_(load.x.requires_grad)
+    grad = None if load.grad_output is None else torch.randn_like(load.grad_output)
+    result = output_and_gradients(load.module, x, list(load.module.parameters()), grad)
+    return result if grad is not None else result[0], Contents(x.detach(), grad)
+
+
+@pytest.fixture(params=["whole", "in part"])
+def _size(request, monkeypatch):
+    if request.param == "in part":
+        monkeypatch.setattr(module, "_MOST_FLOP", 1.0)
+
+
+@pytest.mark.usefixtures("_size")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("pass_", Pass)
+@pytest.mark.parametrize("operation", Operation)
+def test_an_honest_result_is_right_whole_or_in_part(shape, operation, pass_, dtype):
+    load = workload(
+        replace(shape, operation=operation, pass_=pass_, dtype=dtype, batch=24, activation="silu"), device=CPU
+    )
+    verification = Verification(load)
+    for _ in range(10):
+        result, contents = result_and_contents(load)
+        assert verification.why_odd(result) is None
+        assert verification.why_wrong(result, contents) is None
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_of_a_backward_the_output_and_every_gradient_is_looked_at(shape, which):
+    load = workload(replace(shape, pass_=Pass.FORWARD_BACKWARD), device=CPU)
+    result, contents = result_and_contents(load)
+    spoilt = tuple(each * 1.1 if index == which else each for index, each in enumerate(result))
+    assert "is off by" in Verification(load).why_wrong(spoilt, contents)
+
+
+def test_in_part_a_row_that_is_wrong_is_found_sooner_or_later(shape, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_FLOP", 1.0)
+    load = workload(replace(shape, batch=16), device=CPU)
+    verification = Verification(load)
+    result, contents = result_and_contents(load)
+    result[5] = 0
+    found = sum(verification.why_wrong(result, contents) is not None for _ in range(60))
+    assert 5 <= found <= 30  # four of sixteen rows are looked at
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda _: None, "no tensor"),
+        (lambda out: out.double(), "torch.float64"),
+        (lambda out: out[:-1], "shape"),
+        (torch.nn.Parameter, "looked at"),
+        (lambda out: (out, out), "no tensor"),
+        (lambda out: out.to_sparse(), "sparse"),
+    ],
+)
+def test_what_is_no_plain_result_is_odd(shape, spoil, reason):
+    load = workload(shape, device=CPU)
+    with torch.no_grad():
+        result, _ = result_and_contents(load)
+        assert reason in Verification(load).why_odd(spoil(result))
+
+
+def test_a_snapshot_stays_what_the_result_was(shape):
+    load = workload(replace(shape, pass_=Pass.FORWARD_BACKWARD), device=CPU)
+    result, contents = result_and_contents(load)
+    kept = snapshot((result[0], result[1:]))
+    for each in result:
+        each.data.zero_()
+    assert Verification(load).why_wrong(kept, contents) is None
+    assert Verification(load).why_wrong(result, contents) is not None
+
+
+@pytest.mark.parametrize("thoroughly", [False, True])
+def test_weights_and_inputs_that_were_written_to_are_given_back(shape, thoroughly):
+    load = workload(shape, device=CPU)
+    verification = Verification(load)
+    before = [each.clone() for each in (*load.module.parameters(), load.x)]
+    assert verification.sabotage(thoroughly=thoroughly) is None
+    for each in (*load.module.parameters(), load.x):
+        if thoroughly:
+            each.numpy()[...] = 0
+        else:
+            each.zero_()
+        assert "it wrote to" in verification.sabotage(thoroughly=thoroughly)
+        assert verification.sabotage(thoroughly=True) is None
+    for each, kept in zip((*load.module.parameters(), load.x), before, strict=True):
+        assert torch.equal(each, kept)
