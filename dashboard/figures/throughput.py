@@ -112,6 +112,8 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
         f"<b>{escaped(row.contender)}</b>  {quantity.text(reading.value)}{interval}",
         " · ".join(facts),
     ]
+    if row.bound_detail is not None:
+        lines.append(wrapped(row.bound_detail))
     if row.disturbed is not None:
         lines.append(f"disturbed: {wrapped(row.disturbed)}")
     return "<br>".join([*lines, *commit_lines(row.commit, row.commit_date, row.commit_subject)])

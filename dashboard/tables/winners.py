@@ -120,13 +120,17 @@ def _pieces(row: PointRow) -> str:
 
 
 def _bound(row: PointRow) -> list[Component | str]:
-    """Build the bound, and how near the latency is to the floor; neither where the call beats the floor."""
+    """Build the bound, its evidence on hover, and how near the latency is to the floor.
+
+    Neither where the call beats the floor.
+    """
+    bound = html.Span(row.bound, title=row.bound_detail) if row.bound_detail else row.bound or ""
     if row.percent_of_floor is None:
-        return [row.bound or ""]
+        return [bound]
     if row.percent_of_floor > MOST_PERCENT_OF_FLOOR:
         return [html.Span("faster than its floor: the machine's ceilings are not valid", className="dimmed")]
     near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed"
-    return [row.bound or "", " ", html.Span(near, className="dimmed")]
+    return [bound, " ", html.Span(near, className="dimmed")]
 
 
 def _choice(ranking: Ranking) -> list[Component | str]:

@@ -109,9 +109,17 @@ def test_a_lonely_point_shows_its_interval_as_bars(history):
 
 
 def test_the_card_names_commit_subject_and_interval(history):
-    figure = draw(over_commits(history(2, change=lambda _i, _p: {"commit_subject": '"Tiles" <by> shape'})))
+    changed = {"commit_subject": '"Tiles" <by> shape', "bound_detail": "12 of 60 µs outside operators"}
+    figure = draw(over_commits(history(2, change=lambda _i, _p: changed)))
     card = line_of(figure, "fused").hovertext[0]
-    for part in ("fused", '"Tiles" &lt;by&gt; shape', "2026-03-01", "[58.2, 67.4]", "bound by compute"):
+    for part in (
+        "fused",
+        '"Tiles" &lt;by&gt; shape',
+        "2026-03-01",
+        "[58.2, 67.4]",
+        "bound by compute",
+        "12 of 60 µs outs",
+    ):
         assert part in card
 
 

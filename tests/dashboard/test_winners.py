@@ -85,6 +85,12 @@ def test_the_table_tells_latency_interval_speedup_and_bound(point):
         assert part in told
 
 
+def test_the_evidence_for_a_bound_is_beside_it(point):
+    row = point(bound="overhead", bound_detail="48 of 60 µs outside operators", percent_of_floor=20.0)
+    told = text_of(winners_table(rankings_by_batch([row])))
+    assert '"title": "48 of 60 µs outside operators"' in told
+
+
 def test_what_has_no_number_is_listed_once_per_reason(point):
     rows = [point(provider="fused", state="unavailable", reason="needs g++", batch=batch) for batch in (64, 1)]
     told = text_of(absences_list([*rows, point()]))
