@@ -14,7 +14,9 @@ from results.files.records import CeilingRecord, Text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-CEILINGS_FORMAT = 1
+CEILINGS_FORMATS = (1, 2)
+# What they were measured with: no quantity, though some of it is numbers.
+_CONDITIONS = "conditions"
 
 
 class _Ceilings(msgspec.Struct):
@@ -26,8 +28,8 @@ def ceilings_from_bytes(content: bytes, *, path: str) -> tuple[CeilingRecord, ..
     """Parse the ceilings of every environment of a machine. Raises: UnreadableFile."""
     fields = parsed_json(content, path=path)
     written = fields.get("format")
-    if written != CEILINGS_FORMAT:
-        raise UnreadableFile(path, f"ceilings format {shown(written)}; this fusebench reads {CEILINGS_FORMAT}")
+    if written not in CEILINGS_FORMATS:
+        raise UnreadableFile(path, f"ceilings format {shown(written)}; this fusebench reads 1 and 2")
     try:
         found = msgspec.convert(fields, _Ceilings)
         return tuple(
@@ -53,6 +55,8 @@ def _moment(found: object) -> datetime | None:
 def _quantities(fields: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, float]]:
     """Yield the numbers in `fields`, one level deep, as `quantity` or `quantity.kind`."""
     for key, found in fields.items():
+        if key == _CONDITIONS:
+            continue
         if is_object(found) and not prefix:
             yield from _quantities(found, prefix=f"{key}.")
         elif isinstance(found, int | float) and not isinstance(found, bool):

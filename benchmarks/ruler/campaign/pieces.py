@@ -28,7 +28,8 @@ from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.record.provenance import environment_name, machine_name, refuse_uncommitted_changes
 from benchmarks.ruler.sweep import run, summary
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.machine_file import kept_ceilings, machine_ceilings
+from benchmarks.ruler.sweep.machine_file import kept_ceilings
+from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.worker.process import WorkerProcess, python_path
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def measure_ceilings(settings: CampaignSettings) -> Report:
     """Measure the machine's ceilings, unless its file has them."""
     ruler = settings.ruler
     machine, environment = machine_name(ruler), environment_name(settings.device, ruler)
-    if kept_ceilings(ruler.data_dir, machine=machine, environment=environment) is not None:
+    kept = kept_ceilings(ruler.data_dir, machine=machine, environment=environment)
+    if kept is not None and kept.bandwidth_bytes_per_s:
         return Report(status=Status.DONE, words=f"the ceilings of {machine}, {environment} are measured already")
     with (
         machine_lock(ruler.lock_file, say=print, waits=ruler.waits_for_lock) as lock,
@@ -88,9 +90,11 @@ def measure_ceilings(settings: CampaignSettings) -> Report:
         worker.start()
         if worker.hello is None or worker.hello["device"] != settings.device:
             return Report(status=Status.ABSENT, words=f"torch sees no {settings.device} device here")
-        found = machine_ceilings(worker, ruler.data_dir, machine=machine, environment=environment)
-    if found is None:
-        return Report(status=Status.FAILED, words="the worker died while it measured the ceilings")
+        ceilings = SweepCeilings(ruler.data_dir, machine=machine, environment=environment, since=None)
+        said = ceilings.ensure(worker)
+    if ceilings.value is None:
+        return Report(status=Status.FAILED, words=said or "no ceilings were measured")
+    found = ceilings.value
     products = ", ".join(f"{name} {value / 1e12:.3g} TFLOP/s" for name, value in found.matmul_flop_per_s.items())
     return Report(status=Status.DONE, words=f"{products}, copy {found.copy_bytes_per_s / 1e9:.3g} GB/s", measured=1)
 

@@ -1,85 +1,138 @@
-"""Measure a machine's ceilings: matrix product, memory copy, dispatch and launch, each alone."""
+"""Measure a machine's ceilings: matrix product, bandwidth, dispatch and launch, each alone."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.measure.bandwidth import BANDWIDTH, COPY, trials_on_cpu, trials_on_cuda
+from benchmarks.ruler.measure.best_rates import Trial, best_rates
 from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_blocked_stream
-from benchmarks.ruler.measure.conditions import device_name, last_level_cache_bytes
+from benchmarks.ruler.measure.conditions import device_name, fixed_conditions
 from benchmarks.ruler.plan.roofline import Ceilings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-_PRODUCT_SIZE = {"cpu": 1536, "cuda": 8192}
-LEAST_SAMPLES = 5
+    from benchmarks.ruler.measure.clock import Clock
+    from benchmarks.ruler.measure.timing import Watch
+
+_PRODUCT_SIZES = {"cpu": (256, 512, 1024, 1536), "cuda": (4096, 8192)}
 _DTYPES = {"cpu": ("float32", "bfloat16"), "cuda": ("float32", "bfloat16", "float16")}
+# One that would take longer is left out: of a dtype that the processor does not know, the smallest tells.
+_LONGEST_PRODUCT_S = 0.15
+_SHORTEST_SAMPLE_S = 1e-3
+_PRODUCT = "matmul_flop_per_s."
+_DISPATCH, _LAUNCH = "dispatch_per_s", "launch_per_s"
+_CALLS = 1000
+_LOOKS = 3
+_Product = Callable[[], object]
+_Way = Callable[[torch.Tensor, torch.Tensor], _Product | None]
 
 
-def measure_ceilings(device: torch.device, *, budget_s: float = 1.0) -> Ceilings:
-    """Measure the ceilings of `device` with torch's current threads; each is the best within `budget_s` seconds.
+def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.5, patience_s: float = 3.0) -> Ceilings:
+    """Measure the ceilings of `device` with torch's current threads, in `budget_s` seconds or a little more.
 
-    Products are of N(0, 1) squares, 1536³ on a CPU (by torch.mm and by oneDNN) and 8192³ on a GPU; the copy is of
-    6 times the CPU's last level cache, or of 1 GiB on a GPU, and counts bytes read and written.
+    Products are of N(0, 1) squares, 256³ to 1536³ on a CPU (by torch.mm and by oneDNN), 4096³ and 8192³ on a GPU;
+    bandwidth is measured at every size from the smallest cache's to memory's. Each ceiling is the best of at least 5
+    samples, taken in rounds of all, that nothing disturbed. Raises: MachineDisturbed if `patience_s` of rounds were.
     """
     torch.manual_seed(0)
-    product = {dtype: _product_flop_per_s(device, dtype, budget_s=budget_s) for dtype in _DTYPES[device.type]}
-    one = torch.zeros(1)
-    calls = 1000
+    clock: Clock = CudaClock() if device.type == "cuda" else CpuClock()
+
+    def best(trials: Iterator[Trial], part: float) -> dict[str, float]:
+        return best_rates(
+            tuple(trials), now=clock.now, watch=watch, budget_s=part * budget_s, patience_s=part * patience_s
+        )
+
     with torch.inference_mode():
-        dispatch_s = _best_s(lambda: torch.relu(one), torch.device("cpu"), calls=calls, budget_s=budget_s / 4)
+        if device.type == "cuda":
+            launch_s = 1 / best(_launches(device), 0.1)[_LAUNCH]
+            rates = best(_on_cuda(device, clock, launch_s), 0.9)
+        else:
+            launch_s = None
+            rates = best(_on_cpu(device, clock), 1.0)
+    products = _beginning_with(_PRODUCT, rates)
     return Ceilings(
         device=device_name(device),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        matmul_flop_per_s=product,
-        copy_bytes_per_s=_copy_bytes_per_s(device, budget_s=budget_s),
-        vector_instruction_per_s=product["float32"] / 2,
-        dispatch_s=dispatch_s,
-        launch_s=_launch_s(device) if device.type == "cuda" else None,
+        matmul_flop_per_s=products,
+        copy_bytes_per_s=rates[COPY],
+        vector_instruction_per_s=products["float32"] / 2,
+        dispatch_s=1 / rates[_DISPATCH],
+        launch_s=launch_s,
+        bandwidth_bytes_per_s=_beginning_with(BANDWIDTH, rates),
+        conditions=fixed_conditions(device),
     )
 
 
-def _product_flop_per_s(device: torch.device, dtype: str, *, budget_s: float) -> float:
-    n = _PRODUCT_SIZE[device.type]
-    left, right = (torch.randn(n, n, device=device).to(getattr(torch, dtype)) for _ in range(2))
+def _on_cpu(device: torch.device, clock: Clock) -> Iterator[Trial]:
+    yield from _products(device, clock)
+    yield _dispatches()
+    yield from trials_on_cpu(n_threads=torch.get_num_threads())
+
+
+def _on_cuda(device: torch.device, clock: Clock, launch_s: float) -> Iterator[Trial]:
+    yield from _products(device, clock)
+    yield _dispatches()
+    yield from trials_on_cuda(device, launch_s=launch_s)
+
+
+def _beginning_with(prefix: str, rates: dict[str, float]) -> dict[str, float]:
+    return {name.removeprefix(prefix): rate for name, rate in rates.items() if name.startswith(prefix)}
+
+
+def _products(device: torch.device, clock: Clock) -> Iterator[Trial]:
+    ways = (_by_mm, _by_onednn) if device.type == "cpu" else (_by_mm,)
+    for dtype in _DTYPES[device.type]:
+        for way in ways:
+            yield from _products_of(way, device, dtype, clock)
+
+
+def _products_of(way: _Way, device: torch.device, dtype: str, clock: Clock) -> Iterator[Trial]:
+    flop_per_s = math.inf
+    for n in _PRODUCT_SIZES[device.type]:
+        flop = 2 * n**3
+        if flop / flop_per_s > _LONGEST_PRODUCT_S:
+            return
+        product = way(*(torch.randn(n, n, device=device).to(getattr(torch, dtype)) for _ in range(2)))
+        if product is None:
+            return
+        product()
+        seconds = min(clock.wall(product, calls=1) for _ in range(_LOOKS))
+        flop_per_s = flop / seconds
+        calls = max(1, round(_SHORTEST_SAMPLE_S / seconds))
+        yield Trial(f"{_PRODUCT}{dtype}", flop * calls, partial(clock.wall, product, calls=calls))
+
+
+def _by_mm(left: torch.Tensor, right: torch.Tensor) -> _Product | None:
     out = torch.empty_like(left)
-    routes: list[Callable[[], object]] = [lambda: torch.mm(left, right, out=out)]
-    if device.type == "cpu" and torch.backends.mkldnn.is_available():
-        # On CPUs not made by Intel, MKL's float32 product reaches a fraction of what oneDNN's does.
+    return lambda: torch.mm(left, right, out=out)
+
+
+def _by_onednn(left: torch.Tensor, right: torch.Tensor) -> _Product | None:
+    # On CPUs not made by Intel, MKL's float32 product reaches a fraction of what oneDNN's does.
+    if not torch.backends.mkldnn.is_available():
+        return None
+    fused_linear = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001 - its only name
+    try:
         weight = right.to_mkldnn()
-        fused_linear = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001 - its only name
-        routes.append(lambda: fused_linear(left, weight, None, "none", [], ""))
-    return max(2 * n**3 / _best_s(route, device, calls=1, budget_s=budget_s / len(routes)) for route in routes)
+        fused_linear(left, weight, None, "none", [], "")
+    except RuntimeError:
+        return None  # oneDNN has none of this dtype for this processor
+    return lambda: fused_linear(left, weight, None, "none", [], "")
 
 
-def _copy_bytes_per_s(device: torch.device, *, budget_s: float) -> float:
-    n_bytes = 2**30 if device.type == "cuda" else min(6 * last_level_cache_bytes(), 2**30)
-    source = torch.randn(n_bytes // 4, device=device)
-    target = torch.empty_like(source)
-    return 2 * n_bytes / _best_s(lambda: target.copy_(source), device, calls=1, budget_s=budget_s)
+def _dispatches() -> Trial:
+    one, clock = torch.zeros(1), CpuClock()
+    return Trial(_DISPATCH, _CALLS, lambda: clock.wall(lambda: torch.relu(one), calls=_CALLS))
 
 
-def _launch_s(device: torch.device) -> float:
+def _launches(device: torch.device) -> Iterator[Trial]:
     one = torch.zeros(1, device=device)
-    return min(time_behind_blocked_stream(one.zero_, calls=200, block_s=0.02).device_time_s for _ in range(5))
-
-
-def _best_s(call: Callable[[], object], device: torch.device, *, calls: int, budget_s: float) -> float:
-    clock = CudaClock() if device.type == "cuda" else CpuClock()
-    return best_seconds(lambda: clock.wall(call, calls=calls), now=clock.now, budget_s=budget_s) / calls
-
-
-def best_seconds(sample_s: Callable[[], float], *, now: Callable[[], float], budget_s: float) -> float:
-    """Return the least of at least LEAST_SAMPLES samples, in seconds, taken until `budget_s` is used up.
-
-    One sample is taken and dropped first: it pays for first touches of memory and for cold caches.
-    """
-    sample_s()
-    end = now() + budget_s
-    samples = [sample_s() for _ in range(LEAST_SAMPLES)]
-    while now() < end:
-        samples.append(sample_s())
-    return min(samples)
+    yield Trial(_LAUNCH, 1, lambda: time_behind_blocked_stream(one.zero_, calls=200, block_s=0.02).device_time_s)

@@ -1,4 +1,4 @@
-"""File of a machine: its ceilings, measured once per environment and kept."""
+"""File of a machine: its ceilings by environment, and its best repeat of the fixed work that tells its speed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.plan.roofline import Ceilings
-from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from benchmarks.ruler.worker.process import WorkerProcess
-
-CEILINGS_FORMAT = 1
+CEILINGS_FORMAT = 2
+_READABLE_FORMATS = {1, CEILINGS_FORMAT}
 
 
 def kept_ceilings(data_dir: Path, *, machine: str, environment: str) -> Ceilings | None:
@@ -24,37 +24,53 @@ def kept_ceilings(data_dir: Path, *, machine: str, environment: str) -> Ceilings
     return None if known is None else value_from_json(Ceilings, known)
 
 
-def machine_ceilings(worker: WorkerProcess, data_dir: Path, *, machine: str, environment: str) -> Ceilings | None:
-    """Return the machine's ceilings, measured now if its file does not hold them; None if the worker died.
-
-    Raises: JournalError if the file is not one of ours.
-    """
-    if (known := kept_ceilings(data_dir, machine=machine, environment=environment)) is not None:
-        return known
-    answer = worker.ask_ceilings()
-    found = [message["ceilings"] for message in answer.messages if message["event"] == "ceilings"]
-    if not found:
-        return None
+def keep_ceilings(data_dir: Path, ceilings: Ceilings, *, machine: str, environment: str) -> None:
+    """Write the machine's ceilings in place of earlier ones. Raises: JournalError if the file is not one of ours."""
     path = _path(data_dir, machine)
     content = _content(path, machine)
-    content["environments"][environment] = found[0]
-    write_whole(path, json.dumps(content, indent=1) + "\n")
-    return value_from_json(Ceilings, found[0])
+    content["environments"][environment] = json_from_value(ceilings)
+    _write(path, content)
+
+
+def kept_probe_s(data_dir: Path, *, machine: str, environment: str) -> dict[str, float]:
+    """Return the machine's best seconds of each part of the probe; empty if unknown. Raises: JournalError, as above."""
+    known = _content(_path(data_dir, machine), machine)["probe_s"].get(environment, {})
+    return {part: float(seconds) for part, seconds in known.items()}
+
+
+def keep_probe_s(data_dir: Path, probe_s: Mapping[str, float], *, machine: str, environment: str) -> None:
+    """Write the machine's best seconds of each part of the probe. Raises: JournalError, as above."""
+    path = _path(data_dir, machine)
+    content = _content(path, machine)
+    content["probe_s"][environment] = dict(probe_s)
+    _write(path, content)
 
 
 def _path(data_dir: Path, machine: str) -> Path:
     return data_dir / "machines" / f"{machine}.json"
 
 
+def _write(path: Path, content: dict[str, Any]) -> None:
+    write_whole(path, json.dumps({**content, "format": CEILINGS_FORMAT}, indent=1) + "\n")
+
+
 def _content(path: Path, machine: str) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        written = content["format"]
         for known in content["environments"].values():
             value_from_json(Ceilings, known)
+        for known in content.setdefault("probe_s", {}).values():
+            dict.items(known)
     except FileNotFoundError:
-        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}}
+        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probe_s": {}}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise JournalError(
             f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
         ) from error
+    if written not in _READABLE_FORMATS:
+        raise JournalError(
+            f"{path}: ceilings format {written!r}, this ruler reads 1 and 2; "
+            "measure with the newer one, or move the file away, and they are measured anew"
+        )
     return content

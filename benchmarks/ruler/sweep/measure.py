@@ -18,8 +18,8 @@ from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.journal_lines import profile_line, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.machine_file import machine_ceilings
 from benchmarks.ruler.sweep.progress import Estimate, Phase, Progress, Step, step_from_sweep
+from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.ruler.plan.axes import Axes
-    from benchmarks.ruler.plan.roofline import Ceilings
     from benchmarks.ruler.plan.settings import Settings
 
 _PHASES = {Task.TIME: Phase.TIMING, Task.PROFILE: Phase.PROFILING}
@@ -105,18 +104,38 @@ class _Measuring:
         with self._new_worker() as worker:
             if worker.start() is None and worker.hello and worker.hello["device"] != self._sweep.plan.device:
                 self._plan_again(DeviceKind(worker.hello["device"]))
-            self._report(Phase.STARTING, detail="the machine's ceilings")
             run = self._sweep.plan.run
-            ceilings = machine_ceilings(
-                worker, self._settings.data_dir, machine=run.machine, environment=run.environment
+            ceilings = SweepCeilings(
+                self._settings.data_dir,
+                machine=run.machine,
+                environment=run.environment,
+                # A run with a name of its own was begun to measure everything anew.
+                since=run.started_at if self._settings.run_id else None,
             )
+            self._ensure(ceilings, worker)
             if Task.TIME in tasks:
                 self._perform(Task.TIME, worker, ceilings)
+                if ceilings.is_beaten:
+                    self._ensure(ceilings, worker)
+                    self._correct_floors(ceilings)
         if Task.PROFILE in tasks and self._left(Task.PROFILE) and not is_time_up(self._settings):
             with self._new_worker() as worker:
                 self._perform(Task.PROFILE, worker, ceilings)
         if not self._left(Task.TIME) and not self._left(Task.PROFILE):
             self._report(Phase.ENDED)
+
+    def _ensure(self, ceilings: SweepCeilings, worker: WorkerProcess) -> None:
+        """Have the machine's ceilings measured if need be, and say what came of it."""
+        self._report(Phase.STARTING, detail="the machine's ceilings")
+        if said := ceilings.ensure(worker):
+            self._report(Phase.STARTING, detail=said)
+
+    def _correct_floors(self, ceilings: SweepCeilings) -> None:
+        """Record the floors by ceilings that were measured again; of a point the last line counts."""
+        timed = tuple(self._sweep.of_operation(self._operation).recorded.timings.values())
+        lines = ceilings.corrected(timed, self._sweep.plan.device)
+        journal.append(self._sweep.plan.path, lines)
+        self._sweep = self._sweep.with_lines(lines)
 
     def _new_worker(self) -> WorkerProcess:
         plan, settings = self._sweep.plan, self._settings
@@ -137,7 +156,7 @@ class _Measuring:
         if handed_on:
             write_plan(handed_on, self._sweep.plan)
 
-    def _perform(self, task: Task, worker: WorkerProcess, ceilings: Ceilings | None) -> None:
+    def _perform(self, task: Task, worker: WorkerProcess, ceilings: SweepCeilings) -> None:
         for group in self._left(task):
             if is_time_up(self._settings):
                 self._report(Phase.STOPPED, detail=_TIME_IS_UP)
@@ -148,10 +167,11 @@ class _Measuring:
             lines = self._lines(task, group, worker, ceilings)
             journal.append(self._sweep.plan.path, lines)
             self._sweep = self._sweep.with_lines(lines)
+            ceilings.see(lines)
             self._estimate.add(_PHASES[task], n_points=len(lines), seconds=time.monotonic() - start)
             self._report(_PHASES[task], detail=label, findings=tuple(filter(None, map(_finding, lines))))
 
-    def _lines(self, task: Task, group: Group, worker: WorkerProcess, ceilings: Ceilings | None) -> list[Line]:
+    def _lines(self, task: Task, group: Group, worker: WorkerProcess, ceilings: SweepCeilings) -> list[Line]:
         plan, group_id = self._sweep.plan, uuid.uuid4().hex[:8]
         request = Request(
             task=task,
@@ -173,10 +193,10 @@ class _Measuring:
             )
             outcome = outcomes[contender]
             if isinstance(outcome, TimingOutcome):
-                lines.append(timing_line(head, outcome, group_id, ceilings, plan.device))
+                lines.append(timing_line(head, outcome, group_id, ceilings.value, plan.device))
             else:
                 timing = self._sweep.recorded.timings[group.shape, contender]
-                lines.append(profile_line(head, outcome, timing, ceilings, plan.device))
+                lines.append(profile_line(head, outcome, timing, ceilings.value, plan.device))
         return lines
 
     def _traces(self, shape: Shape, group_id: str) -> str | None:

@@ -21,13 +21,12 @@ from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.provenance import is_editable
 from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
-from benchmarks.ruler.worker.protocol import CEILINGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.ruler.plan.points import DeviceKind
-    from benchmarks.ruler.worker.protocol import Request
+    from benchmarks.ruler.worker.protocol import CeilingsRequest, Request
 
 _POLL_S = 0.2
 _LONGEST_START_S = 300.0
@@ -133,9 +132,9 @@ class WorkerProcess:
         """Return the worker's answer to a request about a group."""
         return self._ask(json_from_value(request), limit_s=self._point_limit_s)
 
-    def ask_ceilings(self) -> Answer:
+    def ask_ceilings(self, request: CeilingsRequest) -> Answer:
         """Return the worker's answer with the machine's ceilings."""
-        return self._ask({"task": CEILINGS}, limit_s=_LONGEST_START_S)
+        return self._ask(json_from_value(request), limit_s=_LONGEST_START_S)
 
     def stop(self) -> None:
         """End the worker and all it started, at once."""

@@ -34,3 +34,11 @@ class Request:
     budget_s: float
     traces: str | None = None
     best_probe_s: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CeilingsRequest:
+    """Request for the machine's ceilings. best_probe_s: the machine's best seconds of each part of the probe."""
+
+    task: str = CEILINGS
+    best_probe_s: Mapping[str, float] | None = None

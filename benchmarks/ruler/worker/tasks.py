@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.ruler.measure.attempt import attempt, state_from_error
+from benchmarks.ruler.measure.best_rates import MachineDisturbed
 from benchmarks.ruler.measure.ceilings import measure_ceilings
 from benchmarks.ruler.measure.clock import (
     Clock,
@@ -38,7 +39,7 @@ from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.referee.group_referee import GroupReferee
 from benchmarks.ruler.referee.tampering import Instrument
-from benchmarks.ruler.worker.protocol import Request, Task
+from benchmarks.ruler.worker.protocol import CeilingsRequest, Request, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,11 +100,21 @@ class Worker:
             case Task.CHECK:
                 yield from self._check(request)
 
-    def measure_ceilings(self) -> None:
-        """Measure and send this machine's ceilings, then `done`."""
+    def measure_ceilings(self, request: CeilingsRequest) -> None:
+        """Measure and send this machine's ceilings, or why it gave none, then `done`."""
         self._current.set(0)
-        self._send({"event": "ceilings", "ceilings": json_from_value(measure_ceilings(self._device))})
-        self._send({"event": "done", "conditions": varying_conditions(self._device)})
+        demand = Demand(threads=torch.get_num_threads(), data_bytes=2**30, is_on_host=self._device.type == "cpu")
+        machine_watch = MachineWatch(demand, probe=self._fixed_work(), best_s=request.best_probe_s)
+        gpu_watch = GpuWatch(machine_watch, read=lambda: gpu_state(self._device))
+        watch = gpu_watch if self._device.type == "cuda" else machine_watch
+        try:
+            found = measure_ceilings(self._device, watch=watch)
+            found = replace(found, conditions={**found.conditions, **watch.conditions()})
+            self._send({"event": "ceilings", "ceilings": json_from_value(found), "refused": None})
+        except MachineDisturbed as disturbed:
+            self._send({"event": "ceilings", "ceilings": None, "refused": str(disturbed)})
+        conditions = varying_conditions(self._device) | machine_watch.conditions()
+        self._send({"event": "done", "conditions": conditions})
 
     def _demand(self, shape: Shape) -> Demand:
         # Some contenders write the hidden layer to memory, so it counts.

@@ -1,29 +1,95 @@
-from benchmarks.ruler.measure.ceilings import LEAST_SAMPLES, best_seconds
+"""Ceilings as they are measured: of every size, with memory that was touched, and only while nothing disturbs."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from benchmarks.ruler.measure import bandwidth, ceilings
+from benchmarks.ruler.measure.bandwidth import sizes_on_cpu, trials_on_cpu
+from benchmarks.ruler.measure.best_rates import MachineDisturbed
+from benchmarks.ruler.measure.ceilings import measure_ceilings
+
+MIB = 2**20
+CPU = torch.device("cpu")
 
 
-class Machine:
-    """A machine on which the first touch of memory takes ten times the whole budget."""
+class Quiet:
+    """A watch that sees nothing, or always the same."""
 
-    def __init__(self):
-        self.time_s, self.n_samples = 0.0, 0
+    def __init__(self, reason=None):
+        self.reason = reason
 
-    def now(self):
-        return self.time_s
+    def start(self):
+        pass
 
-    def sample_s(self):
-        lasted_s = 10.0 if self.n_samples == 0 else 0.5
-        self.n_samples += 1
-        self.time_s += lasted_s
-        return lasted_s
+    def disturbance(self, _durations_s):
+        return self.reason
 
 
-def test_a_first_touch_longer_than_the_budget_is_no_ceiling():
-    machine = Machine()
-    assert best_seconds(machine.sample_s, now=machine.now, budget_s=1.0) == 0.5
-    assert machine.n_samples == 1 + LEAST_SAMPLES
+@pytest.mark.parametrize(
+    ("n_threads", "cache", "smallest", "largest"),
+    [(2, 32 * MIB, MIB // 32, 256 * MIB), (16, 260 * MIB, MIB // 4, 1024 * MIB), (3, 8 * MIB, MIB // 16, 64 * MIB)],
+)
+def test_sizes_reach_from_a_first_level_cache_to_far_beyond_the_last(n_threads, cache, smallest, largest):
+    sizes = sizes_on_cpu(n_threads, last_level_cache=cache, free=2**40)
+    assert (sizes[0], sizes[-1]) == (smallest, largest)
+    assert all(later == 2 * earlier for earlier, later in pairwise(sizes))
 
 
-def test_a_short_sample_is_repeated_until_the_budget_is_used_up():
-    machine = Machine()
-    best_seconds(machine.sample_s, now=machine.now, budget_s=10.0)
-    assert machine.now() >= 10.0 + 10.0
+def test_a_machine_with_little_memory_left_is_not_filled():
+    assert sizes_on_cpu(2, last_level_cache=260 * MIB, free=400 * MIB)[-1] <= 50 * MIB
+    assert sizes_on_cpu(2, last_level_cache=8 * MIB, free=1000)[-1] == 32 * 2**10
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    """The machine, taken for one with 128 KiB of cache, and products that take no time."""
+    monkeypatch.setattr(bandwidth, "last_level_cache_bytes", lambda: 128 * 2**10)
+    monkeypatch.setattr(ceilings, "_PRODUCT_SIZES", {"cpu": (32,)})
+    monkeypatch.setattr(ceilings, "_CALLS", 10)
+
+
+def test_every_size_is_read_changed_in_place_and_copied_and_what_moves_is_counted(small_machine):
+    trials = list(trials_on_cpu(n_threads=2))
+    sizes = sorted({int(trial.quantity.split(".")[1]) for trial in trials if "." in trial.quantity})
+    assert sizes == [2**power for power in range(15, 21)]
+    for size in sizes:
+        read, in_place, copied = (trial for trial in trials if trial.quantity.endswith(f".{size}"))
+        assert read.amount % size == in_place.amount % (2 * size) == copied.amount % size == 0
+    assert all(0 < trial.sample_s() < 10 for trial in trials)
+
+
+def test_data_that_threads_cannot_share_evenly_is_counted_as_it_is_read(small_machine):
+    read = next(iter(trials_on_cpu(n_threads=3)))
+    assert read.amount % (3 * 4) == 0
+    assert read.sample_s() > 0
+
+
+def test_ceilings_name_their_conditions_and_have_the_bandwidth_of_each_size(small_machine):
+    found = measure_ceilings(CPU, watch=Quiet(), budget_s=0.01)
+    assert set(found.matmul_flop_per_s) == {"float32", "bfloat16"}
+    assert max(map(int, found.bandwidth_bytes_per_s)) == 2**20
+    assert found.conditions["torch"] == torch.__version__
+    rates = (*found.matmul_flop_per_s.values(), *found.bandwidth_bytes_per_s.values(), found.copy_bytes_per_s)
+    assert all(rate > 0 for rate in (*rates, found.dispatch_s))
+
+
+def test_ceilings_of_a_disturbed_machine_are_refused(small_machine):
+    with pytest.raises(MachineDisturbed, match="a neighbour"):
+        measure_ceilings(CPU, watch=Quiet("a neighbour"), budget_s=0.01, patience_s=0.01)
+
+
+def test_a_dtype_that_onednn_lacks_has_torch_s_own_product(small_machine, monkeypatch):
+    def to_mkldnn(tensor):
+        raise RuntimeError("mkldnn: needs avx512")
+
+    monkeypatch.setattr(torch.Tensor, "to_mkldnn", to_mkldnn)
+    assert set(measure_ceilings(CPU, watch=Quiet(), budget_s=0.01).matmul_flop_per_s) == {"float32", "bfloat16"}
+
+
+def test_no_product_is_begun_that_the_smaller_ones_show_to_take_too_long(monkeypatch):
+    monkeypatch.setattr(ceilings, "_PRODUCT_SIZES", {"cpu": (16, 2**20)})
+    monkeypatch.setattr(ceilings, "_LONGEST_PRODUCT_S", 1e-3)
+    trials = list(ceilings._products(CPU, ceilings.CpuClock()))
+    assert {trial.quantity for trial in trials} == {"matmul_flop_per_s.float32", "matmul_flop_per_s.bfloat16"}

@@ -201,16 +201,21 @@ def test_what_machine_json_says_is_kept(opened, tree):
     assert details == {"cpu": "x"}
 
 
-def test_ceilings_of_a_machine_are_kept(opened, tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_ceilings_of_a_machine_are_kept_without_what_they_were_measured_with(opened, tmp_path, version):
     path = tmp_path / "machines" / "bench-01.json"
     path.parent.mkdir()
     ceilings = {"measured_at": "2026-01-01T00:00:00Z", "device": "x", "matmul_flop_per_s": {"float32": 5e10}}
-    content = {"format": 1, "machine": "bench-01", "environments": {"py3.11-cpu-t2": ceilings}}
-    path.write_text(json.dumps(content))
+    expected = [("matmul_flop_per_s.float32", 5e10)]
+    if version == 2:
+        ceilings |= {"bandwidth_bytes_per_s": {"65536": 1e11}, "conditions": {"load_by_others": 0.1, "torch": "2.13"}}
+        expected.insert(0, ("bandwidth_bytes_per_s.65536", 1e11))
+    content = {"format": version, "machine": "bench-01", "environments": {"py3.11-cpu-t2": ceilings}}
+    path.write_text(json.dumps({**content, "probe_s": {"py3.11-cpu-t2": {"core": 1e-3}}} if version == 2 else content))
     assert not opened.ingest([tmp_path]).problems
     with opened.reading() as connection:
         found = connection.execute(sa.select(Ceiling.quantity, Ceiling.value)).all()
-    assert [tuple(row) for row in found] == [("matmul_flop_per_s.float32", 5e10)]
+    assert sorted(tuple(row) for row in found) == expected
 
 
 def test_a_path_that_does_not_exist_is_wrong_usage(tmp_path):

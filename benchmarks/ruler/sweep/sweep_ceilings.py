@@ -1,0 +1,150 @@
+"""Ceilings of a sweep: the kept ones while they hold, measured again where they do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.plan import roofline
+from benchmarks.ruler.plan.roofline import Ceilings
+from benchmarks.ruler.record.codec import value_from_json
+from benchmarks.ruler.record.lines import TimingLine
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings, kept_probe_s
+from benchmarks.ruler.worker.protocol import CeilingsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from benchmarks.ruler.plan.points import DeviceKind
+    from benchmarks.ruler.record.lines import Line
+    from benchmarks.ruler.worker.process import WorkerProcess
+
+LONGEST_KEPT = timedelta(days=30)
+# What a machine can do at best depends on these of its conditions.
+_CONDITIONS = ("device", "os", "torch", "cpu_governor", "cuda", "driver", "tf32", "float32_matmul_precision")
+
+
+def why_invalid(kept: Ceilings, conditions: Mapping[str, Any]) -> str | None:
+    """Return why `kept` say nothing of the machine as it is now, by its fixed conditions; None if they do."""
+    if not kept.bandwidth_bytes_per_s:
+        return "an earlier ruler measured them, without the caches' bandwidth"
+    for name in _CONDITIONS:
+        then, now = kept.conditions.get(name), conditions.get(name)
+        if then != now:
+            return f"{name} was {then}, and is {now}"
+    return None
+
+
+def why_outdated(kept: Ceilings, *, now: datetime, since: str | None) -> str | None:
+    """Return why `kept` are to be measured again, though they may still hold; None if they need not.
+
+    since: start of a run that measures everything anew, ISO 8601; None for another run.
+    """
+    measured_at = datetime.fromisoformat(kept.measured_at)
+    if since is not None and measured_at < datetime.fromisoformat(since):
+        return "this run measures everything anew"
+    if now - measured_at > LONGEST_KEPT:
+        return f"they are {(now - measured_at).days} days old"
+    return None
+
+
+def highest(one: Ceilings, other: Ceilings) -> Ceilings:
+    """Return the best that the same machine did in either measurement; time and conditions are those of `other`."""
+
+    def best(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float]:
+        return {name: max(ours.get(name, 0.0), theirs.get(name, 0.0)) for name in {**ours, **theirs}}
+
+    launches = [each for each in (one.launch_s, other.launch_s) if each is not None]
+    return replace(
+        other,
+        matmul_flop_per_s=best(one.matmul_flop_per_s, other.matmul_flop_per_s),
+        bandwidth_bytes_per_s=best(one.bandwidth_bytes_per_s, other.bandwidth_bytes_per_s),
+        copy_bytes_per_s=max(one.copy_bytes_per_s, other.copy_bytes_per_s),
+        vector_instruction_per_s=max(one.vector_instruction_per_s, other.vector_instruction_per_s),
+        dispatch_s=min(one.dispatch_s, other.dispatch_s),
+        launch_s=min(launches, default=None),
+    )
+
+
+class SweepCeilings:
+    """Ceilings that a sweep's floors come from; `value` is None while there are none.
+
+    since: start of the run if it measures everything anew, else None.
+    """
+
+    def __init__(self, data_dir: Path, *, machine: str, environment: str, since: str | None) -> None:
+        self._data_dir = data_dir
+        self._machine = machine
+        self._environment = environment
+        self._since = since
+        self._beaten_by: str | None = None
+        self._was_beaten = False
+        self.value = kept_ceilings(data_dir, machine=machine, environment=environment)
+
+    def ensure(self, worker: WorkerProcess) -> str | None:
+        """Have `worker` measure what is missing or no longer holds; return in words what came of it, None for nothing.
+
+        A machine that is disturbed gives no ceilings: then the kept ones stay, if they are this machine's as it is
+        now, and otherwise points have no floor until it is quiet. Raises: JournalError.
+        """
+        conditions = (worker.hello or {}).get("conditions", {})
+        kept = self.value
+        invalid = None if kept is None else why_invalid(kept, conditions)
+        if invalid:
+            self.value = None
+        reason = self._why_measure(kept, invalid)
+        if not reason:
+            return None
+        best_s = kept_probe_s(self._data_dir, machine=self._machine, environment=self._environment)
+        answer = worker.ask_ceilings(CeilingsRequest(best_probe_s=best_s))
+        found = next((message for message in answer.messages if message["event"] == "ceilings"), None)
+        if found is None:
+            return "the worker died while it measured the machine's ceilings" if answer.death else None
+        if found["ceilings"] is None:
+            return self._refused(reason, found["refused"])
+        measured = value_from_json(Ceilings, found["ceilings"])
+        if self._beaten_by and kept is not None and not invalid:
+            measured, self._was_beaten = highest(kept, measured), True
+        self._beaten_by = None
+        self.value = measured
+        keep_ceilings(self._data_dir, measured, machine=self._machine, environment=self._environment)
+        return f"the machine's ceilings, measured: {reason}"
+
+    def _why_measure(self, kept: Ceilings | None, invalid: str | None) -> str | None:
+        if kept is None:
+            return "none are kept"
+        return invalid or self._beaten_by or why_outdated(kept, now=datetime.now(UTC), since=self._since)
+
+    def see(self, lines: Sequence[Line]) -> None:
+        """Look whether a point of `lines` beats its floor; if one does, `ensure` measures again, once in a sweep."""
+        for line in lines:
+            if self._was_beaten or not isinstance(line, TimingLine) or line.outcome.state is not State.OK:
+                continue
+            if roofline.is_beaten(line.floor_s, line.outcome.latency_s):
+                point = f"{line.head.contender} at {line.head.shape.label()}"
+                self._beaten_by = self._beaten_by or f"{point} was faster than its floor"
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether a point beat its floor since the ceilings were measured."""
+        return self._beaten_by is not None
+
+    def corrected(self, lines: Sequence[TimingLine], device: DeviceKind) -> list[TimingLine]:
+        """Return those of `lines` whose floor is another by the present ceilings, with it."""
+        floors = [self._floor_s(line, device) for line in lines]
+        return [
+            replace(line, floor_s=floor_s)
+            for line, floor_s in zip(lines, floors, strict=True)
+            if line.floor_s != floor_s
+        ]
+
+    def _floor_s(self, line: TimingLine, device: DeviceKind) -> float | None:
+        least = roofline.floor(line.head.shape, self.value, device=device) if self.value else None
+        return least.total_s if least else None
+
+    def _refused(self, reason: str, disturbance: str) -> str:
+        kept = "those kept are used" if self.value else "points have no floor and no bound until a run measures them"
+        return f"ceilings refused ({reason}): {disturbance}; {kept}"

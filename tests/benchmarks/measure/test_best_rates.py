@@ -1,0 +1,71 @@
+"""Best rates, on a machine whose clock and disturbances the test turns."""
+
+import pytest
+
+from benchmarks.ruler.measure.best_rates import LEAST_ROUNDS, MachineDisturbed, Trial, best_rates
+
+
+class Machine:
+    """A machine whose first sample of each trial takes ten times the budget; disturbed at the rounds named."""
+
+    def __init__(self, *, disturbed=lambda _: False):
+        self.time_s, self.n_rounds, self.samples = 0.0, 0, {}
+        self.disturbed = disturbed
+
+    def now(self):
+        return self.time_s
+
+    def start(self):
+        self.n_rounds += 1
+
+    def disturbance(self, durations_s):
+        assert durations_s
+        return "the neighbours drill" if self.disturbed(self.n_rounds) else None
+
+    def trial(self, quantity, *, seconds, amount=1.0):
+        def sample_s():
+            n = self.samples[quantity] = self.samples.get(quantity, 0) + 1
+            # A machine that is disturbed shows times that it never reaches undisturbed: too short as well as too long.
+            lasted_s = 10.0 if n == 1 else 0.001 if self.disturbed(self.n_rounds) else seconds
+            self.time_s += lasted_s
+            return lasted_s
+
+        return Trial(quantity, amount, sample_s)
+
+    def rates(self, *trials, budget_s=1.0, patience_s=2.0):
+        return best_rates(trials, now=self.now, watch=self, budget_s=budget_s, patience_s=patience_s)
+
+
+def test_a_first_touch_longer_than_the_budget_is_no_ceiling():
+    machine = Machine()
+    assert machine.rates(machine.trial("copy", seconds=0.5, amount=8.0)) == {"copy": 16.0}
+    assert machine.samples == {"copy": 1 + LEAST_ROUNDS}
+
+
+def test_short_rounds_are_repeated_until_the_budget_is_used_up():
+    machine = Machine()
+    machine.rates(machine.trial("copy", seconds=0.5), budget_s=10.0)
+    assert machine.now() >= 10.0 + 10.0
+
+
+def test_of_several_ways_to_one_quantity_the_fastest_is_its_rate():
+    machine = Machine()
+    ways = machine.trial("read", seconds=0.5)._replace(quantity="bytes"), machine.trial("bytes", seconds=0.1)
+    assert machine.rates(*ways) == {"bytes": 10.0}
+
+
+def test_a_disturbed_round_does_not_count_and_another_follows():
+    machine = Machine(disturbed=lambda n_round: n_round == 2)
+    assert machine.rates(machine.trial("copy", seconds=0.5)) == {"copy": 2.0}
+    assert machine.n_rounds == LEAST_ROUNDS + 1
+
+
+def test_a_machine_that_stays_disturbed_gives_no_ceiling_and_says_why():
+    machine = Machine(disturbed=lambda n_round: n_round > LEAST_ROUNDS - 1)
+    with pytest.raises(MachineDisturbed, match="the neighbours drill"):
+        machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=0.05)
+
+
+def test_enough_quiet_rounds_are_enough_though_the_budget_was_not_used_up():
+    machine = Machine(disturbed=lambda n_round: n_round > LEAST_ROUNDS)
+    assert machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=0.05) == {"copy": 2.0}
