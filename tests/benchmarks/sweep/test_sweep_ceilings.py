@@ -37,9 +37,8 @@ class Worker:
     def ask_ceilings(self, request):
         self.requests.append(request)
         found = None if self.found is None else json_from_value(self.found)
-        return Answer(
-            messages=({"event": "ceilings", "ceilings": found, "refused": self.refused},), conditions={}, death=None
-        )
+        message = {"event": "ceilings", "ceilings": found, "refused": self.refused}
+        return Answer(messages=(message,), conditions={}, death=None)
 
 
 @pytest.fixture
