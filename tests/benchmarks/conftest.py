@@ -5,11 +5,15 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import torch
 
+from benchmarks.ruler.measure.conditions import fixed_conditions
 from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass, Shape
+from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
@@ -169,6 +173,21 @@ def run():
         machine="m",
         environment="py3.11-cpu-t2",
         ruler_version="1",
+    )
+
+
+@pytest.fixture(scope="session")
+def known_ceilings():
+    """Ceilings that a sweep here takes for its machine's, as if they had just been measured."""
+    return Ceilings(
+        device="the test's",
+        measured_at=datetime.now(UTC).isoformat(),
+        matmul_flop_per_s={"float32": 1e11, "bfloat16": 1e11},
+        copy_bytes_per_s=1e10,
+        vector_instruction_per_s=5e10,
+        dispatch_s=1e-6,
+        bandwidth_bytes_per_s={"65536": 1e11, str(2**26): 1e10},
+        conditions=fixed_conditions(torch.device("cpu")),
     )
 
 

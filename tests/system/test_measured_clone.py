@@ -67,7 +67,9 @@ def test_every_point_of_the_quick_sweep_is_ok_and_explained(measured_clone):
     assert measured >= set(itertools.product(OPERATIONS, PROVIDERS, sizes["batch"], sizes["hidden"]))
     for point in points:
         assert point["latency_ci_low_s"] <= point["latency_s"] <= point["latency_ci_high_s"], point
-        assert point["bound"] in {"overhead", "memory", "compute"}, point
+        # Without ceilings there is no bound, and the run has said why.
+        was_refused = "ceilings were refused" in measured_clone.bench.output
+        assert point["bound"] in {"overhead", "memory", "compute"} or (was_refused and point["bound"] is None), point
         assert point["kernel_launches"] is not None or point["operator_count"] is not None, point
     assert {point["commit"] for point in points} == {measured_clone.shell.git("rev-parse", "HEAD")}
 

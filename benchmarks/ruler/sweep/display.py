@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDTH = 80
+# What a person has to know, beside how far a sweep is.
+_SAID = {Phase.WAITING, Phase.CEILINGS, Phase.STOPPED}
 
 
 class Display:
@@ -53,10 +55,10 @@ class Display:
         if self._console.is_terminal:
             description = f"{step.phase} {step.operation}"
             self._bar.update(self._task, completed=step.share, description=description, left=text_from_left(step))
-            if step.phase in {Phase.WAITING, Phase.STOPPED}:
+            if step.phase in _SAID:
                 self._print(step.detail)
             return
-        if step.phase in {Phase.WAITING, Phase.STOPPED}:
+        if step.phase in _SAID:
             self._print(f"{step.phase} {step.operation}: {step.detail}")
         elif step.is_group_done:
             self._print(text_from_step(step))

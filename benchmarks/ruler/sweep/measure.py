@@ -128,7 +128,7 @@ class _Measuring:
         """Have the machine's ceilings measured if need be, and say what came of it."""
         self._report(Phase.STARTING, detail="the machine's ceilings")
         if said := ceilings.ensure(worker):
-            self._report(Phase.STARTING, detail=said)
+            self._report(Phase.CEILINGS, detail=said)
 
     def _correct_floors(self, ceilings: SweepCeilings) -> None:
         """Record the floors by ceilings that were measured again; of a point the last line counts."""

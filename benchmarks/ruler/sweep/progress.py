@@ -23,6 +23,7 @@ class Phase(StrEnum):
 
     WAITING = "waiting"
     STARTING = "starting"
+    CEILINGS = "ceilings"
     TIMING = "timing"
     PROFILING = "profiling"
     STOPPED = "stopped"

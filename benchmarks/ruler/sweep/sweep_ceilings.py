@@ -111,11 +111,11 @@ class SweepCeilings:
         self._beaten_by = None
         self.value = measured
         keep_ceilings(self._data_dir, measured, machine=self._machine, environment=self._environment)
-        return f"the machine's ceilings, measured: {reason}"
+        return f"the machine's ceilings were measured: {reason}"
 
     def _why_measure(self, kept: Ceilings | None, invalid: str | None) -> str | None:
         if kept is None:
-            return "none are kept"
+            return "none were kept"
         return invalid or self._beaten_by or why_outdated(kept, now=datetime.now(UTC), since=self._since)
 
     def see(self, lines: Sequence[Line]) -> None:
@@ -147,4 +147,4 @@ class SweepCeilings:
 
     def _refused(self, reason: str, disturbance: str) -> str:
         kept = "those kept are used" if self.value else "points have no floor and no bound until a run measures them"
-        return f"ceilings refused ({reason}): {disturbance}; {kept}"
+        return f"the machine's ceilings were refused: {disturbance}; {kept} ({reason})"

@@ -105,3 +105,9 @@ def test_the_estimate_follows_what_the_points_have_taken(sweep, timing_line):
     assert estimate.seconds_left(sweep) > 3 * before
     rest = sweep.with_lines([line for group in sweep.plan.groups[1:] for line in lines_of(group, timing_line)])
     assert estimate.seconds_left(rest) < before * 2
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_that_ceilings_were_refused_is_said(shown, is_terminal):
+    refused = replace(STEP, phase=Phase.CEILINGS, detail="refused: a neighbour", findings=(), is_group_done=False)
+    assert "refused: a neighbour" in shown(refused, is_terminal=is_terminal)

@@ -17,8 +17,10 @@ from benchmarks.ruler.plan.points import Contender, DeviceKind
 from benchmarks.ruler.plan.settings import Settings, environment_from_settings, settings_from_environment
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.provenance import environment_name
 from benchmarks.ruler.sweep import expectations, sweep_plan
 from benchmarks.ruler.sweep import measure as sweep
+from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
 
 BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
@@ -26,9 +28,9 @@ TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eage
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
+def settings(tmp_path_factory, known_ceilings):
     """Settings with a folder of record of this module's own; threads fixed, so that every machine has the same name."""
-    return Settings(
+    found = Settings(
         lock_file=settings_from_environment().lock_file,
         data_dir=tmp_path_factory.mktemp("data"),
         machine="testbox",
@@ -38,6 +40,9 @@ def settings(tmp_path_factory):
         provider_module=BAD_PROVIDERS,
         point_limit_s=8.0,
     )
+    # A machine that runs other tests beside this one is disturbed, and would have none.
+    keep_ceilings(found.data_dir, known_ceilings, machine="testbox", environment=environment_name("cpu", n_threads=1))
+    return found
 
 
 @pytest.fixture
