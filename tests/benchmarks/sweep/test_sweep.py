@@ -41,7 +41,9 @@ def settings(tmp_path_factory, known_ceilings):
         point_limit_s=8.0,
     )
     # A machine that runs other tests beside this one is disturbed, and would have none.
-    keep_ceilings(found.data_dir, known_ceilings, machine="testbox", environment=environment_name("cpu", n_threads=1))
+    keep_ceilings(
+        found.data_dir, known_ceilings, machine="testbox", environment=environment_name(DeviceKind.CPU, found)
+    )
     return found
 
 
