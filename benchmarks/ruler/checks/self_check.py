@@ -1,6 +1,7 @@
 """Check the ruler on itself: A/A differences, and its own overhead.
 
 `python -m benchmarks.ruler.self_check aa` measures the same function under two names.
+`python -m benchmarks.ruler.self_check planted` plants disturbances, and compares flags with bias.
 `python -m benchmarks.ruler.self_check speed` times replaying, the worker's own overhead, and a cold sweep against the
 same points measured by asv alone.
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from benchmarks.ruler.checks import planted
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK, Axes
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
@@ -175,6 +177,22 @@ def speed() -> None:
     click.echo(f"cold sweep of 12 points: {ours_s:.0f} s; asv alone, a process each: {plain_s:.0f} s; ", nl=False)
     click.echo(f"ratio {ours_s / plain_s:.2f}")
     click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
+
+
+@main.command(name="planted")
+def planted_disturbances() -> None:
+    """Plant disturbances: flags should follow the harm, not the load."""
+    click.echo(f"{'planted':38} {'shape':12} threads    bias  flag")
+    found = []
+    with scratch_settings() as settings:
+        for row in planted.rows(settings):
+            found.append(row)
+            bias = "?" if row.bias is None else f"{row.bias:+.1%}"
+            click.echo(f"{row.plant:38} {row.shape:12} {row.threads:7} {bias:>7}  {row.verdict()}: {row.flag or '-'}")
+    words, is_passed = planted.summary(found)
+    click.echo(words)
+    if not is_passed:
+        sys.exit(1)
 
 
 def _folder(settings: Settings) -> Path:

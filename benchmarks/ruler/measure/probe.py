@@ -16,11 +16,11 @@ from benchmarks.ruler.measure.conditions import last_level_cache_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_PART_S = 0.5e-3
+_PIECES, _LONGEST_PART_S = 4, 5e-3
 _SETTLING_S = 0.02
 _REPEATS_FOR_BEST = 15
 _SCALAR_STEPS = 2_000
-_PRODUCT_SIZE = 192
+_PRODUCT_SIZE = 128
 _WINDOW_BYTES, _LEAST_BYTES, _MOST_BYTES = 2**20, 32 * 2**20, 64 * 2**20
 
 
@@ -47,31 +47,32 @@ class Probe:
     ) -> None:
         self._now = now
         self._work = dict(_fixed_work() if work is None else work)
-        self._repeats = dict.fromkeys(self._work, 1)
-        for part in self._work:
-            self._repeats[part] = self._repeats_of(part)
+        end = self._now() + _SETTLING_S
+        self.times_s()
+        while self._now() < end:
+            self.times_s()
 
     def times_s(self) -> dict[Part, float]:
-        """Perform the work once; return the seconds of a piece of each part."""
-        return {part: self._seconds(part) / self._repeats[part] for part in self._work}
+        """Perform a few pieces of each part; return the least seconds of one.
+
+        The least, as a scheduler that takes the processor away meets some pieces, and a slow machine all of them.
+        """
+        return {part: self._least_seconds(work) for part, work in self._work.items()}
 
     def usual_times_s(self) -> dict[Part, float]:
         """Perform the work a few times over; return the median seconds of a piece of each part."""
         return median_times_s([self.times_s() for _ in range(_REPEATS_FOR_BEST)])
 
-    def _repeats_of(self, part: Part) -> int:
-        """Return how many pieces last about half a millisecond, once the first calls' costs are paid."""
-        least, end = self._seconds(part), self._now() + _SETTLING_S
-        while self._now() < end:
-            least = min(least, self._seconds(part))
-        return max(1, math.ceil(_PART_S / max(least, 1e-9)))
-
-    def _seconds(self, part: Part) -> float:
-        work = self._work[part]
-        start = self._now()
-        for _ in repeat(None, self._repeats[part]):
+    def _least_seconds(self, work: Callable[[], object]) -> float:
+        least, begun = math.inf, self._now()
+        for _ in repeat(None, _PIECES):
+            start = self._now()
             work()
-        return self._now() - start
+            end = self._now()
+            least = min(least, end - start)
+            if end - begun > _LONGEST_PART_S:
+                break  # on a machine that others use up, it need not be used more
+        return least
 
 
 def median_times_s(readings: Sequence[Mapping[Part, float]]) -> dict[Part, float]:

@@ -1,0 +1,196 @@
+"""Planted disturbances: do flags follow the harm? Measured quiet and disturbed in turn, flagged against biased."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.measure.probe import better_times_s
+from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.sweep.measure import outcomes_of_group
+from benchmarks.ruler.worker.process import WorkerProcess
+from benchmarks.ruler.worker.protocol import Request, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from benchmarks.ruler.plan.settings import Settings
+
+MUST_FLAG, MUST_BE_SILENT = 0.05, 0.02
+_MOST_UNREST = 0.05
+_BUDGET_S = 0.4
+_SETTLING_S = 0.3
+_CONTENDERS = (Contender(provider="eager"), Contender(provider="fused"))
+_BUSY = "while True: pass"
+_READING = "a = bytearray(1 << 26); b = bytearray(1 << 26)\nwhile True: a[:] = b"
+_BURSTS = """
+import time
+while True:
+    end = time.perf_counter() + {on}
+    while time.perf_counter() < end: pass
+    time.sleep({off})
+"""
+# Fits into one core's caches; reads and writes memory.
+_SHAPES = ((16, 256), (2048, 1024))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plant:
+    """Disturbance to plant: Python programs that run meanwhile, or a clock that the ruler is told ran slower.
+
+    told_speed: the machine's best is stated so much better than it is; the bias is then what a clock that slow gives.
+    """
+
+    name: str
+    programs: tuple[str, ...] = ()
+    told_speed: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a planted disturbance did.
+
+    bias: the worst contender's, as a part of its quiet time; None if not known. unrest: how far its quiet times before
+    and after lie apart, by which the bias may be wrong.
+    """
+
+    plant: str
+    shape: str
+    threads: int
+    bias: float | None
+    unrest: float
+    flag: str | None
+
+    def verdict(self) -> str:
+        """Return in one word whether the flag follows the harm; between the limits either is right."""
+        if self.bias is None or self.unrest > _MOST_UNREST:
+            return "unknown"
+        if self.bias - self.unrest > MUST_FLAG and self.flag is None:
+            return "MISSED"
+        if self.bias + self.unrest < MUST_BE_SILENT and self.flag is not None:
+            return "FALSE"
+        return "right"
+
+
+def plants(n_cpus: int) -> tuple[Plant, ...]:
+    """Return the disturbances to plant on a machine with `n_cpus` processors."""
+    bursts = _BURSTS.format(on=0.1, off=0.1)
+    return (
+        Plant(name="nothing"),
+        Plant(name="a neighbour on one core", programs=(_BUSY,)),
+        Plant(name="a neighbour on every core", programs=(_BUSY,) * n_cpus),
+        Plant(name="a reader of memory on one core", programs=(_READING,)),
+        Plant(name="a reader of memory on every core", programs=(_READING,) * n_cpus),
+        Plant(name="bursts of 0.1 s, half of the time", programs=(bursts,) * n_cpus),
+        Plant(name="bursts of 1 s, a third of the time", programs=(_BURSTS.format(on=1.0, off=2.0),) * n_cpus),
+        Plant(name="a clock at 71 % (told)", told_speed=0.71),
+        Plant(name="a clock at 98 % (told)", told_speed=0.98),
+    )
+
+
+def rows(settings: Settings, *, n_cpus: int | None = None) -> Iterator[Row]:
+    """Plant each disturbance at each shape, with one thread and with all; quiet before and after."""
+    n_cpus = n_cpus or len(os.sched_getaffinity(0))
+    for threads in sorted({1, n_cpus}):
+        with WorkerProcess(device=DeviceKind.CPU, threads=threads, point_limit_s=settings.point_limit_s) as worker:
+            for batch, hidden in _SHAPES:
+                yield from _rows_of(worker, _shape(batch, hidden), threads, plants(n_cpus))
+
+
+def summary(found: Sequence[Row]) -> tuple[str, bool]:
+    """Return what the table shows in one line, and whether every flag followed the harm."""
+    counts = Counter(row.verdict() for row in found)
+    is_passed = not counts["MISSED"] and not counts["FALSE"] and counts["right"] > counts["unknown"]
+    words = (
+        f"{'pass' if is_passed else 'FAIL'}: of {len(found)} planted disturbances {counts['right']} flags were right, "
+        f"{counts['MISSED']} missed a bias above {MUST_FLAG:.0%}, {counts['FALSE']} were false where it was below "
+        f"{MUST_BE_SILENT:.0%}"
+    )
+    if counts["unknown"]:
+        words += f"; {counts['unknown']} unknown, as the machine was not quiet by itself"
+    return words, is_passed
+
+
+def _rows_of(worker: WorkerProcess, shape: Shape, threads: int, planted: Sequence[Plant]) -> Iterator[Row]:
+    best_s: dict[str, float] = {}
+    before, _, best_s = _measured(worker, shape, best_s)
+    for plant in planted:
+        told = {part: seconds * plant.told_speed for part, seconds in best_s.items()}
+        with _running(plant.programs):
+            during, flag, _ = _measured(worker, shape, told)
+        after, _, best_s = _measured(worker, shape, best_s)
+        bias, unrest = bias_and_unrest(before, during, after)
+        yield Row(
+            plant=plant.name,
+            shape=f"{shape.batch} × {shape.hidden}",
+            threads=threads,
+            bias=None if bias is None else (1 + bias) / plant.told_speed - 1,
+            unrest=unrest,
+            flag=flag,
+        )
+        before = after
+
+
+def bias_and_unrest(
+    before: Mapping[Contender, float], during: Mapping[Contender, float], after: Mapping[Contender, float]
+) -> tuple[float | None, float]:
+    """Return how far the disturbed times lie above the quiet ones, and the quiet ones from each other.
+
+    Both as a part of the quiet times' mean, of the contender that is worst; seconds by contender.
+    """
+    everywhere = before.keys() & during.keys() & after.keys()
+    quiet = {each: (before[each] + after[each]) / 2 for each in everywhere}
+    unrest = max((abs(before[each] - after[each]) / quiet[each] for each in everywhere), default=0.0)
+    return max((during[each] / quiet[each] - 1 for each in everywhere), default=None), unrest
+
+
+def _measured(
+    worker: WorkerProcess, shape: Shape, best_s: Mapping[str, float]
+) -> tuple[dict[Contender, float], str | None, dict[str, float]]:
+    """Return seconds by contender, what the ruler says disturbed them, and the machine's best so far."""
+    request = Request(
+        task=Task.TIME, shape=shape, contenders=_CONTENDERS, budget_s=_BUDGET_S, best_probe_s=dict(best_s) or None
+    )
+    outcomes, conditions = outcomes_of_group(worker, request)
+    timed = {each: one for each, one in outcomes.items() if isinstance(one, TimingOutcome) and one.state is State.OK}
+    found = {
+        name.removeprefix("probe_").removesuffix("_s"): float(seconds)
+        for name, seconds in conditions.items()
+        if name.startswith("probe_")
+    }
+    flag = next((one.disturbed for one in timed.values() if one.disturbed), None)
+    return {each: one.latency_s or 0.0 for each, one in timed.items()}, flag, better_times_s(best_s, found)
+
+
+@contextlib.contextmanager
+def _running(programs: Sequence[str]) -> Iterator[None]:
+    """Run the programs meanwhile, each in a process of its own."""
+    processes = [subprocess.Popen([sys.executable, "-S", "-E", "-c", program]) for program in programs]
+    try:
+        if processes:
+            time.sleep(_SETTLING_S)
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _shape(batch: int, hidden: int) -> Shape:
+    return Shape(
+        operation=Operation.MLP,
+        pass_=Pass.FORWARD,
+        dtype="float32",
+        activation="gelu",
+        batch=batch,
+        hidden=hidden,
+        dim=hidden // 4,
+        cache=CachePolicy.WARM,
+    )

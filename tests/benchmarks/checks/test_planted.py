@@ -1,0 +1,69 @@
+"""The table of planted disturbances: what counts as missed, false or unknown."""
+
+import os
+import signal
+
+import pytest
+
+from benchmarks.ruler.checks import planted
+from benchmarks.ruler.checks.planted import Row, bias_and_unrest, plants, summary
+from benchmarks.ruler.plan.points import Contender
+
+EAGER, FUSED = Contender(provider="eager"), Contender(provider="fused")
+
+
+@pytest.mark.parametrize(
+    ("bias", "flag", "verdict"),
+    [
+        (0.10, None, "MISSED"),
+        (0.10, "slow", "right"),
+        (0.01, "slow", "FALSE"),
+        (-0.01, None, "right"),
+        (0.03, None, "right"),
+        (0.03, "slow", "right"),
+        (None, None, "unknown"),
+    ],
+)
+def test_a_flag_is_judged_by_the_bias(bias, flag, verdict):
+    row = Row(plant="p", shape="s", threads=1, bias=bias, unrest=0.0, flag=flag)
+    assert row.verdict() == verdict
+
+
+def test_a_machine_that_is_not_quiet_by_itself_proves_nothing():
+    assert Row(plant="p", shape="s", threads=1, bias=0.4, unrest=0.2, flag=None).verdict() == "unknown"
+
+
+def test_within_the_machines_own_unrest_neither_is_claimed():
+    assert Row(plant="p", shape="s", threads=1, bias=0.06, unrest=0.03, flag=None).verdict() == "right"
+    assert Row(plant="p", shape="s", threads=1, bias=0.01, unrest=0.03, flag="slow").verdict() == "right"
+
+
+def test_one_flag_that_misses_the_harm_fails_the_check():
+    right, missed = (Row(plant="p", shape="s", threads=1, bias=bias, unrest=0.0, flag=None) for bias in (0.0, 0.5))
+    assert summary([right] * 3)[1]
+    words, is_passed = summary([right] * 3 + [missed])
+    assert not is_passed
+    assert words.startswith("FAIL: of 4 planted disturbances 3 flags were right, 1 missed a bias above 5%")
+
+
+def test_the_bias_is_the_worst_contenders_against_both_quiet_times():
+    bias, unrest = bias_and_unrest({EAGER: 1.0, FUSED: 2.0}, {EAGER: 1.2, FUSED: 2.0}, {EAGER: 1.0, FUSED: 2.02})
+    assert bias == pytest.approx(0.2)
+    assert unrest == pytest.approx(0.02 / 2.01)
+    assert bias_and_unrest({}, {}, {}) == (None, 0.0)
+
+
+def test_a_program_runs_while_it_is_planted_and_no_longer(monkeypatch):
+    started = []
+    popen = planted.subprocess.Popen
+    monkeypatch.setattr(planted.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1])
+    (neighbour,) = (plant for plant in plants(2) if plant.name == "a neighbour on one core")
+
+    def ends_badly():
+        with planted._running(neighbour.programs):
+            os.kill(started[0].pid, 0)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        ends_badly()
+    assert started[0].returncode == -signal.SIGKILL
