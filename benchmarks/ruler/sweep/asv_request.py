@@ -25,8 +25,8 @@ class AsvRequest:
     """Request for one benchmark at one combination of parameters.
 
     attributes: those of the benchmark that asv overrides, by name. profiled: the method that `asv profile` will call,
-    if any. is_repeated: asv has asked the same in an earlier round of this run. is_first: nobody has asked anything of
-    this suite in this run.
+    if any. is_repeated: asv has asked the same in an earlier round of this run. is_first: of its benchmark, this
+    combination of parameters was the first that asv asked for.
     """
 
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -45,8 +45,8 @@ def asv_request() -> AsvRequest:
             return AsvRequest(
                 attributes=dict(asked["extra_params"]),
                 profiled=None if asked["profile_path"] is None else name.split("-")[0].split(".")[-1],
-                is_repeated=not _is_first(folder, name),
-                is_first=_is_first(folder, "any"),
+                is_repeated=not _is_asked_first(folder, name),
+                is_first=_first_asked(folder, name) == name,
             )
         frame = frame.f_back
     return AsvRequest()
@@ -80,12 +80,29 @@ def samples_to_replay(samples_s: Sequence[float], request: AsvRequest) -> tuple[
     return (median(samples_s),) if "number" in attributes else tuple(samples_s)
 
 
+# asv makes a folder for each suite and run, a process for each combination of parameters and round, and calls `setup`
+# before each sample: answers are kept.
+
+
 @cache
-def _is_first(folder: Path, name: str) -> bool:
-    # asv makes a folder for each suite and run, a process for each benchmark and round, and calls `setup` before each
-    # sample: the answer is kept.
+def _is_asked_first(folder: Path, name: str) -> bool:
+    return _is_written_first(folder / f"asked-{_digest(name)}", name)
+
+
+@cache
+def _first_asked(folder: Path, name: str) -> str:
+    path = folder / f"first-{_digest(name.split('-')[0])}"
+    return name if _is_written_first(path, name) else path.read_text(encoding="utf-8")
+
+
+def _is_written_first(path: Path, text: str) -> bool:
     try:
-        (folder / f"replayed-{hashlib.sha256(name.encode()).hexdigest()[:16]}").touch(exist_ok=False)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
     except FileExistsError:
         return False
     return True
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
