@@ -91,7 +91,7 @@ def _is_asked_first(folder: Path, name: str) -> bool:
 
 @cache
 def _first_asked(folder: Path, name: str) -> str:
-    path = folder / f"first-{_digest(name.split('-')[0])}"
+    path = folder / f"first-{_digest(name.split('-', maxsplit=1)[0])}"
     return name if _is_written_first(path, name) else path.read_text(encoding="utf-8")
 
 
