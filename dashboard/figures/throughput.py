@@ -11,6 +11,7 @@ from dashboard.figures.notes import commit_lines, escaped, short_hashes, wrapped
 from dashboard.looks import look_of
 from dashboard.quantities import Quantity, Reading, reading_of
 from dashboard.scales import CommitSpacing
+from results.rows import CEILING_NOT_VALID
 from results.units import ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
@@ -106,13 +107,15 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
         facts.append(si(row.latency_s, "s"))
     if quantity is not Quantity.SPEEDUP and row.speedup_vs_eager is not None:
         facts.append(f"{ratio(row.speedup_vs_eager)} eager")
-    if row.bound is not None:
+    if not row.has_valid_ceiling:
+        facts.append(CEILING_NOT_VALID)
+    elif row.bound is not None:
         facts.append(f"bound by {row.bound}")
     lines = [
         f"<b>{escaped(row.contender)}</b>  {quantity.text(reading.value)}{interval}",
         " · ".join(facts),
     ]
-    if row.bound_detail is not None:
+    if row.bound_detail is not None and row.has_valid_ceiling:
         lines.append(wrapped(row.bound_detail))
     if row.disturbed is not None:
         lines.append(f"disturbed: {wrapped(row.disturbed)}")

@@ -10,6 +10,7 @@ from dash import html
 
 from dashboard.widgets import contender_label
 from results.judgement.winners import Standing
+from results.rows import CEILING_NOT_VALID
 from results.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from results.judgement.winners import Ranking
     from results.rows import PointRow
 
-MOST_PERCENT_OF_FLOOR = 110.0
-"""Beyond it the floor is not one: a call cannot be faster than the machine, its ceilings were measured too low."""
+_TOO_FAST = "The call is faster than the machine's ceilings allow: they were measured too low. Run the sweep again."
 HEADINGS = (
     ("Batch", "number"),
     ("Run this", ""),
@@ -125,10 +125,10 @@ def _bound(row: PointRow) -> list[Component | str]:
     Neither where the call beats the floor.
     """
     bound = html.Span(row.bound, title=row.bound_detail) if row.bound_detail else row.bound or ""
+    if not row.has_valid_ceiling:
+        return [html.Span(CEILING_NOT_VALID, className="dimmed", title=_TOO_FAST)]
     if row.percent_of_floor is None:
         return [bound]
-    if row.percent_of_floor > MOST_PERCENT_OF_FLOOR:
-        return [html.Span("faster than its floor: the machine's ceilings are not valid", className="dimmed")]
     near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed"
     return [bound, " ", html.Span(near, className="dimmed")]
 

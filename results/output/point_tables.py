@@ -165,7 +165,7 @@ def _cells(row: PointRow, standing: Standing | None) -> tuple[Cell, ...]:
         Cell(figures(row.speedup_vs_eager)),
         Cell(figures(row.kernel_launches)),
         Cell(figures(row.operator_count)),
-        Cell(row.bound or ABSENT),
+        Cell(row.bound_in_words or ABSENT),
         _remark(row, standing),
         Cell("" if row.state == State.OK else row.reason or ""),
     )

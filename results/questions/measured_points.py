@@ -25,7 +25,7 @@ from results.database.snapshot_cache import cached_for_snapshot
 from results.metrics import LATENCY
 from results.questions.point_rows import quotient
 from results.questions.sweep_points import sweep_points
-from results.rows import PointRow
+from results.rows import MOST_PERCENT_OF_FLOOR, PointRow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -181,7 +181,7 @@ def _row(
             quotient(flop, latency_s, scale=1e-12),
             quotient(min_bytes, latency_s, scale=1e-9),
             floor_s,
-            quotient(floor_s, latency_s, scale=100.0),
+            _percent_of_floor(floor_s, latency_s),
             *speedup[MEDIAN : MEDIAN + 3],
             bound,
             *(compiling[MEDIAN], preparing[MEDIAN], error[MEDIAN]),
@@ -190,6 +190,11 @@ def _row(
             bound_detail,
         )
     )
+
+
+def _percent_of_floor(floor_s: float | None, latency_s: float | None) -> float | None:
+    percent = quotient(floor_s, latency_s, scale=100.0)
+    return percent if percent is None or percent <= MOST_PERCENT_OF_FLOOR else None
 
 
 def _series_at(connection: Connection, testbed: Testbed) -> Mapping[int, Sequence[SeriesMetric]]:

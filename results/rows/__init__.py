@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
-from results.rows.points import PointRow, VisitRow
+from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
 from results.rows.profiles import KernelRow, OperatorRow, ProfileRow
 from results.rows.series import (
     HistoryValue,
@@ -21,6 +21,8 @@ from results.rows.series import (
 from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel
 
 __all__ = [
+    "CEILING_NOT_VALID",
+    "MOST_PERCENT_OF_FLOOR",
     "BenchmarkRow",
     "Between",
     "CommitRow",

@@ -10,14 +10,17 @@ from results.rows.inventory import contender_name
 if TYPE_CHECKING:
     from datetime import datetime
 
+MOST_PERCENT_OF_FLOOR = 110.0
+CEILING_NOT_VALID = "ceiling not valid"
+
 
 class PointRow(NamedTuple):
     """Sweep point as one run measured it: what `show --format json` prints. A tuple, because there are thousands.
 
     Every number is None unless `state` is "ok" (`error_rel` is also given when "wrong").
     latency: median seconds of one call, with its 95 % interval. `percent_of_floor`: 100 means as fast as the
-    machine allows. `point_id` and `run_id` together find the point's profile. The fields from `visit_count` on are
-    None before ruler 3.
+    machine allows; None, too, where the call is so much faster that the ceiling is not valid. `point_id` and `run_id`
+    together find the point's profile. The fields from `visit_count` on are None before ruler 3.
     """
 
     project: str
@@ -81,6 +84,22 @@ class PointRow(NamedTuple):
     def contender(self) -> str:
         """Name the provider competes under: `fused`, or `fused:packed` for a weight layout of its own."""
         return contender_name(self.provider, self.weights)
+
+    @property
+    def has_valid_ceiling(self) -> bool:
+        """Whether the call is not faster than its floor by more than a tenth; a floor that is not known is not beaten.
+
+        No call is faster than its machine: beyond that the ceilings were measured too low, and so the bound, which
+        they decide, is not known either.
+        """
+        if not self.floor_s or not self.latency_s:
+            return True
+        return self.floor_s / self.latency_s * 100 <= MOST_PERCENT_OF_FLOOR
+
+    @property
+    def bound_in_words(self) -> str | None:
+        """What bounds the call, or that its ceiling is not valid."""
+        return self.bound if self.has_valid_ceiling else CEILING_NOT_VALID
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,6 +108,14 @@ def test_a_lonely_point_shows_its_interval_as_bars(history):
     assert line.error_y.arrayminus == pytest.approx([64e3 - 64e3 / 1.1])
 
 
+def test_the_card_of_a_call_that_beats_its_floor_says_so_in_place_of_the_bound(history):
+    changed = {"bound_detail": "12 of 60 µs outside operators", "floor_s": 1.0}
+    card = line_of(draw(over_commits(history(2, change=lambda _i, _p: changed))), "fused").hovertext[0]
+    assert "ceiling not valid" in card
+    assert "bound by" not in card
+    assert "outside" not in card
+
+
 def test_the_card_names_commit_subject_and_interval(history):
     changed = {"commit_subject": '"Tiles" <by> shape', "bound_detail": "12 of 60 µs outside operators"}
     figure = draw(over_commits(history(2, change=lambda _i, _p: changed)))

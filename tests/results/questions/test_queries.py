@@ -88,6 +88,23 @@ def test_a_row_holds_what_the_journal_said(filled, journals):
     assert (row.commit_subject, row.sample_count, row.state) == ("Change number 2", 30, "ok")
 
 
+@pytest.mark.parametrize(("latency_over_floor", "percent"), [(1.0, 100.0), (0.91, 109.89), (0.909, None), (0.05, None)])
+def test_more_than_a_tenth_above_floor_speed_is_no_number_but_a_ceiling_that_is_not_valid(
+    journal_store, journals, tmp_path, latency_over_floor, percent
+):
+    lines = list(journals.lines_of(journals.Sweep()))
+    for line in lines:
+        if line["kind"] == "timing":
+            line["floor_s"] = line["latency_s"] / latency_over_floor
+    write_lines(tmp_path / "fast.jsonl", lines)
+    store = journal_store([])
+    store.ingest([tmp_path / "fast.jsonl"])
+    for row in latest_points(store, operation="mlp", provider="fused"):
+        assert row.percent_of_floor == (None if percent is None else pytest.approx(percent, rel=1e-3))
+        assert row.has_valid_ceiling is (percent is not None)
+        assert row.bound_in_words == (row.bound if percent else "ceiling not valid")
+
+
 def test_a_point_that_is_not_ok_has_a_reason_and_no_numbers(journal_store, journals):
     store = journal_store([journals.Sweep(states={("mlp", "fused"): "unavailable"})])
     for row in latest_points(store, operation="mlp", provider="fused"):
