@@ -10,11 +10,15 @@ from benchmarks.ruler.plan.points import Contender, Shape  # noqa: TC001 - the c
 
 
 class Task(StrEnum):
-    """Task of a worker for a group; CHECK compares with the reference and times nothing."""
+    """Task of a worker for a group; CHECK compares with the reference and times nothing.
+
+    FIRST_CALL times how long one contender takes to its first result, in a worker that has done nothing before.
+    """
 
     TIME = "time"
     PROFILE = "profile"
     CHECK = "check"
+    FIRST_CALL = "first_call"
 
 
 CEILINGS = "ceilings"

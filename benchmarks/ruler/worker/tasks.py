@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,14 +31,13 @@ from benchmarks.ruler.measure.statistics import median_interval
 from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
-from benchmarks.ruler.providers import compiled as compiled_providers
-from benchmarks.ruler.providers import registry as providers
-from benchmarks.ruler.providers.built import Built
-from benchmarks.ruler.providers.workload import Workload, one_call, padded_with_nan, workload
+from benchmarks.ruler.providers.workload import padded_with_nan, workload
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.referee.group_referee import GroupReferee
 from benchmarks.ruler.referee.tampering import Instrument
+from benchmarks.ruler.worker.compiled_ahead import compile_ahead
+from benchmarks.ruler.worker.first_call import time_first_call
 from benchmarks.ruler.worker.protocol import CeilingsRequest, Request, Task
 
 if TYPE_CHECKING:
@@ -99,6 +98,13 @@ class Worker:
                 yield from self._profile(request)
             case Task.CHECK:
                 yield from self._check(request)
+            case Task.FIRST_CALL:
+                self._current.set(0)
+                (contender,) = request.contenders
+                yield (
+                    contender,
+                    time_first_call(request.shape, contender, device=self._device, module=self._provider_module),
+                )
 
     def measure_ceilings(self, request: CeilingsRequest) -> None:
         """Measure and send this machine's ceilings, or why it gave none, then `done`."""
@@ -147,7 +153,9 @@ class Worker:
             self._instrument.note_settings()
             with self._accounted():
                 reference = load.reference()
-                cold_s = self._compiled_ahead(request, load)
+                cold_s = compile_ahead(
+                    request.contenders, load, module=self._provider_module, announce=self._current.set
+                )
             for contender in self._built_anew(request):
                 with self._accounted():
                     outcome, call = referee.attempt(contender, reference, module=self._provider_module)
@@ -227,29 +235,6 @@ class Worker:
         for index, contender in enumerate(request.contenders):
             self._current.set(index)
             yield contender
-
-    def _compiled_ahead(self, request: Request, load: Workload) -> dict[Contender, float]:
-        """Fill inductor's cache on disk, so that recompile_time_s is always that of a warm one.
-
-        Return the seconds of each first call that found the cache cold.
-        """
-        cold_s = {}
-        for index, contender in enumerate(request.contenders):
-            if contender.provider in providers.COMPILED_AHEAD:
-                self._current.set(index)
-                with suppress(Exception):
-                    compiled_providers.compile_throwaway(self._device, trains=request.shape.pass_ is not Pass.FORWARD)
-                torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget earlier shapes
-                compiled_providers.clear_counters()
-                start = time.perf_counter()
-                # What fails here fails again when it is built to be measured, and is reported then.
-                with suppress(Exception):
-                    built = providers.build(contender, load, module=self._provider_module)
-                    if isinstance(built, Built):
-                        one_call(load, built.function)()
-                        if compiled_providers.found_cold_cache():
-                            cold_s[contender] = built.compile_time_s or time.perf_counter() - start
-        return cold_s
 
     def _clock(self, shape: Shape) -> Clock:
         on_gpu = self._device.type == "cuda"

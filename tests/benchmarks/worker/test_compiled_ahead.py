@@ -14,8 +14,8 @@ from benchmarks.ruler.providers import compiled as compiled_providers
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
 from benchmarks.ruler.providers.workload import workload
-from benchmarks.ruler.worker import tasks
-from benchmarks.ruler.worker.protocol import Request, Task
+from benchmarks.ruler.worker import compiled_ahead
+from benchmarks.ruler.worker.compiled_ahead import compile_ahead
 
 CPU = torch.device("cpu")
 NAMES = ("eager", "compiled", "compiled-dynamic", "compiled-max-autotune-no-cudagraphs")
@@ -29,14 +29,14 @@ def test_what_a_process_pays_once_is_charged_to_no_provider(shape, monkeypatch):
         clock.is_first = False
 
     load = workload(shape, device=CPU)
-    monkeypatch.setattr(tasks.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(compiled_ahead.time, "perf_counter", lambda: clock.now)
     monkeypatch.setattr(compiled_providers, "compile_throwaway", compile_something)
     monkeypatch.setattr(compiled_providers, "found_cold_cache", lambda: True)
     monkeypatch.setattr(providers, "build", lambda *_, **__: Built(function=compile_something))
     contenders = tuple(Contender(provider=name) for name in NAMES)
-    worker = tasks.Worker(device=CPU, current=SimpleNamespace(set=lambda _: None), provider_module=None, send=print)
-    request = Request(task=Task.TIME, shape=shape, contenders=contenders, budget_s=0.1)
-    cold_s = worker._compiled_ahead(request, load)
+    announced = []
+    cold_s = compile_ahead(contenders, load, module=None, announce=announced.append)
+    assert announced == [1, 2, 3]
     # The throwaway stands for nine seconds once; here it runs for each.
     assert cold_s == dict.fromkeys(contenders[1:], 1.0)
 
