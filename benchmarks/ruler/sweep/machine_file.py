@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.record.lines import Scalar  # noqa: TC001 - the same
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 CEILINGS_FORMAT = 2
 _READABLE_FORMATS = {1, CEILINGS_FORMAT}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestProbe:
+    """Best times of the fixed work that tells the machine's speed, in seconds by part; under which conditions."""
+
+    seconds: Mapping[str, float]
+    measured_at: str
+    conditions: Mapping[str, Scalar]
 
 
 def kept_ceilings(data_dir: Path, *, machine: str, environment: str) -> Ceilings | None:
@@ -32,17 +43,17 @@ def keep_ceilings(data_dir: Path, ceilings: Ceilings, *, machine: str, environme
     _write(path, content)
 
 
-def kept_probe_s(data_dir: Path, *, machine: str, environment: str) -> dict[str, float]:
-    """Return the machine's best seconds of each part of the probe; empty if unknown. Raises: JournalError, as above."""
-    known = _content(_path(data_dir, machine), machine)["probe_s"].get(environment, {})
-    return {part: float(seconds) for part, seconds in known.items()}
+def kept_probe(data_dir: Path, *, machine: str, environment: str) -> BestProbe | None:
+    """Return the machine's best times of the probe; None if unknown. Raises: JournalError, as above."""
+    known = _content(_path(data_dir, machine), machine)["probes"].get(environment)
+    return None if known is None else value_from_json(BestProbe, known)
 
 
-def keep_probe_s(data_dir: Path, probe_s: Mapping[str, float], *, machine: str, environment: str) -> None:
-    """Write the machine's best seconds of each part of the probe. Raises: JournalError, as above."""
+def keep_probe(data_dir: Path, probe: BestProbe, *, machine: str, environment: str) -> None:
+    """Write the machine's best times of the probe in place of earlier ones. Raises: JournalError, as above."""
     path = _path(data_dir, machine)
     content = _content(path, machine)
-    content["probe_s"][environment] = dict(probe_s)
+    content["probes"][environment] = json_from_value(probe)
     _write(path, content)
 
 
@@ -60,10 +71,10 @@ def _content(path: Path, machine: str) -> dict[str, Any]:
         written = content["format"]
         for known in content["environments"].values():
             value_from_json(Ceilings, known)
-        for known in content.setdefault("probe_s", {}).values():
-            dict.items(known)
+        for known in content.setdefault("probes", {}).values():
+            value_from_json(BestProbe, known)
     except FileNotFoundError:
-        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probe_s": {}}
+        return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probes": {}}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise JournalError(
             f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"

@@ -178,9 +178,11 @@ class _Measuring:
             shape=group.shape,
             contenders=group.contenders,
             budget_s=plan.axes.budget_s,
+            best_probe_s=ceilings.speed.best_s,
             traces=self._traces(group.shape, group_id) if task is Task.PROFILE else None,
         )
         outcomes, conditions = outcomes_of_group(worker, request)
+        ceilings.speed.see(conditions)
         lines: list[Line] = []
         for contender in group.contenders:
             head = Head(

@@ -11,7 +11,8 @@ from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.lines import TimingLine
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings, kept_probe_s
+from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.protocol import CeilingsRequest
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def highest(one: Ceilings, other: Ceilings) -> Ceilings:
 class SweepCeilings:
     """Ceilings that a sweep's floors come from; `value` is None while there are none.
 
-    since: start of the run if it measures everything anew, else None.
+    since: start of the run if it measures everything anew, else None. speed: the machine's, of which a part is no time to
+    measure ceilings at.
     """
 
     def __init__(self, data_dir: Path, *, machine: str, environment: str, since: str | None) -> None:
@@ -82,6 +84,7 @@ class SweepCeilings:
         self._since = since
         self._beaten_by: str | None = None
         self._was_beaten = False
+        self.speed = MachineSpeed(data_dir, machine=machine, environment=environment)
         self.value = kept_ceilings(data_dir, machine=machine, environment=environment)
 
     def ensure(self, worker: WorkerProcess) -> str | None:
@@ -91,6 +94,7 @@ class SweepCeilings:
         now, and otherwise points have no floor until it is quiet. Raises: JournalError.
         """
         conditions = (worker.hello or {}).get("conditions", {})
+        self.speed.begin(conditions)
         kept = self.value
         invalid = None if kept is None else why_invalid(kept, conditions)
         if invalid:
@@ -98,8 +102,8 @@ class SweepCeilings:
         reason = self._why_measure(kept, invalid)
         if not reason:
             return None
-        best_s = kept_probe_s(self._data_dir, machine=self._machine, environment=self._environment)
-        answer = worker.ask_ceilings(CeilingsRequest(best_probe_s=best_s))
+        answer = worker.ask_ceilings(CeilingsRequest(best_probe_s=self.speed.best_s))
+        self.speed.see(answer.conditions)
         found = next((message for message in answer.messages if message["event"] == "ceilings"), None)
         if found is None:
             return "the worker died while it measured the machine's ceilings" if answer.death else None

@@ -10,7 +10,7 @@ from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import json_from_value
-from benchmarks.ruler.sweep.machine_file import keep_ceilings, keep_probe_s, kept_ceilings, kept_probe_s
+from benchmarks.ruler.sweep.machine_file import BestProbe, keep_ceilings, keep_probe, kept_ceilings, kept_probe
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings, why_outdated
 from benchmarks.ruler.worker.process import Answer
 
@@ -144,11 +144,13 @@ def test_lines_get_the_floors_of_the_present_ceilings_and_those_that_have_them_a
 
 
 def test_the_best_times_of_the_probe_lie_beside_the_ceilings_and_neither_loses_the_other(data):
-    assert kept_probe_s(data, **HERE) == {}
-    keep_probe_s(data, {"core": 1e-3}, **HERE)
+    assert kept_probe(data, **HERE) is None
+    conditions = {**dict.fromkeys(("python", "cpu_governor")), **CONDITIONS}
+    here = BestProbe(seconds={"core": 1e-3}, measured_at=datetime.now(UTC).isoformat(), conditions=conditions)
+    keep_probe(data, here, **HERE)
     keep_ceilings(data, ceilings(), **HERE)
-    keep_probe_s(data, {"core": 2e-3}, machine="box", environment="another")
-    assert kept_probe_s(data, **HERE) == {"core": 1e-3}
+    keep_probe(data, replace(here, seconds={"core": 2e-3}), machine="box", environment="another")
+    assert kept_probe(data, **HERE) == here
     assert kept_ceilings(data, **HERE) is not None
     worker = Worker(ceilings())
     of_sweep(data, since=datetime.now(UTC).isoformat()).ensure(worker)

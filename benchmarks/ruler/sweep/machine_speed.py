@@ -1,0 +1,65 @@
+"""The machine's best speed: the least usual time of each part of the probe, kept from run to run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.measure.probe import better_times_s
+from benchmarks.ruler.sweep.machine_file import BestProbe, keep_probe, kept_probe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+LONGEST_KEPT = timedelta(days=30)
+# Fixed work takes another time with another of these.
+_CONDITIONS = ("device", "os", "python", "torch", "cpu_governor")
+# A run's best is what it reached in a fifth of its groups: one lucky reading is no speed that a machine can hold.
+_PART_OF_READINGS = 0.2
+_WORTH_KEEPING = 0.995
+
+
+class MachineSpeed:
+    """Best times of the probe's parts: those that earlier runs reached, and this one."""
+
+    def __init__(self, data_dir: Path, *, machine: str, environment: str) -> None:
+        self._data_dir = data_dir
+        self._machine = machine
+        self._environment = environment
+        self._kept: BestProbe | None = None
+        self._conditions: dict[str, Any] | None = None
+        self._readings: dict[str, list[float]] = {}
+
+    @property
+    def best_s(self) -> dict[str, float]:
+        """Best seconds of each part of the probe; empty before the first reading of a machine."""
+        return better_times_s(self._kept.seconds if self._kept else None, self._best_of_run())
+
+    def begin(self, conditions: Mapping[str, Any], *, now: datetime | None = None) -> None:
+        """Take up what was kept for this machine as it is now, by its fixed `conditions`. Raises: JournalError."""
+        if self._conditions is not None:
+            return
+        self._conditions = {name: conditions.get(name) for name in _CONDITIONS}
+        known = kept_probe(self._data_dir, machine=self._machine, environment=self._environment)
+        if known is not None and known.conditions == self._conditions:
+            age = (now or datetime.now(UTC)) - datetime.fromisoformat(known.measured_at)
+            self._kept = known if age <= LONGEST_KEPT else None
+
+    def see(self, conditions: Mapping[str, Any]) -> None:
+        """Learn from the conditions of one measurement; what is better than was kept is kept at once."""
+        for name, seconds in conditions.items():
+            if name.startswith("probe_") and isinstance(seconds, float):
+                self._readings.setdefault(name.removeprefix("probe_").removesuffix("_s"), []).append(seconds)
+        best_s, kept_s = self.best_s, self._kept.seconds if self._kept else {}
+        is_better = any(seconds < _WORTH_KEEPING * kept_s.get(part, float("inf")) for part, seconds in best_s.items())
+        if is_better and self._conditions is not None:
+            measured_at = datetime.now(UTC).isoformat(timespec="seconds")
+            self._kept = BestProbe(seconds=best_s, measured_at=measured_at, conditions=self._conditions)
+            keep_probe(self._data_dir, self._kept, machine=self._machine, environment=self._environment)
+
+    def _best_of_run(self) -> dict[str, float]:
+        return {
+            part: sorted(readings)[int(_PART_OF_READINGS * (len(readings) - 1))]
+            for part, readings in self._readings.items()
+        }

@@ -1,0 +1,68 @@
+"""The machine's best speed from run to run."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from benchmarks.ruler.sweep.machine_file import kept_probe
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
+
+HERE = {"machine": "box", "environment": "py3.11-cpu-t2"}
+CONDITIONS = {"torch": "2.13.0", "python": "3.11.7", "device": "a processor", "os": "Linux 6", "cpu_governor": None}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Begins a run on the machine, with the conditions given."""
+
+    def begun(now=None, **conditions):
+        speed = MachineSpeed(tmp_path, **HERE)
+        speed.begin({**CONDITIONS, **conditions}, now=now)
+        return speed
+
+    return begun
+
+
+def seen(speed, *core_s):
+    for each in core_s:
+        speed.see({"probe_core_s": each, "probe_product_s": 5e-4, "load_by_others": 0.0})
+    return speed
+
+
+def test_a_machine_never_seen_has_no_best_and_nothing_is_written_for_it(run, tmp_path):
+    assert run().best_s == {}
+    assert kept_probe(tmp_path, **HERE) is None
+
+
+def test_the_first_reading_is_the_best_and_later_runs_begin_with_it(run):
+    assert seen(run(), 1e-3).best_s == {"core": 1e-3, "product": 5e-4}
+    assert run().best_s == {"core": 1e-3, "product": 5e-4}
+
+
+def test_a_slow_run_leaves_the_best_of_a_fast_one(run):
+    seen(run(), *[1e-3] * 5)
+    assert seen(run(), *[1.4e-3] * 20).best_s["core"] == 1e-3
+    assert run().best_s["core"] == 1e-3
+
+
+def test_one_lucky_reading_of_many_is_no_speed_that_the_machine_holds(run):
+    assert seen(run(), *[1e-3] * 9, 0.7e-3, 1e-3).best_s["core"] == 1e-3
+
+
+def test_a_machine_that_was_slow_when_first_seen_is_found_out(run):
+    speed = seen(run(), *[1.4e-3] * 3)
+    assert speed.best_s["core"] == 1.4e-3
+    seen(speed, *[1e-3] * 3)
+    assert speed.best_s["core"] == 1e-3
+
+
+@pytest.mark.parametrize("changed", ["torch", "python", "device", "os", "cpu_governor"])
+def test_the_best_of_another_software_or_machine_says_nothing(run, changed):
+    seen(run(), 1e-3)
+    assert run(**{changed: "another"}).best_s == {}
+
+
+def test_a_best_of_long_ago_is_forgotten(run):
+    seen(run(), 1e-3)
+    assert run(now=datetime.now(UTC) + timedelta(days=29)).best_s["core"] == 1e-3
+    assert run(now=datetime.now(UTC) + timedelta(days=31)).best_s == {}
