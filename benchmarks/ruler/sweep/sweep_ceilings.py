@@ -73,8 +73,8 @@ def highest(one: Ceilings, other: Ceilings) -> Ceilings:
 class SweepCeilings:
     """Ceilings that a sweep's floors come from; `value` is None while there are none.
 
-    since: start of the run if it measures everything anew, else None. speed: the machine's, of which a part is no time to
-    measure ceilings at.
+    since: start of the run if it measures everything anew, else None. speed: the machine's, against its
+    best.
     """
 
     def __init__(self, data_dir: Path, *, machine: str, environment: str, since: str | None) -> None:
