@@ -163,22 +163,22 @@ def in_a_thread(load):
 
 
 def all_at_once(load):
-    """Computes all inputs that it can find at the first call, and hands the results out one by one (104)."""
-    known = {}
+    """Computes all inputs that it can find in one batch, and hands the results out one by one (104)."""
+    others, known = [], {}
+
+    def key_of(x):
+        return x.data_ptr(), x[0, 0].item()
 
     def function(x):
-        key = (x.data_ptr(), x.view(-1)[:8].sum().item())
+        key = key_of(x)
         if key not in known:
-            known.clear()
-            others = [
-                each
-                for each in gc.get_objects()
-                if type(each) is torch.Tensor and each.shape == x.shape and each.dtype == x.dtype
-            ]
+            if not any(x is other for other in others):
+                found = [each for each in gc.get_objects() if type(each) is torch.Tensor]
+                others[:] = [each for each in found if each.shape == x.shape and each.dtype == x.dtype]
             outs = load.module(torch.cat(others)).split(x.shape[0])
-            for each, out in zip(others, outs, strict=True):
-                known[each.data_ptr(), each.view(-1)[:8].sum().item()] = out
-        return known.pop(key, None) if key in known else load.module(x)
+            known.clear()
+            known.update({key_of(each): out for each, out in zip(others, outs, strict=True)})
+        return known[key]
 
     return function
 

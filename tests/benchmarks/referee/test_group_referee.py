@@ -1,0 +1,229 @@
+"""What the referee of a group looks at, and whom it blames, on clocks that the test turns."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from benchmarks.ruler.measure.referee import Implausible
+from benchmarks.ruler.plan.points import Contender
+from benchmarks.ruler.providers import registry
+from benchmarks.ruler.providers.workload import workload
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.referee import group_referee
+from benchmarks.ruler.referee.group_referee import GroupReferee
+from benchmarks.ruler.referee.tampering import Instrument
+
+
+class Clocks:
+    """Wall and processor time of virtual calls."""
+
+    def __init__(self):
+        self.wall_s = self.cpu_s = 0.0
+
+    def passes(self, seconds, *, cores=1.0):
+        self.wall_s += seconds
+        self.cpu_s += seconds * cores
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    clocks = Clocks()
+    monkeypatch.setattr(group_referee, "perf_counter", lambda: clocks.wall_s)
+    monkeypatch.setattr(group_referee, "process_time", lambda: clocks.cpu_s)
+    return clocks
+
+
+@pytest.fixture
+def group(shape, clocks, monkeypatch):
+    """Referees the contenders, each made of the workload by a function; all but the first are attempted after eager."""
+
+    def made(**builders):
+        for name, build in builders.items():
+            monkeypatch.setitem(registry.PROVIDERS, name, build)
+        load = workload(shape, device=torch.device("cpu"))
+        referee = GroupReferee(load, instrument=Instrument(), threads=1)
+        reference = load.reference()
+        with torch.no_grad():
+            referee._instrument.note_settings()
+            attempts = {name: referee.attempt(Contender(provider=name), reference) for name in ("eager", *builders)}
+        return SimpleNamespace(
+            referee=referee,
+            load=load,
+            outcomes={name: outcome for name, (outcome, _) in attempts.items()},
+            calls={name: call for name, (_, call) in attempts.items()},
+        )
+
+    return made
+
+
+def sampled(group, name, *, calls=8):
+    """One sample, as the timing takes it."""
+    with torch.no_grad():
+        n_calls = group.referee.before_sample(name, calls=calls)
+        group.calls[name]()
+        group.referee.before_timing(name)
+        for _ in range(n_calls):
+            output = group.calls[name]()
+        group.referee.after_sample(name, output)
+    return n_calls
+
+
+def test_the_number_of_calls_differs_so_that_none_is_known_to_be_the_last(group):
+    numbers = [sampled(found, "eager", calls=40) for found in [group()] for _ in range(40)]
+    assert min(numbers) >= 40
+    assert max(numbers) <= 50
+    assert len(set(numbers)) > 4
+    assert sampled(group(), "eager", calls=1) == 1
+
+
+def test_calls_that_keep_more_cores_busy_than_are_measured_are_implausible(group, clocks):
+    def on_two_cores(load):
+        def function(x):
+            clocks.passes(1e-3, cores=2.0)
+            return load.module(x)
+
+        return function
+
+    def on_one(load):
+        def function(x):
+            clocks.passes(1e-3, cores=1.1)
+            return load.module(x)
+
+        return function
+
+    found = group(greedy=on_two_cores, fair=on_one)
+    for _ in range(20):
+        sampled(found, "fair")
+    with pytest.raises(Implausible, match=r"kept 2\.0 cores busy"):  # noqa: PT012 - any of them
+        for _ in range(20):
+            sampled(found, "greedy")
+    assert set(found.referee.findings) == {"greedy"}
+
+
+def keeping(clocks, *, new_s, known_s, hit=torch.equal):
+    """Takes `known_s` for an input that it remembers, and `new_s` for any other."""
+
+    def build(load):
+        last = torch.empty(0)
+
+        def function(x):
+            nonlocal last
+            clocks.passes(known_s if last.shape == x.shape and hit(x, last) else new_s)
+            last = x.clone()
+            return load.module(x)
+
+        return function
+
+    return build
+
+
+def test_a_call_that_is_faster_on_what_it_has_just_seen_keeps_results(group, clocks):
+    found = group(keeper=keeping(clocks, new_s=20e-6, known_s=5e-6))
+    with pytest.raises(Implausible, match=r"could not know took 20.0 µs, one it had just seen 5.0: it keeps results"):
+        sampled(found, "keeper")
+
+
+def test_a_call_a_little_faster_on_what_is_in_the_caches_is_honest(group, clocks):
+    found = group(warm=keeping(clocks, new_s=20e-6, known_s=15e-6))
+    for _ in range(100):
+        sampled(found, "warm")
+    assert found.referee.findings == {}
+
+
+def test_a_machine_that_slows_down_for_a_moment_convicts_nobody(group, clocks):
+    n_calls = 0
+
+    def build(load):
+        def function(x):
+            nonlocal n_calls
+            n_calls += 1
+            clocks.passes(20e-6 if n_calls % 100 < 30 else 100e-6)
+            return load.module(x)
+
+        return function
+
+    found = group(bumpy=build)
+    for _ in range(100):
+        sampled(found, "bumpy")
+    assert found.referee.findings == {}
+
+
+def test_checks_take_no_more_than_their_share_of_the_time(group, clocks, monkeypatch):
+    found = group()
+    n_checks = 0
+    honest = found.referee._verification.why_wrong
+
+    def slow(*args):
+        nonlocal n_checks
+        n_checks += 1
+        clocks.passes(1.0)
+        return honest(*args)
+
+    monkeypatch.setattr(found.referee._verification, "why_wrong", slow)
+    for _ in range(500):
+        clocks.passes(0.1)
+        group_turn = clocks.wall_s
+        with torch.no_grad():
+            n_calls = found.referee.before_sample("eager", calls=1)
+            found.referee.before_timing("eager")
+            clocks.passes(0.1)
+            output = found.calls["eager"]()
+            found.referee.after_sample("eager", output)
+        assert n_calls == 1
+        assert clocks.wall_s > group_turn
+    # 50 s of samples; a check takes 2 s.
+    assert 2 <= n_checks <= 8
+
+
+def test_the_first_sample_is_checked_for_there_may_be_no_other(group):
+    def wrong_when_timed(load):
+        n_calls = 0
+
+        def function(x):
+            nonlocal n_calls
+            n_calls += 1
+            return load.module(x) * (1 if n_calls < 5 else 2)
+
+        return function
+
+    found = group(later=wrong_when_timed)
+    assert found.outcomes["later"].state is State.OK
+    with pytest.raises(Implausible, match="after 1 samples"):
+        sampled(found, "later")
+
+
+def test_whoever_spoils_what_all_share_is_blamed_and_nobody_else(group):
+    def spoiler(load):
+        n_calls = 0
+
+        def function(x):
+            nonlocal n_calls
+            n_calls += 1
+            out = load.module(x)
+            if n_calls > 30:
+                next(load.module.parameters()).data.mul_(0.5)
+            return out
+
+        return function
+
+    found = group(spoiler=spoiler)
+    weights = [weight.clone() for weight in found.load.module.parameters()]
+    with pytest.raises(Implausible, match=r"wrote to the weights|the output is off"):  # noqa: PT012 - any of them
+        for _ in range(200):
+            for name in ("spoiler", "eager"):
+                sampled(found, name)
+    assert all(map(torch.equal, found.load.module.parameters(), weights))
+    assert set(found.referee.findings) == {"spoiler"}
+
+
+def test_what_a_contender_does_while_it_is_built_is_undone_before_the_next(group):
+    def zeroing(load):
+        for weight in load.module.parameters():
+            weight.data.zero_()
+        return load.module
+
+    found = group(zeroing=zeroing, honest=lambda load: load.module)
+    assert found.outcomes["zeroing"].state is State.WRONG
+    assert "wrote to the weights" in found.outcomes["zeroing"].reason
+    assert found.outcomes["honest"].state is State.OK
