@@ -28,7 +28,7 @@ _MOST_UNREST = 0.05
 _BUDGET_S = 0.4
 _SETTLING_S = 0.3
 _CONTENDERS = (Contender(provider="eager"), Contender(provider="fused"))
-_BUSY = "while True: pass"
+BUSY = "while True: pass"
 _READING = "a = bytearray(1 << 26); b = bytearray(1 << 26)\nwhile True: a[:] = b"
 _BURSTS = """
 import time
@@ -84,8 +84,8 @@ def plants(n_cpus: int) -> tuple[Plant, ...]:
     bursts = _BURSTS.format(on=0.1, off=0.1)
     return (
         Plant(name="nothing"),
-        Plant(name="a neighbour on one core", programs=(_BUSY,)),
-        Plant(name="a neighbour on every core", programs=(_BUSY,) * n_cpus),
+        Plant(name="a neighbour on one core", programs=(BUSY,)),
+        Plant(name="a neighbour on every core", programs=(BUSY,) * n_cpus),
         Plant(name="a reader of memory on one core", programs=(_READING,)),
         Plant(name="a reader of memory on every core", programs=(_READING,) * n_cpus),
         Plant(name="bursts of 0.1 s, half of the time", programs=(bursts,) * n_cpus),
@@ -123,7 +123,7 @@ def _rows_of(worker: WorkerProcess, shape: Shape, threads: int, planted: Sequenc
     before, _, best_s = _measured(worker, shape, best_s)
     for plant in planted:
         told = {part: seconds * plant.told_speed for part, seconds in best_s.items()}
-        with _running(plant.programs):
+        with running(plant.programs):
             during, flag, _ = _measured(worker, shape, told)
         after, _, best_s = _measured(worker, shape, best_s)
         bias, unrest = bias_and_unrest(before, during, after)
@@ -170,7 +170,7 @@ def _measured(
 
 
 @contextlib.contextmanager
-def _running(programs: Sequence[str]) -> Iterator[None]:
+def running(programs: Sequence[str]) -> Iterator[None]:
     """Run the programs meanwhile, each in a process of its own."""
     processes = [subprocess.Popen([sys.executable, "-S", "-E", "-c", program]) for program in programs]
     try:

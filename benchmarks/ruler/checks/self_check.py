@@ -2,6 +2,8 @@
 
 `python -m benchmarks.ruler.self_check aa` measures the same function under two names.
 `python -m benchmarks.ruler.self_check planted` plants disturbances, and compares flags with bias.
+`python -m benchmarks.ruler.self_check ceilings` measures the machine's ceilings twice, and under load.
+`python -m benchmarks.ruler.self_check floors` measures the quick axes and compares every point with its floor.
 `python -m benchmarks.ruler.self_check speed` times replaying, the worker's own overhead, and a cold sweep against the
 same points measured by asv alone.
 """
@@ -19,11 +21,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.ruler.checks import planted
+from benchmarks.ruler.checks import floors, planted
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK, Axes
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
-from benchmarks.ruler.record.provenance import measured_commit
+from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.protocol import Task
 
@@ -192,6 +194,44 @@ def planted_disturbances() -> None:
     words, is_passed = planted.summary(found)
     click.echo(words)
     if not is_passed:
+        sys.exit(1)
+
+
+@main.command()
+def ceilings() -> None:
+    """Measure the machine's ceilings twice, and under load, where they should be refused."""
+    with scratch_settings() as settings:
+        device = expected_device(settings)
+        first, second = (floors.ceilings_now(settings, device=device) for _ in range(2))
+        loaded = floors.ceilings_now(settings, device=device, n_busy=os.cpu_count() or 1)
+    for found in (first, second):
+        if isinstance(found, floors.Refusal):
+            click.echo(f"FAIL: the idle machine gave none: {found.reason}")
+            sys.exit(1)
+    assert not isinstance(first, floors.Refusal) and not isinstance(second, floors.Refusal)  # noqa: S101, PT018 - see above
+    repeats = floors.repeated(first, second)
+    click.echo(f"{'ceiling':34} {'first':>10} {'second':>10}  apart")
+    for each in repeats:
+        click.echo(f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {each.apart:6.1%}")
+    _conclude(floors.summary_of_repeats(repeats), floors.summary_of_load(loaded))
+
+
+@main.command(name="floors")
+def floors_of_quick_axes() -> None:
+    """Measure the quick axes: no point should beat its floor, and bounds should tell points apart."""
+    found = []
+    with scratch_settings() as settings:
+        for row in floors.floor_rows(settings):
+            found.append(row)
+            percent = "?" if row.percent is None else f"{row.percent:.0f} %"
+            click.echo(f"{row.point:52} {row.latency_s * 1e6:9.1f} µs {percent:>6}  {row.bound}: {row.detail}")
+    _conclude(floors.summary_of_floors(found))
+
+
+def _conclude(*summaries: tuple[str, bool]) -> None:
+    for words, _ in summaries:
+        click.echo(words)
+    if not all(is_passed for _, is_passed in summaries):
         sys.exit(1)
 
 

@@ -115,7 +115,7 @@ class _Measuring:
             self._ensure(ceilings, worker)
             if Task.TIME in tasks:
                 self._perform(Task.TIME, worker, ceilings)
-                if ceilings.is_beaten:
+                if ceilings.is_beaten or ceilings.value is None:
                     self._ensure(ceilings, worker)
                     self._correct_floors(ceilings)
         if Task.PROFILE in tasks and self._left(Task.PROFILE) and not is_time_up(self._settings):

@@ -60,7 +60,7 @@ def test_a_program_runs_while_it_is_planted_and_no_longer(monkeypatch):
     (neighbour,) = (plant for plant in plants(2) if plant.name == "a neighbour on one core")
 
     def ends_badly():
-        with planted._running(neighbour.programs):
+        with planted.running(neighbour.programs):
             os.kill(started[0].pid, 0)
             raise KeyError
 
