@@ -34,8 +34,9 @@ class Settings:
     data_dir: folder of record. machine: its name, or None for asv's. device: None for what is found. allocator: state
     of the worker's. run_id: a run to continue or to begin, or None for the commit's latest. commit: HEAD when the run
     began. lock_file: locked by whoever measures on this machine. until: seconds since 1970 after which no group is
-    begun. traced_batches: batches whose profiles leave a trace. plan: file with the plan of the process that started
-    this one and holds the machine's lock. progress: file for the steps.
+    begun. times_first_calls: whether each provider's first call is timed in a process of its own, too. traced_batches:
+    batches whose profiles leave a trace. plan: file with the plan of the process that started this one and holds the
+    machine's lock. progress: file for the steps.
     """
 
     data_dir: Path = ROOT / "results" / "data" / "local"
@@ -53,6 +54,7 @@ class Settings:
     lock_file: Path = _LOCK_FILE
     point_limit_s: float = 180.0
     until: float | None = None
+    times_first_calls: bool = False
     traced_batches: tuple[str, ...] = ()
     plan: Path | None = None
     progress: Path | None = None
@@ -166,6 +168,7 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_LOCK_FILE": ("lock_file", lambda text: Path(text).absolute(), str),
     "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", _seconds, repr),
     "FUSEBENCH_UNTIL": ("until", float, repr),
+    "FUSEBENCH_FIRST_CALLS": ("times_first_calls", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
     "FUSEBENCH_PLAN": ("plan", Path, str),
     "FUSEBENCH_PROGRESS": ("progress", Path, str),

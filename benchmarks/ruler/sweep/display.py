@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 80
 # What a person has to know, beside how far a sweep is.
-_SAID = {Phase.WAITING, Phase.CEILINGS, Phase.STOPPED}
+_SAID = {Phase.WAITING, Phase.CEILINGS, Phase.FIRST_CALLS, Phase.STOPPED}
 
 
 class Display:

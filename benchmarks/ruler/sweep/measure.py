@@ -16,6 +16,7 @@ from benchmarks.ruler.record.journal import JournalReader
 from benchmarks.ruler.record.lines import Head, Line
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
+from benchmarks.ruler.sweep.first_calls import with_first_calls
 from benchmarks.ruler.sweep.journal_lines import profile_line, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.progress import Estimate, Phase, Progress, Step, step_from_sweep
@@ -93,6 +94,13 @@ class _Measuring:
             self._report(Phase.STOPPED, detail=_TIME_IS_UP)
         else:
             self._measure_missing(tasks)
+        if self._settings.times_first_calls and Task.TIME in tasks:
+            self._sweep = with_first_calls(
+                self._sweep,
+                new_worker=self._new_worker,
+                say=lambda said: self._report(Phase.FIRST_CALLS, detail=said),
+                is_time_up=lambda: is_time_up(self._settings),
+            )
         return self._sweep.recorded
 
     def _left(self, task: Task) -> tuple[Group, ...]:

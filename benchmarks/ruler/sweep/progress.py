@@ -26,6 +26,7 @@ class Phase(StrEnum):
     CEILINGS = "ceilings"
     TIMING = "timing"
     PROFILING = "profiling"
+    FIRST_CALLS = "first calls"
     STOPPED = "stopped"
     ENDED = "ended"
 

@@ -70,6 +70,7 @@ class _Output(Console):
 @click.option("--provider-module", default=None, metavar="FILE.py", help="Measure the providers of this file too.")
 @click.option("--again", is_flag=True, help="Measure everything anew, as another run of the same commit.")
 @click.option("--uncommitted", is_flag=True, help="Measure files no commit holds; shown, never recorded.")
+@click.option("--first-calls", is_flag=True, help="Time each provider's first call, too, in a process of its own.")
 @click.option("--no-wait", is_flag=True, help="Fail if another sweep measures on this machine, instead of waiting.")
 @click.option("--cwd", type=Path, hidden=True, help="Folder that relative paths start from.")
 @click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
@@ -80,6 +81,7 @@ def main(  # noqa: PLR0913 - its options
     provider_module: str | None,
     again: bool,
     uncommitted: bool,
+    first_calls: bool,
     no_wait: bool,
     cwd: Path | None,
     parent: int | None,
@@ -98,6 +100,7 @@ def main(  # noqa: PLR0913 - its options
                 provider_module=provider_module,
                 again=again,
                 uncommitted=uncommitted,
+                first_calls=first_calls,
                 no_wait=no_wait,
                 filters=filters,
             )
@@ -130,6 +133,7 @@ def _with_options(  # noqa: PLR0913 - the options
     provider_module: str | None,
     again: bool,
     uncommitted: bool,
+    first_calls: bool,
     no_wait: bool,
     filters: Mapping[str, str | None],
 ) -> Settings:
@@ -142,6 +146,7 @@ def _with_options(  # noqa: PLR0913 - the options
         provider_module=Path(provider_module).absolute() if provider_module else settings.provider_module,
         run_id=uuid.uuid4().hex[:12] if again else settings.run_id,
         is_uncommitted=uncommitted or settings.is_uncommitted,
+        times_first_calls=first_calls or settings.times_first_calls,
         waits_for_lock=settings.waits_for_lock and not no_wait,
     )
 
