@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+import time
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ _OPTIONS = {
     Allocator.RETURNING: {_MMAP_THRESHOLD: _GLIBC_THRESHOLD_BYTES, _TRIM_THRESHOLD: _GLIBC_THRESHOLD_BYTES},
 }
 _OTHERS = ("jemalloc", "tcmalloc", "mimalloc")
-_CALLS = 5
+_CALLS, _LONGEST_S = 5, 0.02
 
 
 class AllocatorNotSet(Exception):
@@ -40,11 +41,19 @@ def set_allocator(asked: Allocator) -> None:
             raise AllocatorNotSet(f"glibc's malloc refused option {option} = {value}, which the state {asked} needs")
 
 
-def faults_per_call(call: Callable[[], object], *, read: Callable[[], int] = minor_faults) -> float:
-    """Return the pages that one call has mapped without reading a disk: the median of a few, after one unread."""
-    call()
-    counts = []
-    for _ in range(_CALLS):
+def faults_per_call(
+    call: Callable[[], object],
+    *,
+    read: Callable[[], int] = minor_faults,
+    now: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Return the pages that one call has mapped without reading a disk, where it has run often enough to settle.
+
+    The median of a few calls, of fewer if they are long.
+    """
+    counts: list[int] = []
+    start = now()
+    while not counts or (len(counts) < _CALLS and now() - start < _LONGEST_S):
         before = read()
         call()
         counts.append(read() - before)

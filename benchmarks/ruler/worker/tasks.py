@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from benchmarks.ruler.measure.allocator import faults_per_call
 from benchmarks.ruler.measure.attempt import attempt, state_from_error
 from benchmarks.ruler.measure.best_rates import MachineDisturbed
 from benchmarks.ruler.measure.ceilings import measure_ceilings
@@ -175,9 +176,10 @@ class Worker:
         for name, sampling in samplings.items():
             candidate = candidates[name]
             measured = _with_sampling(candidate.outcome, sampling)
-            if self._device.type == "cuda":
-                self._current.set(request.contenders.index(candidate.contender))
-                with self._accounted(), _mode(request.shape):
+            self._current.set(request.contenders.index(candidate.contender))
+            with self._accounted(), _mode(request.shape):
+                measured = replace(measured, minor_faults_per_call=faults_per_call(candidate.call))
+                if self._device.type == "cuda":
                     measured = _with_device_time(measured, candidate.call)
             yield candidate.contender, measured
 

@@ -113,6 +113,16 @@ def test_every_point_that_is_ok_and_no_other_has_a_profile(recorded):
         assert line.bound is not None
 
 
+def test_every_line_says_the_allocator_the_machines_speed_and_what_a_call_had_mapped(recorded):
+    for line in recorded.timings.values():
+        assert line.head.conditions["allocator"] == "retaining"
+        assert line.head.conditions["probe_core_s"] > 0
+        if line.outcome.state is State.OK:
+            assert line.outcome.minor_faults_per_call == 0
+        else:
+            assert line.outcome.minor_faults_per_call is None
+
+
 def test_all_timing_lines_come_before_the_profiles_which_another_process_makes(recorded, settings):
     (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
     kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
