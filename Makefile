@@ -37,8 +37,11 @@ check: setup  ## style, types, and who may import whom
 kernels-report: setup  ## compile every kernel for GPUs that need not be here; compare with docs/kernels-report.md
 	$(BIN)/python -m fused_mlp.static_checks --compare docs/kernels-report.md
 
-self-check: setup  ## the ruler measured with itself: A/A, replaying, overhead; for a quiet machine
-	$(BIN)/python -m benchmarks.ruler.self_check aa && $(BIN)/python -m benchmarks.ruler.self_check speed
+SELF_CHECKS ?= aa planted ceilings floors speed
+self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; for a quiet machine
+	@failed=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
+		$(BIN)/python -m benchmarks.ruler.self_check $$check || failed="$$failed $$check"; done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 bench-store: setup  ## how fast the store fills and answers; CORPUS=asv results, REPOSITORY=its git (or MADE=commits)
 	$(BIN)/python tools/bench_store.py $(CORPUS) $(if $(REPOSITORY),--repository $(REPOSITORY)) \

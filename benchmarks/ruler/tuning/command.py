@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from benchmarks.ruler.errors import RulerError
+from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.durable import write_whole
@@ -192,6 +194,9 @@ def main(  # noqa: PLR0913 - each is an option
         click.echo(f"tune: {reason}", err=True)
         sys.exit(NOTHING_MEASURED)
     machine, settings = this_machine(kind), settings_from_environment()
+    with suppress(AllocatorNotSet):
+        # As where the ways that are chosen here will be measured.
+        set_allocator(settings.allocator)
     path = results or settings.data_dir / "tuning" / f"{_file_name(machine.circumstances.device)}.jsonl"
     click.echo(f"{len(asked)} cells for {machine.circumstances.device}, kept in {path}")
     known = partial(tune, asked, machine, path=path, say=click.echo, budget_s=budget_s)
