@@ -1,14 +1,16 @@
 """Ceilings as they are measured: of every size, with memory that was touched, and only while nothing disturbs."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from benchmarks.ruler.measure import bandwidth, ceilings
-from benchmarks.ruler.measure.bandwidth import sizes_on_cpu, trials_on_cpu
+from benchmarks.ruler.measure.bandwidth import COPY, sizes_on_cpu, trials_on_cpu
 from benchmarks.ruler.measure.best_rates import MachineDisturbed
 from benchmarks.ruler.measure.ceilings import measure_ceilings
+from benchmarks.ruler.measure.clock import EnqueuedTimes
 
 MIB = 2**20
 CPU = torch.device("cpu")
@@ -78,6 +80,35 @@ def test_ceilings_name_their_conditions_and_have_the_bandwidth_of_each_size(smal
 def test_ceilings_of_a_disturbed_machine_are_refused(small_machine):
     with pytest.raises(MachineDisturbed, match="a neighbour"):
         measure_ceilings(CPU, watch=Quiet("a neighbour"), budget_s=0.01, patience_s=0.01)
+
+
+def test_on_a_gpu_bandwidth_is_measured_from_below_the_l2_to_memory_without_the_launch(monkeypatch):
+    """The GPU is the test's: each byte takes 1 ns, and each launch 3 µs."""
+    moved = []
+
+    def behind_blocked_stream(call, *, calls, block_s):
+        assert calls >= 1
+        assert block_s > 0
+        moved.clear()
+        call()
+        return EnqueuedTimes(host_time_s=1.0, device_time_s=moved[0] * 1e-9 + 3e-6)
+
+    class Values(torch.Tensor):
+        def mul_(self, _other):
+            moved.append(2 * self.nbytes)
+
+        def copy_(self, _source):
+            moved.append(2 * self.nbytes)
+
+    monkeypatch.setattr(bandwidth, "time_behind_blocked_stream", behind_blocked_stream)
+    monkeypatch.setattr(bandwidth, "_LARGEST", 2**20)
+    monkeypatch.setattr(bandwidth, "_values", lambda n_bytes, _: torch.zeros(n_bytes // 4).as_subclass(Values))
+    properties = SimpleNamespace(L2_cache_size=2**20)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    trials = list(bandwidth.trials_on_cuda(CPU, launch_s=3e-6))
+    assert {trial.quantity.split(".")[-1] for trial in trials} == {"131072", "262144", "524288", "1048576", COPY}
+    for trial in trials:
+        assert trial.amount / trial.sample_s() == pytest.approx(1e9)
 
 
 def test_a_dtype_that_onednn_lacks_has_torch_s_own_product(small_machine, monkeypatch):
