@@ -30,7 +30,7 @@ class Ranking:
     """Points of one shape, as far as it matters which of them to run.
 
     leader: the least time, whether or not it is a winner's. candidates: all that may be the fastest, the leader first.
-    standing: the candidates', None where nothing competes. doubt: why it is undecided, in words.
+    standing: the candidates', None where nothing competes. doubt: why it is undecided, in words, with the contender.
     margin: the runner-up's time over the leader's.
     """
 
@@ -103,10 +103,14 @@ def _times(rows: Sequence[PointRow]) -> list[_Time]:
 
 def _against_baseline(row: PointRow) -> _Time:
     if row.provider == BASELINE:
-        return _Time(row=row, value=1.0, low=1.0, high=1.0, doubt=_doubt(row, 1.0, 1.0, 1.0))
+        return _Time(row=row, value=1.0, low=1.0, high=1.0, doubt=_doubt(row, "speedup", 1.0, 1.0, 1.0))
     value, low, high = row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high
     return _Time(
-        row=row, value=_inverse(value), low=_inverse(high), high=_inverse(low), doubt=_doubt(row, value, low, high)
+        row=row,
+        value=_inverse(value),
+        low=_inverse(high),
+        high=_inverse(low),
+        doubt=_doubt(row, "speedup", value, low, high),
     )
 
 
@@ -117,7 +121,7 @@ def _in_seconds(row: PointRow) -> _Time:
         value=value,
         low=value if low is None else low,
         high=value if high is None else high,
-        doubt=_doubt(row, value, low, high),
+        doubt=_doubt(row, "latency", value, low, high),
     )
 
 
@@ -126,12 +130,13 @@ def _inverse(speedup: float | None) -> float:
     return 1 / speedup if speedup is not None and speedup > 0 else math.inf
 
 
-def _doubt(row: PointRow, value: float | None, low: float | None, high: float | None) -> str | None:
-    return doubt_about(value, low=low, high=high, disturbed=row.disturbed)
+def _doubt(row: PointRow, quantity: str, value: float | None, low: float | None, high: float | None) -> str | None:
+    doubt = doubt_about(value, low=low, high=high, disturbed=row.disturbed)
+    return doubt if doubt is None or row.disturbed else f"{quantity} {doubt}"
 
 
 def _in_words(doubtful: Sequence[_Time]) -> str | None:
     if not doubtful:
         return None
-    first = f"{doubtful[0].row.contender} {doubtful[0].doubt}"
+    first = f"{doubtful[0].row.contender}: {doubtful[0].doubt}"
     return first if len(doubtful) == 1 else f"{first}, and {len(doubtful) - 1} more"

@@ -50,13 +50,14 @@ def points_as_text(
     printed = rows if shown is None else shown
     rankings = _rankings(rows)
     standings = _standings(rankings)
+    doubts = {_key(ranking.leader): ranking.doubt for ranking in rankings}
     has_one_place = len({_place(row) for row in printed}) == 1
 
     def title(row: PointRow) -> str:
         return _shape(row) if has_one_place else point_title(row)
 
     blocks = [
-        Block(title=name, rows=[_cells(row, standings.get(_key(row))) for row in group])
+        Block(title=name, rows=[_cells(row, standings.get(_key(row)), doubts.get(_key(row))) for row in group])
         for name, group in groupby(printed, key=title)
     ]
     parts = [terminal.paragraph(_place(printed[0]), Style.HEADING)] if has_one_place else []
@@ -154,7 +155,7 @@ def _key(row: PointRow) -> tuple[object, ...]:
     return (row.run_id, row.point_id)
 
 
-def _cells(row: PointRow, standing: Standing | None) -> tuple[Cell, ...]:
+def _cells(row: PointRow, standing: Standing | None, doubt: str | None) -> tuple[Cell, ...]:
     return (
         Cell(str(row.batch)),
         Cell(row.contender),
@@ -167,7 +168,7 @@ def _cells(row: PointRow, standing: Standing | None) -> tuple[Cell, ...]:
         Cell(figures(row.operator_count)),
         Cell(row.bound_in_words or ABSENT),
         _remark(row, standing),
-        Cell("" if row.state == State.OK else row.reason or ""),
+        Cell(doubt or "", Style.DOUBTFUL) if row.state == State.OK else Cell(row.reason or ""),
     )
 
 
@@ -189,9 +190,9 @@ def _interference(rows: Sequence[PointRow]) -> list[str]:
 
 
 def _undecided(rankings: Sequence[Ranking]) -> list[str]:
-    doubts = [ranking.doubt for ranking in rankings if ranking.doubt]
-    if not doubts:
+    n_undecided = sum(ranking.standing is Standing.UNDECIDED for ranking in rankings)
+    if not n_undecided:
         return []
-    shapes = f"{len(doubts)} of {counted(len(rankings), 'shape')}"
-    rule = f"a time was disturbed or is known to no better than ± {WIDEST:.0%} ({doubts[0]})"
+    shapes = f"{n_undecided} of {counted(len(rankings), 'shape')}"
+    rule = f"a time was disturbed or is known to no better than ± {WIDEST:.0%}"
     return [f"undecided which is fastest, {shapes}: {rule}; measure again: {MEASURE_AGAIN}"]

@@ -43,8 +43,8 @@ def test_overlapping_intervals_are_a_tie_and_both_are_named(point):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"disturbed": "the machine ran at 60 %"}, "fused disturbed: the machine ran at 60 %"),
-        ({"speedup_ci_low": 1.8, "speedup_ci_high": 2.2}, "fused known to \u00b1 10.0% only"),
+        ({"disturbed": "the machine ran at 60 %"}, "fused: disturbed: the machine ran at 60 %"),
+        ({"speedup_ci_low": 1.8, "speedup_ci_high": 2.2}, "fused: speedup known to \u00b1 10.0% only"),
     ],
 )
 def test_where_it_is_undecided_no_winner_is_shown_and_the_reason_is(point, changes, reason):

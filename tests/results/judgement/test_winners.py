@@ -76,7 +76,7 @@ def test_a_disturbed_contender_leaves_it_undecided_whoever_leads(disturbed):
     rows = [row._replace(disturbed="the machine ran at 60 %") if row.provider == disturbed else row for row in rows]
     ranking = ranking_of(rows)
     assert (ranking.standing, ranking.winner) == (Standing.UNDECIDED, None)
-    assert ranking.doubt == f"{disturbed} disturbed: the machine ran at 60 %"
+    assert ranking.doubt == f"{disturbed}: disturbed: the machine ran at 60 %"
     assert disturbed in [row.provider for row in ranking.candidates]
 
 
@@ -89,7 +89,7 @@ def test_a_leader_or_runner_up_known_to_no_better_than_5_percent_leaves_it_undec
 
     assert told(*at(0.049))[0] is Standing.FASTEST
     assert told(*at(0.06))[0] is Standing.UNDECIDED
-    assert ranking_of(at(0.06)).doubt == f"{wide} known to ± 6.0% only"
+    assert ranking_of(at(0.06)).doubt == f"{wide}: speedup known to ± 6.0% only"
 
 
 def test_a_wide_contender_far_behind_does_not_keep_the_others_from_winning():
@@ -139,7 +139,7 @@ def test_an_interval_that_reaches_down_to_nothing_is_undecided_and_no_error():
     endless = point("fused", 1.6, speedup_ci_low=-0.2)
     assert told(EAGER, endless)[0] is Standing.UNDECIDED
     unknown = point("fused", 1.6, speedup_ci_low=None, speedup_ci_high=None)
-    assert ranking_of([EAGER, unknown]).doubt == "fused has no interval"
+    assert ranking_of([EAGER, unknown]).doubt == "fused: speedup has no interval"
 
 
 speedups = st.floats(0.01, 100)
@@ -206,11 +206,18 @@ class TestShow:
         assert text.count("fastest") == 2
         assert "undecided" not in text
 
-    @pytest.mark.parametrize("changes", [{"noise": 0.2}, {"disturbed": "the machine ran at 60 %"}])
-    def test_it_names_no_winner_where_a_time_is_in_doubt_and_says_what_to_do(self, shown, changes):
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            ({"noise": 0.2}, "fused: speedup known to ± 10.0% only, and 1 more\n"),
+            ({"disturbed": "the machine ran at 60 %"}, "fused: disturbed: the machine ran at 60 %, and 2 more\n"),
+        ],
+    )
+    def test_it_names_no_winner_where_a_time_is_in_doubt_and_says_what_to_do(self, shown, changes, reason):
         text, rankings = shown(**changes)
         assert {ranking.standing for ranking in rankings} == {Standing.UNDECIDED}
         assert "undecided which is fastest, 2 of 2 shapes" in text
+        assert text.count(reason) == 2
         assert "measure again: fusebench run --again" in text
         assert "fastest\n" not in text
 
