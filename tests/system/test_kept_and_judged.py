@@ -40,7 +40,7 @@ def gate(measured_clone):
 def slowed(measured_clone, tmp_path):
     """Copy the clone's journal as two commits, `fused` 1.5 times slower in SLOW; return their folder.
 
-    Nothing in them is disturbed: other tests may run beside the measurement, and what is disturbed is not judged.
+    Nothing in them is disturbed or wide, since that is not judged: other tests may run beside the measurement.
     """
     lines = [json.loads(line) for line in measured_clone.journal.read_text().splitlines()]
     folder = tmp_path / "slowed" / "journal" / lines[0]["run"]["machine"]
@@ -51,6 +51,8 @@ def slowed(measured_clone, tmp_path):
             if line["kind"] != "timing":
                 continue
             line["disturbed"] = None
+            if line["state"] == "ok":
+                line |= {"latency_ci_low_s": 0.98 * line["latency_s"], "latency_ci_high_s": 1.02 * line["latency_s"]}
             if commit == SLOW and line["point"]["provider"] == "fused" and line["state"] == "ok":
                 line |= {name: times_1_5(line[name]) for name in TIMES}
         (folder / f"{commit[:8]}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
