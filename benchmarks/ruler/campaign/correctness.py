@@ -24,7 +24,7 @@ from benchmarks.ruler.record.durable import append_durably
 from benchmarks.ruler.record.outcome import FAILURES, ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.sweep.expectations import compared, expectation
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.measure import outcomes_of_group
+from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 

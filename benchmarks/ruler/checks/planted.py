@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.measure.probe import better_times_s
 from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.sweep.measure import outcomes_of_group
+from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 

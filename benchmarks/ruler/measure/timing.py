@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.ruler.measure.referee import Implausible, NoReferee, Referee
-from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
+from benchmarks.ruler.measure.statistics import MedianInterval, median_interval, paired_ratios
+from benchmarks.ruler.record.outcome import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.ruler.measure.clock import Clock
-
-
-class Stop(StrEnum):
-    """Reason why sampling of a point ended."""
-
-    PRECISION = "precision"
-    BUDGET = "budget"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,19 +179,6 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
         )
         for name, state in states.items()
     }
-
-
-def paired_ratios(baseline_s: Sequence[float], rival_s: Sequence[float]) -> list[float]:
-    """Return the baseline's sample over the rival's of each round; none without a baseline.
-
-    Two rounds take the baseline's sample before the rival's, two the one after it, which begins the next round: with
-    the rivals' order reversed every other round, a drift that meets all alike cancels. Never their mean: noise is
-    skewed, and the median of a mean of two lies above that of one.
-    """
-    if not baseline_s:
-        return []
-    last = len(baseline_s) - 1
-    return [baseline_s[min(number + (number % 4 > 1), last)] / sample for number, sample in enumerate(rival_s)]
 
 
 def paired_speedup(baseline_s: Sequence[float], rival_s: Sequence[float]) -> MedianInterval | None:

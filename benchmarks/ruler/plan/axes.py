@@ -28,7 +28,10 @@ NO_ACTIVATION = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """Values of each axis: their product, per operation, and the products of `also`. budget_s: samples per point."""
+    """Values of each axis: their product, per operation, and the products of `also`.
+
+    budget_s: seconds of each point's samples over all visits. visits: how often each group is visited.
+    """
 
     name: str
     operations: tuple[str, ...] = tuple(Operation)
@@ -41,6 +44,7 @@ class Axes:
     dims: tuple[int | str, ...] = (DIM_BY_DEFAULT,)
     caches: tuple[str, ...] = (CachePolicy.WARM,)
     budget_s: float = 0.5
+    visits: int = 3
     also: tuple[Axes, ...] = ()
 
     def parts(self) -> tuple[Axes, ...]:

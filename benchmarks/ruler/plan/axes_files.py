@@ -69,6 +69,10 @@ def _axis_values(path: Path, key: str, value: object) -> object:
         if isinstance(value, int | float) and value > 0:
             return float(value)
         raise InvalidAxes(f"{path}: budget_s is {value!r}; it is a number of seconds above 0")
+    if key == "visits":
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+        raise InvalidAxes(f"{path}: visits is {value!r}; it is a whole number from 1 on")
     if key in {"dtypes", "activations"}:
         if not isinstance(value, dict):
             raise InvalidAxes(f"{path}: {key} is a table of lists, such as {key}.cpu = [...]")

@@ -17,6 +17,13 @@ class State(StrEnum):
     TIMED_OUT = "timed_out"
 
 
+class Stop(StrEnum):
+    """Reason why sampling of a point ended."""
+
+    PRECISION = "precision"
+    BUDGET = "budget"
+
+
 FAILURES = frozenset(State) - {State.OK, State.UNAVAILABLE}
 
 

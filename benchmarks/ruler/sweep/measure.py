@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Group, Operation, Shape
 from benchmarks.ruler.record import journal
-from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.journal import JournalReader
 from benchmarks.ruler.record.lines import Head, Line
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
@@ -22,6 +20,8 @@ from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.progress import Estimate, Phase, Progress, Step, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
+from benchmarks.ruler.sweep.visits import usual_of, with_visit
+from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
@@ -39,10 +39,11 @@ _TIME_IS_UP = "the time is up; the next run goes on from here"
 def measure(
     settings: Settings, *, operation: str, axes: Axes | None = None, tasks: Sequence[Task] = (Task.TIME, Task.PROFILE)
 ) -> Recorded:
-    """Measure what is missing of `operation` and return all that the run has of it; `tasks` may leave out a pass.
+    """Measure what is missing and return all that the run has; `tasks` may leave out a pass.
 
-    The plan is the one that the settings hand on, or it is made here, of `axes` or those the settings name. Timing
-    comes first, of all groups, then profiling in another process, so that the profiler taxes no timing.
+    By the plan that the settings hand on, all of it, so that each way through it needs one worker; without one, a plan
+    of `operation` alone is made here, of `axes` or those the settings name. Timing comes first, all groups once in a
+    process of their own and then again in the next one's, until each has had its visits; then profiling.
     Raises: UnknownCommit, JournalError, MachineBusy; never for anything a point does.
     """
     with Progress(settings.progress) as progress, _planned(settings, operation, axes, progress) as (sweep, lock):
@@ -76,7 +77,7 @@ def _planned(
 
 
 class _Measuring:
-    """State of one operation's measuring."""
+    """State of one sweep's measuring."""
 
     def __init__(self, settings: Settings, sweep: Sweep, operation: str, progress: Progress, lock: int | None) -> None:
         self._settings = settings
@@ -84,11 +85,13 @@ class _Measuring:
         self._operation = operation
         self._progress = progress
         self._inherited = () if lock is None else (lock,)
-        self._estimate = Estimate(budget_s=sweep.plan.axes.budget_s)
+        self._estimate = Estimate(budget_s=sweep.plan.axes.budget_s, n_visits=sweep.plan.axes.visits)
+        self._ceilings = self._kept_ceilings()
+        self._has_ensured_ceilings = False
 
     def run(self, tasks: Sequence[Task]) -> Recorded:
         """Perform the tasks whose lines are missing; return what is recorded then."""
-        if not self._left(Task.TIME) and not self._left(Task.PROFILE):
+        if not self._left():
             self._report(Phase.ENDED, detail=_ALL_MEASURED)
         elif is_time_up(self._settings):
             self._report(Phase.STOPPED, detail=_TIME_IS_UP)
@@ -103,47 +106,62 @@ class _Measuring:
             )
         return self._sweep.recorded
 
-    def _left(self, task: Task) -> tuple[Group, ...]:
-        sweep = self._sweep.of_operation(self._operation)
-        return sweep.untimed() if task is Task.TIME else sweep.unprofiled()
+    def _left(self) -> tuple[Group, ...]:
+        return (*self._sweep.untimed(), *self._sweep.unprofiled())
 
     def _measure_missing(self, tasks: Sequence[Task]) -> None:
-        self._report(Phase.STARTING, detail="a worker that imports torch")
-        with self._new_worker() as worker:
-            if worker.start() is None and worker.hello and worker.hello["device"] != self._sweep.plan.device:
-                self._plan_again(DeviceKind(worker.hello["device"]))
-            run = self._sweep.plan.run
-            ceilings = SweepCeilings(
-                self._settings.data_dir,
-                machine=run.machine,
-                environment=run.environment,
-                # A run with a name of its own was begun to measure everything anew.
-                since=run.started_at if self._settings.run_id else None,
-            )
-            self._ensure(ceilings, worker)
-            if Task.TIME in tasks:
-                self._perform(Task.TIME, worker, ceilings)
-                if ceilings.is_beaten or ceilings.value is None:
-                    self._ensure(ceilings, worker)
-                    self._correct_floors(ceilings)
-        if Task.PROFILE in tasks and self._left(Task.PROFILE) and not is_time_up(self._settings):
+        n_visits = self._sweep.plan.axes.visits if Task.TIME in tasks else 0
+        for visit in range(1, n_visits + 1):
+            if not self._sweep.due(visit) or is_time_up(self._settings):
+                continue
             with self._new_worker() as worker:
-                self._perform(Task.PROFILE, worker, ceilings)
-        if not self._left(Task.TIME) and not self._left(Task.PROFILE):
+                self._get_ready(worker)
+                self._go_through(self._sweep.due(visit), Task.TIME, worker, visit=visit)
+                if self._sweep.untimed():
+                    continue
+                if self._ceilings.is_beaten or self._ceilings.value is None:
+                    self._ensure_ceilings(worker)
+                if Task.PROFILE in tasks:
+                    # What this process has compiled need not be compiled again; nothing is timed in it from here on.
+                    self._go_through(self._sweep.unprofiled(), Task.PROFILE, worker)
+        if Task.PROFILE in tasks and self._sweep.unprofiled() and not is_time_up(self._settings):
+            with self._new_worker() as worker:
+                self._get_ready(worker)
+                self._go_through(self._sweep.unprofiled(), Task.PROFILE, worker)
+        if not self._left():
             self._report(Phase.ENDED)
+        elif is_time_up(self._settings):
+            self._report(Phase.STOPPED, detail=_TIME_IS_UP)
 
-    def _ensure(self, ceilings: SweepCeilings, worker: WorkerProcess) -> None:
-        """Have the machine's ceilings measured if need be, and say what came of it."""
+    def _get_ready(self, worker: WorkerProcess) -> None:
+        """Start the worker, plan again if its device is another, and know the machine's ceilings."""
+        self._report(Phase.STARTING, detail="a worker that imports torch")
+        if worker.start() is None and worker.hello and worker.hello["device"] != self._sweep.plan.device:
+            self._plan_again(DeviceKind(worker.hello["device"]))
+            self._ceilings = self._kept_ceilings()
+        if not self._has_ensured_ceilings:
+            self._ensure_ceilings(worker)
+
+    def _kept_ceilings(self) -> SweepCeilings:
+        run = self._sweep.plan.run
+        return SweepCeilings(
+            self._settings.data_dir,
+            machine=run.machine,
+            environment=run.environment,
+            # A run with a name of its own was begun to measure everything anew.
+            since=run.started_at if self._settings.run_id else None,
+        )
+
+    def _ensure_ceilings(self, worker: WorkerProcess) -> None:
+        """Have the machine's ceilings measured if need be, and say what came of it; recorded floors follow them."""
+        self._has_ensured_ceilings = True
         self._report(Phase.STARTING, detail="the machine's ceilings")
-        if said := ceilings.ensure(worker):
+        if said := self._ceilings.ensure(worker):
             self._report(Phase.CEILINGS, detail=said)
-
-    def _correct_floors(self, ceilings: SweepCeilings) -> None:
-        """Record the floors by ceilings that were measured again; of a point the last line counts."""
-        timed = tuple(self._sweep.of_operation(self._operation).recorded.timings.values())
-        lines = ceilings.corrected(timed, self._sweep.plan.device)
-        journal.append(self._sweep.plan.path, lines)
-        self._sweep = self._sweep.with_lines(lines)
+        if self._ceilings.value is not None:
+            lines = self._ceilings.corrected(tuple(self._sweep.recorded.timings.values()), self._sweep.plan.device)
+            journal.append(self._sweep.plan.path, lines)
+            self._sweep = self._sweep.with_lines(lines)
 
     def _new_worker(self) -> WorkerProcess:
         plan, settings = self._sweep.plan, self._settings
@@ -164,50 +182,88 @@ class _Measuring:
         if handed_on:
             write_plan(handed_on, self._sweep.plan)
 
-    def _perform(self, task: Task, worker: WorkerProcess, ceilings: SweepCeilings) -> None:
-        for group in self._left(task):
+    def _go_through(self, groups: Sequence[Group], task: Task, worker: WorkerProcess, *, visit: int = 0) -> None:
+        """Ask `worker` for each of `groups` and record what it answers, until the time is up."""
+        for group in groups:
             if is_time_up(self._settings):
-                self._report(Phase.STOPPED, detail=_TIME_IS_UP)
                 return
-            label = group.shape.label()
-            self._report(_PHASES[task], detail=label)
+            label, operation = group.shape.label(), group.shape.operation
+            self._report(_PHASES[task], operation=operation, visit=visit, detail=label)
             start = time.monotonic()
-            lines = self._lines(task, group, worker, ceilings)
+            lines = self._timed(group, worker) if task is Task.TIME else self._profiled(group, worker)
             journal.append(self._sweep.plan.path, lines)
             self._sweep = self._sweep.with_lines(lines)
-            ceilings.see(lines)
+            self._ceilings.see(lines)
             self._estimate.add(_PHASES[task], n_points=len(lines), seconds=time.monotonic() - start)
-            self._report(_PHASES[task], detail=label, findings=tuple(filter(None, map(_finding, lines))))
+            findings = tuple(filter(None, map(_finding, lines)))
+            self._report(_PHASES[task], operation=operation, visit=visit, detail=label, findings=findings)
 
-    def _lines(self, task: Task, group: Group, worker: WorkerProcess, ceilings: SweepCeilings) -> list[Line]:
-        plan, group_id = self._sweep.plan, uuid.uuid4().hex[:8]
+    def _timed(self, group: Group, worker: WorkerProcess) -> list[Line]:
+        """Return the lines of one more visit of `group`: of all contenders, or of those that have not failed before."""
+        plan, known = self._sweep.plan, self._sweep.outcomes(group)
+        contenders = [each for each in group.contenders if each not in known or known[each].state is State.OK]
         request = Request(
-            task=task,
+            task=Task.TIME,
+            shape=group.shape,
+            contenders=tuple(contenders),
+            budget_s=plan.axes.budget_s,
+            best_probe_s=self._ceilings.speed.best_s,
+            n_visits=plan.axes.visits,
+            is_first_visit=not known,
+        )
+        outcomes, conditions = outcomes_of_group(worker, request)
+        self._ceilings.speed.see(conditions)
+        new = {each: outcome for each in contenders if isinstance(outcome := outcomes[each], TimingOutcome)}
+        measured_at = journal.now()
+        others = (line.outcome for key, line in self._sweep.recorded.timings.items() if key[0] != group.shape)
+        speed = conditions.get("machine_speed")
+        visited = with_visit(known, new, measured_at=measured_at, machine_speed=speed, usual=usual_of(others))
+        group_id = self._sweep.recorded.timings[group.shape, contenders[0]].group if known else uuid.uuid4().hex[:8]
+        return [
+            timing_line(
+                self._head(group.shape, each, conditions, measured_at),
+                outcome,
+                group_id,
+                self._ceilings.value,
+                plan.device,
+            )
+            for each, outcome in visited.items()
+        ]
+
+    def _profiled(self, group: Group, worker: WorkerProcess) -> list[Line]:
+        plan = self._sweep.plan
+        request = Request(
+            task=Task.PROFILE,
             shape=group.shape,
             contenders=group.contenders,
             budget_s=plan.axes.budget_s,
-            best_probe_s=ceilings.speed.best_s,
-            traces=self._traces(group.shape, group_id) if task is Task.PROFILE else None,
+            best_probe_s=self._ceilings.speed.best_s,
+            traces=self._traces(group.shape, uuid.uuid4().hex[:8]),
         )
         outcomes, conditions = outcomes_of_group(worker, request)
-        ceilings.speed.see(conditions)
-        lines: list[Line] = []
-        for contender in group.contenders:
-            head = Head(
-                run=plan.run,
-                conditions=conditions,
-                shape=group.shape,
-                contender=contender,
-                threads=plan.threads,
-                measured_at=journal.now(),
+        self._ceilings.speed.see(conditions)
+        return [
+            profile_line(
+                self._head(group.shape, each, conditions, journal.now()),
+                outcome,
+                self._sweep.recorded.timings[group.shape, each],
+                self._ceilings.value,
+                plan.device,
             )
-            outcome = outcomes[contender]
-            if isinstance(outcome, TimingOutcome):
-                lines.append(timing_line(head, outcome, group_id, ceilings.value, plan.device))
-            else:
-                timing = self._sweep.recorded.timings[group.shape, contender]
-                lines.append(profile_line(head, outcome, timing, ceilings.value, plan.device))
-        return lines
+            for each in group.contenders
+            if isinstance(outcome := outcomes[each], ProfileOutcome)
+        ]
+
+    def _head(self, shape: Shape, contender: Contender, conditions: dict[str, Any], measured_at: str) -> Head:
+        plan = self._sweep.plan
+        return Head(
+            run=plan.run,
+            conditions=conditions,
+            shape=shape,
+            contender=contender,
+            threads=plan.threads,
+            measured_at=measured_at,
+        )
 
     def _traces(self, shape: Shape, group_id: str) -> str | None:
         """Return the prefix of the paths of the group's traces, if the settings ask for those of its batch."""
@@ -217,48 +273,25 @@ class _Measuring:
         name = f"{commit}-{shape.operation}-{shape.pass_}-{shape.dtype}-b{shape.batch}-h{shape.hidden}"
         return str(self._settings.data_dir / "traces" / f"{name}-{group_id}-")
 
-    def _report(self, phase: Phase, *, detail: str = "", findings: tuple[str, ...] | None = None) -> None:
+    def _report(
+        self,
+        phase: Phase,
+        *,
+        operation: str | None = None,
+        visit: int = 0,
+        detail: str = "",
+        findings: tuple[str, ...] | None = None,
+    ) -> None:
         step = step_from_sweep(
-            self._sweep, phase, self._operation, estimate=self._estimate, detail=detail, findings=findings
+            self._sweep,
+            phase,
+            operation or ("sweep" if self._settings.plan else self._operation),
+            estimate=self._estimate,
+            visit=visit,
+            detail=detail,
+            findings=findings,
         )
         self._progress.report(step)
-
-
-def outcomes_of_group(
-    worker: WorkerProcess, request: Request
-) -> tuple[dict[Contender, TimingOutcome | ProfileOutcome], dict[str, Any]]:
-    """Return the outcome of every contender of `request`, and the conditions they were measured under.
-
-    A contender that takes the worker down gets its state, and the group is asked for again without it: rivals
-    measured beside it were measured together or not at all. The first time that a signal from outside ends the worker,
-    no contender is blamed.
-    """
-    kind: type[TimingOutcome | ProfileOutcome] = ProfileOutcome if request.task is Task.PROFILE else TimingOutcome
-    lost: dict[Contender, TimingOutcome | ProfileOutcome] = {}
-    left = list(request.contenders)
-    conditions: dict[str, Any] = {}
-    was_killed = False
-    while left:
-        answer = worker.ask(replace(request, contenders=tuple(left)))
-        standing = (worker.hello or {}).get("conditions", {})
-        conditions = {**standing, **answer.conditions}
-        if answer.death is None:
-            by_name = {
-                message["contender"]: value_from_json(kind, message["outcome"])
-                for message in answer.messages
-                if message["event"] == "outcome"
-            }
-            return {**lost, **{contender: by_name[str(contender)] for contender in left}}, conditions
-        if answer.death.from_outside and not was_killed:
-            was_killed = True
-            continue
-        index = answer.death.contender_index
-        # A worker that dies before any contender runs would die for every one.
-        culprits = list(left) if index is None else [left[index]]
-        for culprit in culprits:
-            lost[culprit] = kind(state=answer.death.state, reason=answer.death.reason)
-            left.remove(culprit)
-    return lost, conditions
 
 
 def _finding(line: Line) -> str | None:

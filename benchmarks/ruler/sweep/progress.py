@@ -33,7 +33,9 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Event of a sweep. n_done and n_groups count groups, in the phase it is in; share is done of all work, 0 to 1.
+    """Event of a sweep. n_done and n_groups count groups, in the phase it is in, or in the visit; share is of all work.
+
+    operation: that of the group at hand, else of the sweep, which may have many. visit, n_visits: 0 beside timing.
 
     detail: what begins, is waited for or is over. is_group_done: whether that is a group; findings: its contenders'.
     """
@@ -46,27 +48,28 @@ class Step:
     seconds_left: float | None = None
     detail: str = ""
     is_group_done: bool = False
+    visit: int = 0
+    n_visits: int = 0
     findings: tuple[str, ...] = ()
 
 
 class Estimate:
     """Estimate of the seconds that are left, by what the points done so far have taken."""
 
-    def __init__(self, *, budget_s: float) -> None:
-        # What one point takes is known a little beforehand: it counts as one point that was measured.
-        self._seconds = {Phase.TIMING: TIMING_S + budget_s, Phase.PROFILING: PROFILE_S}
+    def __init__(self, *, budget_s: float, n_visits: int) -> None:
+        # What one visit of a point takes is known a little beforehand: it counts as one that was measured.
+        self._seconds = {Phase.TIMING: TIMING_S + budget_s / n_visits, Phase.PROFILING: PROFILE_S}
         self._n_points = {Phase.TIMING: 1, Phase.PROFILING: 1}
 
     def add(self, phase: Phase, *, n_points: int, seconds: float) -> None:
-        """Count `n_points` that took `seconds` together."""
+        """Count visits of `n_points`, or their profiles, that took `seconds` together."""
         self._n_points[phase] += n_points
         self._seconds[phase] += seconds
 
     def seconds_left(self, sweep: Sweep) -> float:
         """Return the seconds that the points of `sweep` without a line will take."""
-        n_untimed = sum(len(group.contenders) for group in sweep.untimed())
-        n_unprofiled = n_untimed + sum(len(group.contenders) for group in sweep.unprofiled())
-        left = ((Phase.TIMING, n_untimed), (Phase.PROFILING, n_unprofiled))
+        n_unprofiled = sum(len(group.contenders) for group in (*sweep.untimed(), *sweep.unprofiled()))
+        left = ((Phase.TIMING, sweep.n_visits_left()), (Phase.PROFILING, n_unprofiled))
         return sum(n * self._seconds[phase] / self._n_points[phase] for phase, n in left)
 
 
@@ -76,22 +79,26 @@ def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text
     operation: str,
     *,
     estimate: Estimate | None = None,
+    visit: int = 0,
     detail: str = "",
     findings: tuple[str, ...] | None = None,
 ) -> Step:
     """Return the step at which `sweep` is; findings: of the group that is done, None if one begins."""
-    n_groups, n_untimed = len(sweep.plan.groups), len(sweep.untimed())
-    n_unprofiled = n_untimed + len(sweep.unprofiled())
-    n_left = n_unprofiled if phase in {Phase.PROFILING, Phase.STOPPED, Phase.ENDED} else n_untimed
+    n_groups, n_visits, untimed = len(sweep.plan.groups), sweep.plan.axes.visits, sweep.untimed()
+    n_unprofiled = len(untimed) + len(sweep.unprofiled())
+    n_left = len(sweep.due(visit)) if visit else n_unprofiled
+    visits_left = sum(n_visits - sweep.n_visits(group) for group in untimed)
     return Step(
         phase=phase,
         operation=operation,
         n_done=n_groups - n_left,
         n_groups=n_groups,
-        share=1 - (n_untimed + n_unprofiled) / max(2 * n_groups, 1),
+        share=1 - (visits_left + n_unprofiled) / max((n_visits + 1) * n_groups, 1),
         seconds_left=estimate.seconds_left(sweep) if estimate else None,
         detail=detail,
         is_group_done=findings is not None,
+        visit=visit,
+        n_visits=n_visits if visit else 0,
         findings=findings or (),
     )
 
@@ -136,13 +143,14 @@ class Progress:
 
 
 def text_from_step(step: Step) -> str:
-    """Return a step as `timing mlp: 9 of 24 groups, about 2 min left`."""
+    """Return a step as `timing mlp: visit 1 of 3, 9 of 24 groups, about 2 min left`."""
     return f"{step.phase} {step.operation}: {text_from_left(step)}"
 
 
 def text_from_left(step: Step) -> str:
-    """Return what is left as `9 of 24 groups, about 2 min left`."""
-    counted = f"{step.n_done} of {step.n_groups} groups"
+    """Return what is left as `visit 1 of 3, 9 of 24 groups, about 2 min left`."""
+    visit = f"visit {step.visit} of {step.n_visits}, " if step.visit else ""
+    counted = f"{visit}{step.n_done} of {step.n_groups} groups"
     return f"{counted}, about {text_from_seconds(step.seconds_left)} left" if step.seconds_left else counted
 
 

@@ -29,7 +29,8 @@ def announce(console: Console, sweep: Sweep) -> None:
     """Print what will be measured and about how long it takes."""
     plan, points, missing = sweep.plan, sweep.points(), sweep.missing()
     operations = {shape.operation for shape, _ in missing}
-    seconds = Estimate(budget_s=plan.axes.budget_s).seconds_left(sweep) + len(operations) * _SECONDS_PER_OPERATION
+    of_points = Estimate(budget_s=plan.axes.budget_s, n_visits=plan.axes.visits)
+    seconds = of_points.seconds_left(sweep) + len(operations) * _SECONDS_PER_OPERATION
     console.print(f"commit   {plan.run.commit[:8]} {plan.run.commit_subject or ''}", soft_wrap=True, markup=False)
     console.print(f"machine  {plan.run.machine}, {plan.run.environment}", soft_wrap=True, markup=False)
     n_recorded = len(points) - len(missing)
@@ -67,7 +68,8 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd, settings: Settings) -> i
         return FAILED if failed else FINE
     if n_missing or end.status:
         # With every point in the journal, what failed is asv's own record of them.
-        problem = f"{n_missing} points were not measured" if n_missing else "asv did not keep its record"
+        lacking = f"{n_missing} points were not measured, or by fewer than {sweep.plan.axes.visits} visits"
+        problem = lacking if n_missing else "asv did not keep its record"
         console.print(f"[red]{problem}[/red]; asv printed ({end.log}):", soft_wrap=True)
         console.print("\n".join(_lines_about_failures(end.log)), markup=False, soft_wrap=True)
     return FAILED if failed or n_missing or end.status else FINE

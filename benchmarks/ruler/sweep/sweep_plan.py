@@ -17,7 +17,7 @@ from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.record.journal import JournalReader
 from benchmarks.ruler.record.lines import ProfileLine, Run, TimingLine
-from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.provenance import PROJECT, RULER_VERSION, environment_name, machine_name, measured_commit
 
 if TYPE_CHECKING:
@@ -57,14 +57,44 @@ class Sweep:
     recorded: Recorded
 
     def untimed(self) -> tuple[Group, ...]:
-        """Return the groups with a point that has no timing line; a group is measured whole or not at all."""
-        timings = self.recorded.timings
-        return tuple(g for g in self.plan.groups if any((g.shape, c) not in timings for c in g.contenders))
+        """Return the groups that have had fewer visits than the axes ask for, or have a point without a timing line."""
+        return tuple(group for group in self.plan.groups if self.n_visits(group) < self.plan.axes.visits)
+
+    def n_visits(self, group: Group) -> int:
+        """Return how many visits `group` has had; a group is measured whole, so a contender that is new begins anew."""
+        known = [self.recorded.timings.get((group.shape, contender)) for contender in group.contenders]
+        lines = [line for line in known if line is not None]
+        if len(lines) < len(known):
+            return 0
+        # What failed is not tried again.
+        n_least = min((len(e.outcome.visits) for e in lines if e.outcome.state is State.OK), default=None)
+        if n_least is None:
+            return self.plan.axes.visits
+        apart = len({line.group for line in lines}) > 1
+        return 0 if apart and n_least < self.plan.axes.visits else n_least
+
+    def due(self, visit: int) -> tuple[Group, ...]:
+        """Return the groups due on the `visit`-th way through the plan, counted from 1; every other way leads back."""
+        left = tuple(group for group in self.untimed() if self.n_visits(group) < visit)
+        return left if visit % 2 else left[::-1]
+
+    def n_visits_left(self) -> int:
+        """Return how many visits of points are left."""
+        return sum((self.plan.axes.visits - self.n_visits(group)) * len(group.contenders) for group in self.untimed())
+
+    def outcomes(self, group: Group) -> dict[Contender, TimingOutcome]:
+        """Return what is recorded of the group's contenders; nothing if its first visit is still to come."""
+        if not self.n_visits(group):
+            return {}
+        return {contender: self.recorded.timings[group.shape, contender].outcome for contender in group.contenders}
 
     def unprofiled(self) -> tuple[Group, ...]:
-        """Return the groups' contenders that were timed well and have no profile line."""
+        """Return, of the groups that have had all their visits, the contenders timed well without a profile line."""
         left = []
+        untimed = set(self.untimed())
         for group in self.plan.groups:
+            if group in untimed:
+                continue
             missing = tuple(c for c in group.contenders if self._needs_profile((group.shape, c)))
             if missing:
                 left.append(replace(group, contenders=missing))

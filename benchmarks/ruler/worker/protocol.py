@@ -26,8 +26,9 @@ CEILINGS = "ceilings"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Request about one group. budget_s: time of samples per contender, in seconds.
+    """Request about one group. budget_s: time of samples per contender over its n_visits visits, in seconds.
 
+    is_first_visit: whether nothing of the group was timed before, so that compilers' caches may be cold.
     traces: prefix of the paths at which a profile leaves its traces; None for no traces. best_probe_s: the
     machine's best time of each part of the probe (measure.probe); None where it is not known.
     """
@@ -36,6 +37,8 @@ class Request:
     shape: Shape
     contenders: tuple[Contender, ...]
     budget_s: float
+    n_visits: int = 1
+    is_first_visit: bool = True
     traces: str | None = None
     best_probe_s: Mapping[str, float] | None = None
 

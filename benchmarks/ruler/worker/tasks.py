@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.worker.current_contender import CurrentContender
 
+# Over all visits of a point; below a second, what the machine does just then decides.
+_POLICY = Policy(least_s=1.0, max_samples=900)
 # Of one pass behind a blocked stream: as many calls as take this long on the device, within reason.
 _BEHIND_S, _LEAST_CALLS, _MOST_CALLS = 0.02, 5, 50
 _BEHIND_PASSES, _BLOCK_S = 9, 0.01
@@ -81,6 +83,7 @@ class Worker:
         self._accounted_s = 0.0
         # Before the first provider is loaded.
         self._instrument = Instrument()
+        self._has_profiled = False
 
     def answer(self, request: Request) -> None:
         """Perform one request; the last message is `done`, with the conditions of the measurement."""
@@ -142,6 +145,7 @@ class Worker:
         self._accounted_s += time.perf_counter() - start
 
     def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
+        assert not self._has_profiled, "nothing is timed in a process that a profiler has run in"  # noqa: S101 - the sweep's duty
         machine_watch = MachineWatch(self._demand(request.shape), probe=self._fixed_work(), best_s=request.best_probe_s)
         gpu_watch = GpuWatch(machine_watch, read=lambda: gpu_state(self._device))
         watch = gpu_watch if self._device.type == "cuda" else machine_watch
@@ -154,8 +158,10 @@ class Worker:
             self._instrument.note_settings()
             with self._accounted():
                 reference = load.reference()
-                cold_s = compile_ahead(
-                    request.contenders, load, module=self._provider_module, announce=self._current.set
+                cold_s = (
+                    compile_ahead(request.contenders, load, module=self._provider_module, announce=self._current.set)
+                    if request.is_first_visit
+                    else {}
                 )
             for contender in self._built_anew(request):
                 with self._accounted():
@@ -194,7 +200,7 @@ class Worker:
                     {name: candidate.call for name, candidate in candidates.items()},
                     baseline=BASELINE,
                     clock=self._clock(request.shape),
-                    policy=replace(Policy(), budget_s=request.budget_s),
+                    policy=replace(_POLICY, budget_s=request.budget_s).of_visit(n_visits=request.n_visits),
                     watch=watch,
                     referee=referee,
                     announce=lambda name: self._current.set(indices[name]),
@@ -204,6 +210,7 @@ class Worker:
             gc.enable()
 
     def _profile(self, request: Request) -> Iterator[tuple[Contender, ProfileOutcome]]:
+        self._has_profiled = True
         # Without it the profiler does not see the kernels inductor generates for the CPU; timings never set it.
         from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
 
@@ -248,7 +255,7 @@ class Worker:
 
 
 def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
-    speedup = sampling.speedup
+    """Return what this visit alone shows; the sweep adds what follows from all visits, speedups included."""
     return replace(
         outcome,
         disturbed=sampling.disturbed,
@@ -258,9 +265,6 @@ def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
         samples_s=sampling.samples_s,
         calls_per_sample=sampling.calls_per_sample,
         stop=sampling.stop,
-        speedup_vs_eager=speedup.median if speedup else None,
-        speedup_ci_low=speedup.low if speedup else None,
-        speedup_ci_high=speedup.high if speedup else None,
     )
 
 

@@ -8,17 +8,16 @@ import pytest
 
 from benchmarks.ruler.measure.clock import Timed
 from benchmarks.ruler.measure.referee import Implausible
-from benchmarks.ruler.measure.statistics import median_interval
+from benchmarks.ruler.measure.statistics import median_interval, paired_ratios
 from benchmarks.ruler.measure.timing import (
     Policy,
-    Stop,
     calls_per_sample,
-    paired_ratios,
     paired_speedup,
     sample_group,
     warm_up,
     warming_calls,
 )
+from benchmarks.ruler.record.outcome import Stop
 
 
 class FakeClock:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
-from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.display import Display
 from benchmarks.ruler.sweep.progress import Estimate, Phase, Step, step_from_sweep, text_from_step
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
@@ -23,6 +23,8 @@ STEP = Step(
     seconds_left=125.0,
     detail="gated_mlp silu bfloat16 forward+backward, batch 16384, dim 4096, hidden 14336",
     is_group_done=True,
+    visit=2,
+    n_visits=3,
     findings=("compiled-max-autotune-no-cudagraphs 1234567.8 µs", "fused crashed: " + "word " * 40, "eager 1.0 µs"),
 )
 
@@ -43,15 +45,17 @@ def shown():
 
 
 def test_a_pipe_gets_plain_lines_of_at_most_80_columns_that_say_what_is_left(shown):
-    said = shown(STEP, replace(STEP, phase=Phase.PROFILING), is_terminal=False)
-    assert "timing gated_mlp: 9 of 24 groups, about 2 min left\n" in said
+    said = shown(STEP, replace(STEP, phase=Phase.PROFILING, visit=0), is_terminal=False)
+    assert "timing gated_mlp: visit 2 of 3, 9 of 24 groups, about 2 min left\n" in said
     assert "profiling gated_mlp: 9 of 24 groups" in said
     assert "\x1b" not in said
     assert max(map(len, said.splitlines())) <= 80
 
 
 def test_a_terminal_gets_one_line_of_at_most_80_columns_that_says_what_is_left(shown):
-    said = shown(replace(STEP, phase=Phase.PROFILING, n_done=199, n_groups=200, seconds_left=5900.0), is_terminal=True)
+    said = shown(
+        replace(STEP, phase=Phase.PROFILING, visit=0, n_done=199, n_groups=200, seconds_left=5900.0), is_terminal=True
+    )
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said).replace("\r", "\n").splitlines()
     assert any("profiling gated_mlp" in line and "199 of 200 groups, about 98 min left" in line for line in lines)
     assert max(map(len, lines)) <= 80
@@ -69,12 +73,15 @@ def sweep(run, tmp_path):
     return empty_sweep(Plan(run=run, path=tmp_path / "j", device=DeviceKind.CPU, threads=1, axes=QUICK, groups=chosen))
 
 
-def lines_of(group, timing_line, *, state=State.OK):
+VISIT = Visit(measured_at="2026-01-02", n_samples=1, median_s=1.0)
+
+
+def lines_of(group, timing_line, *, state=State.OK, n_visits=3):
     return [
         replace(
             timing_line,
             head=replace(timing_line.head, shape=group.shape, contender=contender),
-            outcome=TimingOutcome(state=state),
+            outcome=TimingOutcome(state=state, visits=(VISIT,) * n_visits if state is State.OK else ()),
         )
         for contender in group.contenders
     ]
@@ -83,8 +90,14 @@ def lines_of(group, timing_line, *, state=State.OK):
 def test_groups_are_counted_and_not_points_timed_and_profiled(sweep, timing_line, profile_line):
     first, second, *_ = sweep.plan.groups
     timed = sweep.with_lines([*lines_of(first, timing_line), *lines_of(second, timing_line, state=State.CRASHED)])
-    step = step_from_sweep(timed, Phase.TIMING, "linear")
-    assert (step.n_done, step.n_groups) == (2, 12)
+    for visit in (1, 2, 3):
+        step = step_from_sweep(timed, Phase.TIMING, "linear", visit=visit)
+        assert (step.n_done, step.n_groups) == (2, 12)
+    once = sweep.with_lines(lines_of(first, timing_line, n_visits=1))
+    assert [step_from_sweep(once, Phase.TIMING, "linear", visit=visit).n_done for visit in (1, 2)] == [1, 0]
+    assert text_from_step(step_from_sweep(once, Phase.TIMING, "linear", visit=1)) == (
+        "timing linear: visit 1 of 3, 1 of 12 groups"
+    )
     # What crashed has no profile to wait for.
     profiling = step_from_sweep(timed, Phase.PROFILING, "linear")
     assert text_from_step(profiling) == "profiling linear: 1 of 12 groups"
@@ -98,13 +111,15 @@ def test_groups_are_counted_and_not_points_timed_and_profiled(sweep, timing_line
 
 
 def test_the_estimate_follows_what_the_points_have_taken(sweep, timing_line):
-    estimate = Estimate(budget_s=0.5)
+    estimate = Estimate(budget_s=0.5, n_visits=3)
     before = estimate.seconds_left(sweep)
     assert 0 < before < 200
     estimate.add(Phase.TIMING, n_points=9, seconds=90.0)
     assert estimate.seconds_left(sweep) > 3 * before
     rest = sweep.with_lines([line for group in sweep.plan.groups[1:] for line in lines_of(group, timing_line)])
     assert estimate.seconds_left(rest) < before * 2
+    once = sweep.with_lines([line for group in sweep.plan.groups for line in lines_of(group, timing_line, n_visits=1)])
+    assert estimate.seconds_left(rest) < estimate.seconds_left(once) < estimate.seconds_left(sweep)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -29,7 +29,7 @@ def summed_up(tmp_path, run, shape, timing_line):
             path=tmp_path / "j.jsonl",
             device=DeviceKind.CPU,
             threads=1,
-            axes=QUICK,
+            axes=replace(QUICK, visits=2),
             groups=(Group(shape=shape, contenders=(contender,)),),
         )
         recorded = Recorded(timings=timings, profiles={(shape, contender): profiles} if profiles else {})

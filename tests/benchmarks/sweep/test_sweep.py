@@ -1,6 +1,7 @@
 """A sweep in its real worker: what providers do to it, and what it records."""
 
 import gzip
+import itertools
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -22,9 +24,10 @@ from benchmarks.ruler.sweep import expectations, sweep_plan
 from benchmarks.ruler.sweep import measure as sweep
 from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.worker.process import WorkerProcess
 
 BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
-TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02)
+TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02, visits=1)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +126,7 @@ def test_every_line_says_the_allocator_the_machines_speed_and_what_a_call_had_ma
             assert line.outcome.minor_faults_per_call is None
 
 
-def test_all_timing_lines_come_before_the_profiles_which_another_process_makes(recorded, settings):
+def test_all_timing_lines_come_before_the_profiles(recorded, settings):
     (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
     kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
     assert kinds == ["timing"] * len(recorded.timings) + ["profile"] * len(recorded.profiles)
@@ -182,6 +185,7 @@ def test_a_group_of_which_a_part_was_recorded_is_measured_whole(elsewhere):
 HOLD = """
 import sys, time
 from pathlib import Path
+from typing import ClassVar
 from benchmarks.ruler.sweep.lock import machine_lock
 with machine_lock(Path(sys.argv[1]), say=lambda text: print(text, flush=True), waits=sys.argv[3] == "wait"):
     print("mine", flush=True)
@@ -270,6 +274,81 @@ def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(els
     (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
     recorded = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line.get("unexpected") is not None for line in recorded] == [False, False, False, True]
+
+
+class SeenWorker(WorkerProcess):
+    """A worker that writes down what its process is asked."""
+
+    asked: ClassVar[list] = []
+
+    def ask(self, request):
+        answer = super().ask(request)
+        self.asked.append((self._process.pid, request))
+        return answer
+
+
+def test_every_visit_has_a_process_of_its_own_and_the_last_one_profiles_after_all_timing(
+    elsewhere, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(sweep, "WorkerProcess", SeenWorker)
+    monkeypatch.setattr(SeenWorker, "asked", [])
+    axes = replace(TINY, batches=(4, 8), providers=("eager", "raises", "right"), visits=3)
+    done = measure(elsewhere, axes=axes, operation="linear")
+    pids = [pid for pid, _ in SeenWorker.asked]
+    assert [(pids[:i].count(pid) == 0) for i, pid in enumerate(pids)] == [True, False, True, False, True] + [False] * 3
+    requests = [request for _, request in SeenWorker.asked]
+    assert [request.task for request in requests] == ["time"] * 6 + ["profile"] * 2
+    assert [request.shape.batch for request in requests] == [4, 8, 8, 4, 4, 8, 4, 8]
+    assert [request.is_first_visit for request in requests[:6]] == [True, True, False, False, False, False]
+    # What failed is not tried again.
+    assert [len(request.contenders) for request in requests] == [3, 3, 2, 2, 2, 2, 2, 2]
+    right = next(line.outcome for (_, contender), line in done.timings.items() if contender.provider == "right")
+    assert len(right.visits) == 3
+    assert sum(one.n_samples for one in right.visits) == len(right.samples_s)
+    assert right.latency_between_sd_s is not None
+    (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [len(line.get("visits", ())) for line in lines if line["point"]["provider"] == "eager"][:6] == [
+        1,
+        1,
+        2,
+        2,
+        3,
+        3,
+    ]
+
+
+def test_a_sweep_that_was_interrupted_between_visits_goes_on_with_those_that_are_missing(
+    elsewhere, monkeypatch, tmp_path
+):
+    axes = replace(TINY, batches=(4, 8), visits=2)
+    groups_done = itertools.count()
+    monkeypatch.setattr(sweep, "is_time_up", lambda _: next(groups_done) > 5)
+    begun = measure(elsewhere, axes=axes, operation="linear")
+    assert sorted(len(line.outcome.visits) for line in begun.timings.values()) == [1, 2]
+    assert begun.profiles == {}
+    monkeypatch.setattr(sweep, "is_time_up", lambda _: False)
+    done = measure(elsewhere, axes=axes, operation="linear")
+    assert [len(line.outcome.visits) for line in done.timings.values()] == [2, 2]
+    assert len(done.profiles) == 2
+    for key, line in done.timings.items():
+        assert line.group == begun.timings[key].group
+        assert line.outcome.visits[: len(begun.timings[key].outcome.visits)] == begun.timings[key].outcome.visits
+
+
+def test_a_plan_that_is_handed_on_is_measured_whole_by_the_first_suite_that_comes(elsewhere, monkeypatch, tmp_path):
+    monkeypatch.setattr(sweep, "WorkerProcess", SeenWorker)
+    monkeypatch.setattr(SeenWorker, "asked", [])
+    monkeypatch.setattr(sweep, "measured_commit", lambda _: None)
+    planned, _ = sweep_plan.plan_sweep(elsewhere, TINY, device=DeviceKind.CPU)
+    sweep_plan.write_plan(tmp_path / "plan.json", planned.plan)
+    handed_on = replace(elsewhere, plan=tmp_path / "plan.json")
+    done = measure(handed_on, operation="mlp")
+    assert {shape.operation for shape, _ in done.timings} == {"linear", "mlp", "gated_mlp"}
+    assert len({pid for pid, _ in SeenWorker.asked}) == 1
+    n_asked = len(SeenWorker.asked)
+    assert measure(handed_on, operation="linear") == done
+    assert len(SeenWorker.asked) == n_asked
 
 
 def test_no_group_is_begun_after_the_time_is_up_and_the_next_run_goes_on(elsewhere, tmp_path, capsys):

@@ -1,0 +1,178 @@
+"""Visits of a group as one outcome per point: its value, its intervals, what lies between processes. Pure.
+
+The rule reads nothing but recorded lines, so that it can be tried on any journal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from statistics import median, stdev
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.ruler.measure.statistics import (
+    USUAL,
+    MedianInterval,
+    Spread,
+    interval_over_visits,
+    paired_ratios,
+    spread_between,
+    usual_spread,
+)
+from benchmarks.ruler.plan.points import BASELINE, Contender
+from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+# What a later visit's process finds otherwise: caches that the first one filled.
+_OF_THE_FIRST_VISIT = ("compile_time_cold_s", "recompile_time_s", "time_to_first_call_s", "prepare_time_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usual:
+    """How far visits usually lie apart in a run, by what its other points show."""
+
+    latency: Spread = USUAL
+    speedup: Spread = USUAL
+
+
+def usual_of(outcomes: Iterable[TimingOutcome]) -> Usual:
+    """Return what is usual where `outcomes` were measured, by their undisturbed visits."""
+    visits = [[one for one in outcome.visits if one.disturbed is None] for outcome in outcomes]
+    speedups = [[one.speedup_vs_eager for one in each if one.speedup_vs_eager is not None] for each in visits]
+    return Usual(
+        latency=usual_spread(spread_between([one.median_s for one in each]) for each in visits),
+        speedup=usual_spread(spread_between(each) for each in speedups),
+    )
+
+
+def with_visit(
+    known: Mapping[Contender, TimingOutcome],
+    new: Mapping[Contender, TimingOutcome],
+    *,
+    measured_at: str,
+    machine_speed: float | None,
+    usual: Usual,
+) -> dict[Contender, TimingOutcome]:
+    """Return the outcomes of a group's contenders after one more visit, of which `new` are those of that visit alone.
+
+    known: what they were before it. A contender that fails has that state from then on, whatever it was.
+    """
+    all_visits = {
+        contender: _joined(known.get(contender), outcome, measured_at, machine_speed)
+        for contender, outcome in new.items()
+    }
+    baseline = all_visits.get(Contender(provider=BASELINE))
+    return {
+        contender: outcome if outcome.state is not State.OK else valued(outcome, baseline, usual=usual)
+        for contender, outcome in all_visits.items()
+    }
+
+
+def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usual) -> TimingOutcome:
+    """Return `outcome` with the values and intervals that follow from its visits and the baseline's of its group.
+
+    Where at least two visits were undisturbed, those alone count; else all do, and the point is disturbed.
+    """
+    counted = _counted(outcome.visits)
+    samples = visits_samples(outcome)
+    latency = interval_over_visits([samples[one.measured_at] for one in counted], usual=usual.latency)
+    reasons = dict.fromkeys(one.disturbed for one in counted if one.disturbed is not None)
+    found = replace(
+        outcome,
+        disturbed="; ".join(reasons) or None,
+        latency_s=latency.median,
+        latency_ci_low_s=latency.low,
+        latency_ci_high_s=latency.high,
+        latency_between_sd_s=_sd([one.median_s for one in counted]),
+        device_time_s=_median([one.device_time_s for one in counted]),
+        host_time_s=_median([one.host_time_s for one in counted]),
+    )
+    return found if baseline is None or baseline is outcome else _with_speedup(found, baseline, counted, usual.speedup)
+
+
+def visits_samples(outcome: TimingOutcome) -> dict[str, tuple[float, ...]]:
+    """Return the samples of each visit of a point by the visit's `measured_at`, in the order taken."""
+    samples, start = {}, 0
+    for one in outcome.visits:
+        samples[one.measured_at] = outcome.samples_s[start : start + one.n_samples]
+        start += one.n_samples
+    return samples
+
+
+def _joined(
+    known: TimingOutcome | None, new: TimingOutcome, measured_at: str, machine_speed: float | None
+) -> TimingOutcome:
+    """Return the outcome of all visits, without the values that follow from them."""
+    before = known if known is not None and known.state is State.OK else None
+    if new.state is not State.OK:
+        n_visit = len(before.visits) + 1 if before else 1
+        return new if n_visit == 1 else replace(new, reason=f"{new.reason} (visit {n_visit} of the group)")
+    assert new.latency_s is not None  # noqa: S101 - a visit that is ok has a time
+    visit = Visit(
+        measured_at=measured_at,
+        n_samples=len(new.samples_s),
+        median_s=new.latency_s,
+        device_time_s=new.device_time_s,
+        host_time_s=new.host_time_s,
+        machine_speed=machine_speed,
+        disturbed=new.disturbed,
+    )
+    if before is None:
+        return replace(new, visits=(visit,))
+    stops = {before.stop, new.stop}
+    return replace(
+        new,
+        **_of_the_first_visit(before),
+        visits=(*before.visits, visit),
+        samples_s=(*before.samples_s, *new.samples_s),
+        stop=Stop.BUDGET if Stop.BUDGET in stops else new.stop,
+        error_rel=max(filter(None, (before.error_rel, new.error_rel)), default=new.error_rel),
+        device_time_ci_low_s=min(_known(before.device_time_ci_low_s, new.device_time_ci_low_s), default=None),
+        device_time_ci_high_s=max(_known(before.device_time_ci_high_s, new.device_time_ci_high_s), default=None),
+    )
+
+
+def _of_the_first_visit(before: TimingOutcome) -> dict[str, Any]:
+    known = {each.name: getattr(before, each.name) for each in fields(before) if each.name in _OF_THE_FIRST_VISIT}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _counted(visits: Sequence[Visit]) -> list[Visit]:
+    calm = [one for one in visits if one.disturbed is None]
+    return calm if len(calm) > 1 else list(visits)
+
+
+def _with_speedup(
+    outcome: TimingOutcome, baseline: TimingOutcome, counted: Sequence[Visit], usual: Spread
+) -> TimingOutcome:
+    """Return `outcome` with its speedup over `baseline`, paired within each visit that both have."""
+    own, theirs = visits_samples(outcome), visits_samples(baseline)
+    ratios = {name: paired_ratios(theirs[name], own[name]) for name in own if name in theirs}
+    medians = {name: median(of_visit) for name, of_visit in ratios.items() if of_visit}
+    visits = tuple(replace(one, speedup_vs_eager=medians.get(one.measured_at)) for one in outcome.visits)
+    of_counted = [ratios[one.measured_at] for one in counted if one.measured_at in medians]
+    if not of_counted:
+        return replace(outcome, visits=visits)
+    speedup: MedianInterval = interval_over_visits(of_counted, usual=usual)
+    return replace(
+        outcome,
+        visits=visits,
+        speedup_vs_eager=speedup.median,
+        speedup_ci_low=speedup.low,
+        speedup_ci_high=speedup.high,
+        speedup_between_sd=_sd([medians[one.measured_at] for one in counted if one.measured_at in medians]),
+    )
+
+
+def _sd(values: Sequence[float]) -> float | None:
+    return float(f"{stdev(values):.6g}") if len(values) > 1 else None
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = _known(*values)
+    return median(known) if known else None
+
+
+def _known(*values: float | None) -> list[float]:
+    return [value for value in values if value is not None]
