@@ -16,7 +16,7 @@ from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine
-from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome, Visit
 from benchmarks.ruler.worker.parent_death import PROCESS_NAME
 
 ROOT = Path(__file__).parents[2]
@@ -208,6 +208,7 @@ def timing_line(run, shape):
             latency_s=1.25e-5,
             latency_ci_low_s=1.2e-5,
             latency_ci_high_s=1.3e-5,
+            visits=(Visit(measured_at="2026-01-02T03:04:06.000+00:00", n_samples=3, median_s=1.25e-5),),
             samples_s=(1.2e-5, 1.25e-5, 1.3e-5),
             calls_per_sample=17,
             stop="precision",

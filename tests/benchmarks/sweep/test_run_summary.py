@@ -19,7 +19,7 @@ from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded, Sweep
 def summed_up(tmp_path, run, shape, timing_line):
     """The exit code and the words for one point of that outcome, or for none, and for asv's exit status."""
 
-    def say(outcome=timing_line.outcome, *, status=0, profiles=None, until=None):
+    def say(outcome=timing_line.outcome, *, status=0, profiles=None, until=None, n_visits=1):
         log = tmp_path / "asv-run.log"
         log.write_text("all well\nError: the disk is full\n")
         contender = Contender(provider="fused")
@@ -29,7 +29,7 @@ def summed_up(tmp_path, run, shape, timing_line):
             path=tmp_path / "j.jsonl",
             device=DeviceKind.CPU,
             threads=1,
-            axes=replace(QUICK, visits=2),
+            axes=replace(QUICK, visits=n_visits),
             groups=(Group(shape=shape, contenders=(contender,)),),
         )
         recorded = Recorded(timings=timings, profiles={(shape, contender): profiles} if profiles else {})
@@ -43,6 +43,12 @@ def summed_up(tmp_path, run, shape, timing_line):
 
 def test_a_measured_point_needs_no_words(summed_up):
     assert summed_up() == (FINE, "")
+
+
+def test_a_point_that_lacks_visits_is_said_to(summed_up):
+    code, said = summed_up(n_visits=3)
+    assert code == FAILED
+    assert "1 points were not measured, or by fewer than 3 visits" in said
 
 
 def test_what_failed_is_named_with_its_reason_whatever_brackets_it_holds(summed_up):
