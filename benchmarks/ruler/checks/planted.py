@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.probe import better_times_s
+from benchmarks.ruler.measure.statistics import better_times_s
 from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.worker.outcomes import outcomes_of_group

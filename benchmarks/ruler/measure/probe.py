@@ -80,12 +80,6 @@ def median_times_s(readings: Sequence[Mapping[Part, float]]) -> dict[Part, float
     return {part: median(reading[part] for reading in readings) for part in (readings[0] if readings else ())}
 
 
-def better_times_s(known: Mapping[str, float] | None, found: Mapping[str, float]) -> dict[str, float]:
-    """Return the lesser time of each part: the machine's best so far."""
-    known = known or {}
-    return {part: min(found.get(part, math.inf), known.get(part, math.inf)) for part in {**known, **found}}
-
-
 def _fixed_work() -> dict[Part, Callable[[], object]]:
     left, right = (torch.ones(_PRODUCT_SIZE, _PRODUCT_SIZE) for _ in range(2))
     out = torch.empty_like(left)

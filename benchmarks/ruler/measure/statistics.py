@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean, median, stdev
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 CONFIDENCE = 0.95
 # How many degrees of freedom what is usual counts for, beside those of a point's own visits.
@@ -132,3 +132,9 @@ def students_t(dof: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return z + sum(term / float(dof) ** power for power, term in enumerate(terms, start=1))
+
+
+def better_times_s(known: Mapping[str, float] | None, found: Mapping[str, float]) -> dict[str, float]:
+    """Return the lesser time of each part: the machine's best so far."""
+    known = known or {}
+    return {part: min(found.get(part, math.inf), known.get(part, math.inf)) for part in {**known, **found}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.measure.probe import better_times_s
+from benchmarks.ruler.measure.statistics import better_times_s
 from benchmarks.ruler.sweep.machine_file import BestProbe, keep_probe, kept_probe
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from benchmarks.ruler.measure.counters import Counters, minor_faults, read_counters, window_between
 from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch, harm
 from benchmarks.ruler.measure.gpu import GpuState, GpuWatch
-from benchmarks.ruler.measure.probe import Part, Probe, better_times_s
+from benchmarks.ruler.measure.probe import Part, Probe
+from benchmarks.ruler.measure.statistics import better_times_s
 
 BEST_S = {"core": 1e-4, "product": 5e-4, "memory": 1e-4}
 STEADY = {"eager": [2e-4, 2.01e-4] * 10}
