@@ -9,7 +9,8 @@ Functions:
     build.ensure_built: compiles the CPU kernels now instead of at the first call.
 Modules:
     FusedLinear, FusedMLP, FusedGatedMLP: the same with parameters; `prepare()` packs them for inference on the CPU.
-    fuse: puts them into a model somebody else wrote.
+    fuse, unfuse, fused: puts them into a model somebody else wrote, takes them out, both around a with-statement.
+    prepare: packs the weights of all fused blocks of a model.
 Errors are a tree: see fused_mlp.errors. The oracle everything is tested against is fused_mlp.reference.
 """
 
@@ -21,7 +22,8 @@ from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 from fused_mlp.gated_mlp import gated_mlp
 from fused_mlp.linear import linear
 from fused_mlp.mlp import mlp
-from fused_mlp.modules.fusion import FusionReport, fuse
+from fused_mlp.modules.fusion import fuse, fused, prepare, unfuse
+from fused_mlp.modules.fusion_report import FusionReport, PreparationReport
 from fused_mlp.modules.layers import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.modules.packing import PackReport
 from fused_mlp.native import build
@@ -40,15 +42,19 @@ __all__ = [
     "InvalidArgument",
     "Operation",
     "PackReport",
+    "PreparationReport",
     "Recompute",
     "Unavailable",
     "build",
     "choice_for",
     "fuse",
+    "fused",
     "gated_mlp",
     "linear",
     "mlp",
+    "prepare",
     "reference",
+    "unfuse",
     "why_not_for_shape",
     "why_unavailable",
 ]

@@ -10,13 +10,17 @@ import fused_mlp
 
 NAMES = """
     Activation Choice FusedGatedMLP FusedLinear FusedMLP FusedMlpError FusionReport Implementation InvalidArgument
-    Operation PackReport Recompute Unavailable build choice_for fuse gated_mlp linear mlp reference why_not_for_shape
-    why_unavailable
+    Operation PackReport PreparationReport Recompute Unavailable build choice_for fuse fused gated_mlp linear mlp
+    prepare reference unfuse why_not_for_shape why_unavailable
 """
 PARAMETERS = {
     "linear": "x w b activation implementation recompute",
     "mlp": "x w1 b1 w2 b2 activation implementation recompute",
     "gated_mlp": "x w_gate w_up w_down activation implementation recompute",
+    "fuse": "model mode include exclude prepare rows recompute",
+    "fused": "model mode include exclude prepare rows recompute",
+    "unfuse": "model",
+    "prepare": "model rows implementation",
     "choice_for": "operation rows dim hidden device dtype packed",
     "why_unavailable": "operation device implementation",
     "why_not_for_shape": "operation implementation rows dim hidden n_out dtype capability",

@@ -81,7 +81,8 @@ PyObject* pack(PyObject*, PyObject* const* args, Py_ssize_t n) {
         weight.dim() != 2 || weight.is_inference()) {
       return other_way();
     }
-    made->sources.push_back({weight, weight.const_data_ptr(), {weight.stride(0), weight.stride(1)}, weight._version()});
+    made->sources.push_back(
+        {weight, weight.const_data_ptr(), {weight.stride(0), weight.stride(1)}, weight._version(), samples_of(weight)});
   }
   return PyCapsule_New(new SharedPack(std::move(made)), capsule_name, release);
 }

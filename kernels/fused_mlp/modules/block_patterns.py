@@ -1,192 +1,292 @@
-"""Patterns of blocks: the operation a block computes and its layers, read from the graph of its forward.
+"""Patterns in a block's graph: linear layers that follow each other through an activation, with or without a gate.
 
-A block is traced with torch.fx, its children left whole, so that what counts is what forward does with them, not
-what they or the class are called.
+What counts is what the code between two layers computes, not what it, they or their class are called.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx, nn
+from torch.nn import functional
 
-from fused_mlp.activations import Activation, activate
+from fused_mlp.modules.recognition import activation_by_identity, activation_of, gate_of, merged_gate_of
+from fused_mlp.modules.tracing import NoPattern
+from fused_mlp.vocabulary import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch import Tensor
+
+    from fused_mlp.activations import Activation
+
+_LONGEST_ACTIVATION = 12
+"""Steps of the longest formula of an activation that is looked for behind a layer; tanh-GELU takes 8."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearBlock:
-    """Forward is act(layer(x)). name: of the layer among the block's children."""
+class Pattern:
+    """What a part of a graph computes.
 
-    name: str
+    Attributes:
+        operation: which.
+        layers: paths of its linear layers below the block, in the operation's order; for a merged gate (merged, down).
+        activation: the one between the first and the second product, or behind the only one.
+        halves: of a merged layer's rows, which half is (gate, up); None where gate and up are layers of their own.
+    """
+
+    operation: Operation
+    layers: tuple[str, ...]
     activation: Activation
+    halves: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class MlpBlock:
-    """Forward is second(act(first(x))). names: of the layers among the block's children."""
+class Match:
+    """Pattern and the nodes that compute it: `source` goes in, `nodes` in order, the last of which comes out."""
 
-    names: tuple[str, str]
-    activation: Activation
-
-
-@dataclass(frozen=True, kw_only=True)
-class GatedBlock:
-    """Forward is down(act(gate(x)) · up(x)). names: gate, up, down among the block's children."""
-
-    names: tuple[str, str, str]
-    activation: Activation
+    pattern: Pattern
+    source: fx.Node
+    nodes: tuple[fx.Node, ...] = field(repr=False)
 
 
-Pattern = LinearBlock | MlpBlock | GatedBlock
+def is_linear(module: nn.Module | None) -> bool:
+    """Return whether this is exactly nn.Linear, or transformers' Conv1D: a subclass may compute anything."""
+    return type(module) is nn.Linear or is_transposed(module)
 
 
-class NoPattern(Exception):
-    """Block that computes something else; the message says what. Caught in fusion, never seen by a caller."""
+def is_transposed(module: nn.Module | None) -> bool:
+    """Return whether this is transformers' Conv1D: a linear layer with the weight as [in, out]."""
+    home = sys.modules.get("transformers.pytorch_utils")
+    return home is not None and type(module) is getattr(home, "Conv1D", None)
 
 
-def pattern_of(block: nn.Module) -> Pattern:
-    """Return what `block` computes. Raises: NoPattern, saying why it is none of ours."""
-    graph = _graph_of(block)
-    inputs = [node for node in graph.nodes if node.op == "placeholder" and node.users]
-    if len(inputs) != 1:
-        raise NoPattern(f"forward uses {len(inputs)} inputs, not one")
-    (result,) = (node.args[0] for node in graph.nodes if node.op == "output")
-    if not isinstance(result, fx.Node):
-        raise NoPattern("forward returns more than one tensor")
-    matcher = _Matcher(block, inputs[0])
-    last = matcher.without_idle_dropout(result)
-    if not matcher.is_linear(last):
-        name, source = matcher.layer_before(last)
-        matcher.expect_input(source)
-        return LinearBlock(name=name, activation=matcher.activation_of(last))
-    return matcher.two_layers(last)
+class Matcher:
+    """Patterns in one graph of a block in one mode; `reasons` has a line for each pair of layers that is none."""
 
-
-def activation_computed_by(function: Callable[[torch.Tensor], torch.Tensor]) -> Activation | None:
-    """Return which activation `function` computes, found by calling it; None if none of ours."""
-    probe = torch.linspace(-6, 6, 121, dtype=torch.float64)
-    try:
-        with torch.no_grad():
-            values = function(probe.clone())
-    except Exception:  # noqa: BLE001 - whatever a stranger's function raises, it is not one of ours
-        return None
-    for activation in Activation:
-        # The two GELUs differ by up to 5e-4; formulas of the same one by rounding.
-        if isinstance(values, torch.Tensor) and torch.allclose(values, activate(probe, activation), rtol=0, atol=1e-9):
-            return activation
-    return None
-
-
-class _WholeChildren(fx.Tracer):
-    """Traces a block's own forward; every child is a call."""
-
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        del m, module_qualified_name
-        return True
-
-
-def _graph_of(block: nn.Module) -> fx.Graph:
-    try:
-        return _WholeChildren().trace(block)
-    except Exception as error:
-        # A tracer that meets control flow raises whatever the block's code makes of a proxy.
-        raise NoPattern(f"its forward cannot be traced ({type(error).__name__}: {error})") from error
-
-
-class _Matcher:
-    """Walks back from the output of a block's graph; each step names what it found instead of what it expected."""
-
-    def __init__(self, block: nn.Module, source: fx.Node) -> None:
+    def __init__(self, block: nn.Module, graph: fx.Graph, *, training: bool) -> None:
         self.block = block
-        self.source = source
+        self.training = training
+        self.order = {node: index for index, node in enumerate(graph.nodes)}
+        self.reasons: list[str] = []
+        self._taken: set[fx.Node] = set()
 
-    def two_layers(self, last: fx.Node) -> MlpBlock | GatedBlock:
-        before = self.without_idle_dropout(self._argument_of(last))
-        if _is_product(before):
-            return self._gated(last, before)
-        first, source = self.layer_before(before)
-        self.expect_input(source)
-        return MlpBlock(names=(first, str(last.target)), activation=self.activation_of(before))
+    def mlps(self) -> tuple[Match, ...]:
+        """Return the chains of two products, from the last backwards, so that none takes another's second layer."""
+        return tuple(self._matches(self._two_layers, reversed(self._linear_nodes())))
 
-    def _gated(self, last: fx.Node, product: fx.Node) -> GatedBlock:
-        sides = [side for side in product.args if isinstance(side, fx.Node)]
-        ups = [side for side in sides if self.is_linear(side)]
-        gates = [side for side in sides if not self.is_linear(side)]
-        if len(ups) != 1 or len(gates) != 1:
-            raise NoPattern("the product before the last layer is not act(gate(x)) times up(x)")
-        gate, gate_source = self.layer_before(gates[0])
-        self.expect_input(gate_source)
-        self.expect_input(self._argument_of(ups[0]))
-        names = (gate, str(ups[0].target), str(last.target))
-        for name in names:
-            if self._child(name).bias is not None:
-                raise NoPattern(f"{name} has a bias, which the gated operation has not")
-        return GatedBlock(names=names, activation=self.activation_of(gates[0]))
+    def activated_layers(self) -> tuple[Match, ...]:
+        """Return the layers with an activation behind them that are in no chain."""
+        return tuple(self._matches(self._one_layer, self._linear_nodes()))
 
-    def layer_before(self, activated: fx.Node) -> tuple[str, fx.Node]:
-        """Return (name, its input) of the layer whose output `activated` takes."""
-        layer = self._argument_of(activated)
-        if not self.is_linear(layer):
-            raise NoPattern(f"{self._described(layer)} stands where an nn.Linear is expected")
-        return str(layer.target), self._argument_of(layer)
+    def _matches(
+        self, attempt: Callable[[fx.Node], Match | None], nodes: Iterator[fx.Node] | list[fx.Node]
+    ) -> Iterator[Match]:
+        for node in nodes:
+            if node in self._taken:
+                continue
+            try:
+                match = attempt(node)
+            except NoPattern as mismatch:
+                self.reasons.append(str(mismatch))
+                continue
+            if match is not None:
+                self._taken.update(match.nodes)
+                yield match
 
-    def activation_of(self, node: fx.Node) -> Activation:
+    def _linear_nodes(self) -> list[fx.Node]:
+        return [node for node in self.order if self._is_layer_call(node)]
+
+    def _two_layers(self, last: fx.Node) -> Match | None:
+        between, sources = self._back_to_layers(last.args[0])
+        sources = [source for source in sources if source not in self._taken]
+        if not sources or len(sources) > 2:
+            return None
+        inputs = {source.args[0] for source in sources}
+        names = tuple(str(node.target) for node in (*sources, last))
+        described = f"{' and '.join(names[:-1])} and {names[-1]}"
+        if len(inputs) > 1:
+            raise NoPattern(f"{' and '.join(names[:-1])} take different inputs")
+        (source,) = inputs
+        self._expect_closed((*sources, *between), last)
+        steps = self._without_idle_steps(between)
+        pattern = self._pattern(sources, steps, between, last)
+        if pattern is None:
+            self._expect_no_dropout(between)
+            what = " → ".join(self._described(node) for node in between) or "nothing"
+            raise NoPattern(f"{what} stands between {described}: no activation of ours, nor a gate with one")
+        nodes = sorted((*sources, *between, last), key=self.order.__getitem__)
+        assert isinstance(source, fx.Node)  # noqa: S101 - for the type: _is_layer_call has looked
+        return Match(pattern=pattern, source=source, nodes=tuple(nodes))
+
+    def _pattern(
+        self, sources: list[fx.Node], steps: Sequence[fx.Node], between: Sequence[fx.Node], last: fx.Node
+    ) -> Pattern | None:
+        width = self._width(sources[0])
+        names = tuple(str(node.target) for node in (*sources, last))
+        result = last.args[0]
+        with self._mode_of(between):
+            if len(sources) == 2:
+                gate = gate_of(self._function(between, sources, result), width=width)
+                if gate is None:
+                    return None
+                activation, is_first = gate
+                layers = names if is_first else (names[1], names[0], names[2])
+                return Pattern(operation=Operation.GATED_MLP, layers=layers, activation=activation)
+            if self._width_in(last) * 2 == width:
+                gate = merged_gate_of(self._function(between, sources, result), width=width)
+                if gate is not None:
+                    halves = (0, 1) if gate[1] else (1, 0)
+                    return Pattern(operation=Operation.GATED_MLP, layers=names, activation=gate[0], halves=halves)
+            known = self._activation(sources[0], steps, between, result)
+            return None if known is None else Pattern(operation=Operation.MLP, layers=names, activation=known)
+
+    def _one_layer(self, layer: fx.Node) -> Match | None:
+        source = layer.args[0]
+        assert isinstance(source, fx.Node)  # noqa: S101 - as above
+        later = [node for node in self.order if self.order[node] > self.order[layer]][:_LONGEST_ACTIVATION]
+        for result in later:
+            if result.op == "output":
+                break
+            try:
+                between, sources = self._back_to_layers(result)
+                self._expect_closed((layer, *between), result)
+            except NoPattern:
+                continue
+            if sources != [layer]:
+                continue
+            steps = self._without_idle_steps((*between,))
+            with self._mode_of(between):
+                known = self._activation(layer, steps, between, result)
+            if known:
+                pattern = Pattern(operation=Operation.LINEAR, layers=(str(layer.target),), activation=known)
+                return Match(pattern=pattern, source=source, nodes=(layer, *between))
+        return None
+
+    def _activation(
+        self, layer: fx.Node, steps: Sequence[fx.Node], between: Sequence[fx.Node], result: Any
+    ) -> Activation | None:
+        if len(steps) == 1 and (known := self._by_identity(steps[0])) is not None:
+            return known
+        return activation_of(self._function(between, [layer], result), width=self._width(layer)) if steps else None
+
+    def _by_identity(self, node: fx.Node) -> Activation | None:
+        target = self._module(node) if node.op == "call_module" else node.target
+        if node.op == "call_method" and not isinstance(target, str):
+            return None
+        return activation_by_identity(target, node.args[1:], node.kwargs)
+
+    def _back_to_layers(self, result: Any) -> tuple[list[fx.Node], list[fx.Node]]:
+        """Return (the steps between, in order; the layers) that `result` is made from. Raises: NoPattern."""
+        between: set[fx.Node] = set()
+        layers: set[fx.Node] = set()
+        waiting = [result]
+        while waiting:
+            node = waiting.pop()
+            if not isinstance(node, fx.Node) or node in between or node in layers:
+                continue
+            if self._is_layer_call(node):
+                layers.add(node)
+                continue
+            self._expect_plain_step(node)
+            between.add(node)
+            waiting += node.all_input_nodes
+        return sorted(between, key=self.order.__getitem__), sorted(layers, key=self.order.__getitem__)
+
+    def _expect_plain_step(self, node: fx.Node) -> None:
+        if node.op in ("placeholder", "get_attr"):
+            raise NoPattern(f"{node.target} goes into what stands before the last layer")
         if node.op == "call_module":
-            activation = activation_computed_by(self._child(str(node.target)))
-        elif node.op in ("call_function", "call_method"):
-            activation = activation_computed_by(lambda probe: _applied(node, probe))
-        else:
-            activation = None
-        if activation is None:
-            raise NoPattern(f"{self._described(node)} is none of relu, gelu, gelu_tanh, silu")
-        return activation
+            module = self._module(node)
+            if any(True for _ in module.parameters()) or any(True for _ in module.buffers()):
+                raise NoPattern(f"{self._described(node)} stands between, which has weights of its own")
 
-    def without_idle_dropout(self, node: fx.Node) -> fx.Node:
-        if node.op == "call_module" and isinstance(self._child(str(node.target)), nn.Dropout | nn.Identity):
-            p = getattr(self._child(str(node.target)), "p", 0.0)
-            if p > 0:
-                raise NoPattern(f"{node.target} drops with p = {p}")
-            return self._argument_of(node)
-        return node
+    def _expect_closed(self, nodes: Sequence[fx.Node], last: fx.Node) -> None:
+        inside = {*nodes, last}
+        for node in nodes:
+            if node is not last and not inside >= set(node.users):
+                raise NoPattern(f"the output of {self._described(node)} is used more than once")
 
-    def expect_input(self, node: fx.Node) -> None:
-        if node is not self.source:
-            raise NoPattern(f"the first layer takes {self._described(node)}, not the block's input")
+    def _expect_no_dropout(self, between: Sequence[fx.Node]) -> None:
+        for node in between:
+            p = self._p_of_active_dropout(node)
+            if p:
+                raise NoPattern(f"{self._described(node)} drops with p = {p} in training")
 
-    def is_linear(self, node: fx.Node) -> bool:
-        # Exactly nn.Linear: a subclass may compute anything.
-        return node.op == "call_module" and type(self._child(str(node.target))) is nn.Linear
+    def _without_idle_steps(self, between: Sequence[fx.Node]) -> list[fx.Node]:
+        return [node for node in between if self._p_of_active_dropout(node) != 0.0]
 
-    def _argument_of(self, node: fx.Node) -> fx.Node:
-        if not node.args or not isinstance(node.args[0], fx.Node):
-            raise NoPattern(f"{self._described(node)} stands where a layer or an activation is expected")
-        if len(node.users) > 1 and node is not self.source:
-            raise NoPattern(f"the output of {self._described(node)} is used more than once")
-        return node.args[0]
+    def _p_of_active_dropout(self, node: fx.Node) -> float | None:
+        """Return with what probability a step drops in this mode; 0 for one that does nothing, None for others."""
+        if node.op == "call_module":
+            module = self._module(node)
+            if type(module) is nn.Identity:
+                return 0.0
+            return (module.p if self.training else 0.0) if type(module) is nn.Dropout else None
+        if node.target is functional.dropout:
+            p = node.args[1] if len(node.args) > 1 else node.kwargs.get("p", 0.5)
+            training = node.args[2] if len(node.args) > 2 else node.kwargs.get("training", True)
+            return float(p) if training and isinstance(p, int | float) else 0.0
+        return None
 
-    def _child(self, name: str) -> Any:
-        return self.block.get_submodule(name)
+    def _is_layer_call(self, node: fx.Node) -> bool:
+        return (
+            node.op == "call_module"
+            and is_linear(self._module(node))
+            and len(node.args) == 1
+            and isinstance(node.args[0], fx.Node)
+            and not node.kwargs
+        )
+
+    def _function(self, between: Sequence[fx.Node], sources: list[fx.Node], result: Any) -> Callable[..., Tensor]:
+        def computed(*values: Tensor) -> Tensor:
+            known: dict[fx.Node, Any] = dict(zip(sources, values, strict=True))
+            for node in between:
+                args, kwargs = fx.node.map_arg((node.args, node.kwargs), known.__getitem__)
+                if node.op == "call_module":
+                    known[node] = self._module(node)(*args, **kwargs)
+                elif node.op == "call_method":
+                    known[node] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
+                else:
+                    target: Any = node.target
+                    known[node] = target(*args, **kwargs)
+            outcome: Tensor = known[result]
+            return outcome
+
+        return computed
+
+    @contextmanager
+    def _mode_of(self, between: Sequence[fx.Node]) -> Iterator[None]:
+        roots = [self._module(node) for node in between if node.op == "call_module"]
+        modules = [module for root in roots for module in root.modules()]
+        before = [module.training for module in modules]
+        state = torch.get_rng_state()
+        try:
+            for module in modules:
+                module.__dict__["training"] = self.training
+            yield
+        finally:
+            torch.set_rng_state(state)
+            for module, mode in zip(modules, before, strict=True):
+                module.__dict__["training"] = mode
+
+    def _module(self, node: fx.Node) -> Any:
+        return self.block.get_submodule(str(node.target))
+
+    def _width(self, node: fx.Node) -> int:
+        layer = self._module(node)
+        return int(layer.weight.shape[1 if is_transposed(layer) else 0])
+
+    def _width_in(self, node: fx.Node) -> int:
+        layer = self._module(node)
+        return int(layer.weight.shape[0 if is_transposed(layer) else 1])
 
     def _described(self, node: fx.Node) -> str:
         if node.op == "call_module":
-            return f"{node.target} ({type(self._child(str(node.target))).__name__})"
+            return f"{node.target} ({type(self._module(node)).__name__})"
         return str(getattr(node.target, "__name__", node.target))
-
-
-def _is_product(node: fx.Node) -> bool:
-    return node.op in ("call_function", "call_method") and str(getattr(node.target, "__name__", node.target)) == "mul"
-
-
-def _applied(node: fx.Node, probe: torch.Tensor) -> torch.Tensor:
-    rest = node.args[1:]
-    if any(isinstance(a, fx.Node) for a in (*rest, *node.kwargs.values())):
-        raise NoPattern("the activation takes another tensor")
-    if node.op == "call_method":
-        return getattr(probe, str(node.target))(*rest, **node.kwargs)  # type: ignore[no-any-return]
-    function: Any = node.target
-    return function(probe, *rest, **node.kwargs)  # type: ignore[no-any-return]

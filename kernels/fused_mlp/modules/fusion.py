@@ -1,152 +1,281 @@
-"""Putting the fused modules into a model that somebody else wrote."""
+"""Putting the fused operations into a model that somebody else wrote, and taking them out again."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
+import torch
 from torch import nn
 
-from fused_mlp.modules.block_patterns import (
-    GatedBlock,
-    LinearBlock,
-    MlpBlock,
-    NoPattern,
-    Pattern,
-    activation_computed_by,
-    pattern_of,
-)
-from fused_mlp.modules.layers import FusedGatedMLP, FusedLinear, FusedMLP
+from fused_mlp.errors import InvalidArgument, Unavailable
+from fused_mlp.modules.block_patterns import is_linear
+from fused_mlp.modules.fused_blocks import FusedBlock, expect_own_class, fuse_block, fused_calls_of, unfuse_block
+from fused_mlp.modules.fused_calls import why_not_on
+from fused_mlp.modules.fusion_report import FusionReport, Kept, Packed, PreparationReport, Replaced
+from fused_mlp.modules.guards import why_hooked_globally
 from fused_mlp.modules.packable import PackableModule
-from fused_mlp.ops.validation import SUPPORTED_DTYPES
+from fused_mlp.modules.planning import Mode, Plan, Settings, plan_chains, plan_layers, why_no_layers
+from fused_mlp.ops.recomputation import name_from_recompute
+from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from fused_mlp.modules.derived import BiasedGatedMLP
+    from fused_mlp.modules.packing import PackReport
     from fused_mlp.ops.recomputation import Recompute
 
-
-@dataclass(frozen=True, kw_only=True)
-class Replaced:
-    """Block that was replaced. path: where it is in the model ("" for the model itself); by: what with."""
-
-    path: str
-    by: str
+    Selection = Iterable[str | type[nn.Module]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """Block with linear layers that was left as it was, and why."""
+def fuse(
+    model: nn.Module,
+    *,
+    mode: Mode | str = Mode.TRAINING,
+    include: Selection | None = None,
+    exclude: Selection = (),
+    prepare: bool = True,
+    rows: int | None = None,
+    recompute: Recompute | str | None = None,
+) -> FusionReport:
+    """Let the MLPs in `model` be computed by the fused operations, in place; nothing else about it changes.
 
-    path: str
-    reason: str
+    A block's code is read as a graph. Where linear layers follow each other through an activation we know (with or
+    without a gate, in one layer or two), whatever they and the block are called, they are computed as one operation;
+    so are single layers with an activation behind them. The modules stay the objects they are, with their hooks,
+    parameters and state dicts. Whatever a call of the operation would skip or cannot take (hooks, LoRA or
+    quantisation put on later, another dtype, device or mode) is left to the block's own code, call by call.
 
+    `unfuse` undoes it; `fused` does both around a block of code. An exception leaves the model as it was.
 
-@dataclass(frozen=True, kw_only=True)
-class FusionReport:
-    """Result of `fuse`. model: the model, or what replaced it when it was itself a block."""
+    Args:
+        model: any; it is changed in place.
+        mode: "training" for blocks that compute the same in both modes, also in training; "inference" replaces more
+            (dropouts are idle then; weights stored transposed, as GPT-2's) and leaves training to the own code.
+        include: patterns of paths ("layers.*.mlp") or classes; only blocks that match one of them.
+        exclude: the same; blocks that match none of them.
+        prepare: for "inference" on the CPU, also pack the weights (see `prepare`), which takes their memory again.
+        rows: how many rows calls will mostly have; for packing.
+        recompute: what backward passes compute again, as in `mlp`.
 
-    model: nn.Module
-    replaced: tuple[Replaced, ...]
-    kept: tuple[Kept, ...]
+    The first call on a machine compiles the CPU's kernels, which takes a minute or two.
 
-    def __str__(self) -> str:
-        lines = [f"{item.path or 'the model'}: now {item.by}" for item in self.replaced]
-        lines += [f"{item.path or 'the model'}: kept, {item.reason}" for item in self.kept]
-        return "\n".join(lines) or "no block with linear layers"
-
-
-def fuse(model: nn.Module, *, recompute: Recompute | str | None = None) -> FusionReport:
-    """Replace the MLPs in `model` by fused modules, in place; parameters, their names and state dicts stay.
-
-    A block is replaced when its forward, traced, is exactly act(Linear), Linear → act → Linear or
-    down(act(gate) · up), whatever it and its layers are called; in an nn.Sequential of more layers each Linear with
-    an activation behind it becomes a FusedLinear. A dropout with p > 0 between or behind, hooks, parametrized or
-    quantised layers and dtypes the kernels do not take leave a block as it is, and the report says so.
-
-    `recompute` is what the new modules' backward passes compute again, as in `mlp`; it is no part of a state dict.
-
-    Code that calls the layers one by one finds them where they were; code that tests a replaced block's class does
-    not recognise it.
+    Raises:
+        InvalidArgument: a mode that is none; a pattern or class that matches no module.
     """
+    mode = _mode(mode)
+    chosen = _chosen(model, include, exclude)
+    plans, kept = _planned(model, mode, chosen, name_from_recompute(recompute), packs=prepare)
+    paths = _paths(model)
     replaced: list[Replaced] = []
-    kept: list[Kept] = []
-    for path, block in list(_blocks(model)):
-        try:
-            new = _replacement(block, recompute)
-        except NoPattern as mismatch:
-            kept.append(Kept(path=path, reason=str(mismatch)))
-            continue
-        replaced.append(Replaced(path=path, by=repr(type(new).__name__).strip("'")))
-        if new is not block:
-            new.train(block.training)
-            model = _with_child(model, path, new)
-    return FusionReport(model=model, replaced=tuple(replaced), kept=tuple(kept))
+    try:
+        for plan in plans:
+            fuse_block(plan.block, plan.sites)
+            replaced += [
+                Replaced(
+                    path=path,
+                    block=type(plan.block).__name__,
+                    operation=pattern.operation,
+                    layers=pattern.layers,
+                    activation=pattern.activation,
+                )
+                for path in paths[plan.block]
+                for pattern in plan.patterns
+            ]
+        packed = _pack_blocks(plans, paths, rows) if prepare and mode is Mode.INFERENCE else ()
+    except BaseException:
+        for plan in plans:
+            if "_fused_sites" in plan.block.__dict__:
+                unfuse_block(plan.block)
+        raise
+    return FusionReport(model=model, replaced=tuple(replaced), kept=tuple(kept), packed=packed)
 
 
-def _blocks(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Yield every module that calls linear layers itself, with its path."""
-    for path, module in model.named_modules():
-        inside_ours = isinstance(module, PackableModule)
-        if not inside_ours and any(type(child) is nn.Linear for child in module.children()):
-            yield path, module
+def unfuse(model: nn.Module) -> nn.Module:
+    """Give every fused block in `model` its own code back; returns the model, the same object.
 
-
-def _replacement(block: nn.Module, recompute: Recompute | str | None) -> nn.Module:
-    _expect_plain(block)
-    if isinstance(block, nn.Sequential) and len(block) != 3:
-        return _fused_pairs(block, recompute)
-    pattern = pattern_of(block)
-    layers = [cast("nn.Linear", block.get_submodule(name)) for name in _names_in(pattern)]
-    match pattern:
-        case LinearBlock(name=name, activation=activation):
-            fused = FusedLinear.from_linear(layers[0], activation=activation, recompute=recompute)
-            return nn.Sequential(OrderedDict([(name, fused)]))
-        case MlpBlock(names=names, activation=activation):
-            return FusedMLP.from_linears(layers[0], layers[1], activation=activation, recompute=recompute, names=names)
-        case GatedBlock(names=gated_names, activation=activation):
-            return FusedGatedMLP.from_linears(*layers, activation=activation, recompute=recompute, names=gated_names)
-
-
-def _fused_pairs(sequence: nn.Sequential, recompute: Recompute | str | None) -> nn.Sequential:
-    """Return the sequence itself, each Linear → activation in it now a FusedLinear and an Identity."""
-    found = False
-    children = list(sequence.named_children())
-    for (name, layer), (after, activation) in pairwise(children):
-        if type(layer) is not nn.Linear or any(True for _ in activation.parameters()):
-            continue
-        computed = activation_computed_by(activation)
-        if computed is not None:
-            setattr(sequence, name, FusedLinear.from_linear(layer, activation=computed, recompute=recompute))
-            setattr(sequence, after, nn.Identity())
-            found = True
-    if not found:
-        raise NoPattern("no Linear in it is followed by an activation we know")
-    return sequence
-
-
-def _names_in(pattern: Pattern) -> tuple[str, ...]:
-    return (pattern.name,) if isinstance(pattern, LinearBlock) else pattern.names
-
-
-def _expect_plain(block: nn.Module) -> None:
-    """Raise NoPattern where a fused call would skip something that the user relies on."""
-    for name, module in block.named_modules():
-        where = name or type(block).__name__
-        if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:  # noqa: SLF001 - no other way
-            raise NoPattern(f"{where} has hooks, which a fused call would not run")
-        if hasattr(module, "parametrizations"):
-            raise NoPattern(f"{where} is parametrized")
-    for name, parameter in block.named_parameters():
-        if parameter.dtype not in SUPPORTED_DTYPES:
-            raise NoPattern(f"{name} is {str(parameter.dtype).removeprefix('torch.')}, which the kernels do not take")
-
-
-def _with_child(model: nn.Module, path: str, child: nn.Module) -> nn.Module:
-    if not path:
-        return child
-    parent, _, name = path.rpartition(".")
-    setattr(model.get_submodule(parent), name, child)
+    Raises: InvalidArgument if another library changed the class of a fused block since; nothing is undone then.
+    """
+    blocks = [module for module in model.modules() if isinstance(module, FusedBlock)]
+    for block in blocks:
+        expect_own_class(block)
+    for block in blocks:
+        unfuse_block(block)
     return model
+
+
+@contextmanager
+def fused(
+    model: nn.Module,
+    *,
+    mode: Mode | str = Mode.TRAINING,
+    include: Selection | None = None,
+    exclude: Selection = (),
+    prepare: bool = True,
+    rows: int | None = None,
+    recompute: Recompute | str | None = None,
+) -> Iterator[FusionReport]:
+    """Fuse `model` for the length of a with-statement. Arguments and errors: as in `fuse`."""
+    before = {module for module in model.modules() if isinstance(module, FusedBlock)}
+    report = fuse(model, mode=mode, include=include, exclude=exclude, prepare=prepare, rows=rows, recompute=recompute)
+    try:
+        yield report
+    finally:
+        for module in list(model.modules()):
+            if isinstance(module, FusedBlock) and module not in before:
+                unfuse_block(module)
+
+
+def prepare(
+    model: nn.Module, *, rows: int | None = None, implementation: Implementation | str | None = None
+) -> PreparationReport:
+    """Pack the weights of every fused block and fused module in `model` for inference on the CPU.
+
+    The copies take the memory of the weights again. They are used where no gradient is recorded, while the weights
+    are unchanged; `train()` and a call that records gradients of the weights end them.
+
+    Args:
+        model: any; it may hold fused blocks and modules of this package.
+        rows: how many rows calls will mostly have.
+        implementation: "cpp" or "onednn", instead of what the tuned table says.
+
+    Raises: InvalidArgument, for an implementation that packs nothing.
+    """
+    paths = _paths(model)
+    packed: list[Packed] = []
+    kept: list[Kept] = []
+    for module, (path, *_) in paths.items():
+        for packable in _packables(module):
+            try:
+                packed.append(Packed(path=path, report=packable.prepare(rows=rows, implementation=implementation)))
+            except Unavailable as unavailable:
+                kept.append(Kept(path=path, reason=str(unavailable)))
+    return PreparationReport(packed=tuple(packed), kept=tuple(kept))
+
+
+def _packables(module: nn.Module) -> list[PackableModule | BiasedGatedMLP]:
+    own: list[PackableModule | BiasedGatedMLP] = [module] if isinstance(module, PackableModule) else []
+    return own + [fused_call.module for fused_call in fused_calls_of(module)]
+
+
+def _planned(
+    model: nn.Module, mode: Mode, chosen: set[nn.Module], recompute: str, *, packs: bool
+) -> tuple[list[Plan], list[Kept]]:
+    paths = _paths(model)
+    holders = [module for module in paths if _is_candidate(module)]
+    if reason := why_hooked_globally():
+        return [], [Kept(path=paths[module][0], reason=reason) for module in holders if module in chosen]
+    plans: dict[nn.Module, Plan] = {}
+    reasons: dict[nn.Module, list[str]] = {}
+    done: set[int] = {id(module) for module in paths if isinstance(module, FusedBlock | PackableModule)}
+    settings = _settings(model, mode, recompute, packs=packs)
+    # Deepest first, so that the smallest block that holds a whole MLP is the one that is fused.
+    for attempt in (plan_chains, plan_layers):
+        for module in reversed(holders):
+            if module not in chosen or id(module) in done:
+                continue
+            plan = attempt(module, settings, done=done)
+            reasons.setdefault(module, []).extend(plan.reasons)
+            if plan.sites:
+                plans[module] = plan
+                done |= {id(module), *map(id, plan.layers)}
+    kept = []
+    for module in paths:
+        own = [child for child in module.children() if is_linear(child)]
+        chained = module in plans and any(len(pattern.layers) > 1 for pattern in plans[module].patterns)
+        taken = chained or any(id(layer) in done for layer in own if module not in plans)
+        if module in chosen and not taken and not isinstance(module, FusedBlock | PackableModule):
+            why = why_no_layers(module) or (_first(reasons.get(module, [])) if own else None)
+            if why is not None and (module not in plans or reasons[module]):
+                kept.append(Kept(path=paths[module][0], reason=why))
+    return [plans[module] for module in paths if module in plans], kept
+
+
+def _first(reasons: list[str]) -> str:
+    """Return the reason that says most: what was found before what could not be read."""
+    found = [reason for reason in reasons if not reason.startswith("its forward")]
+    return next(iter(found or reasons), "no layer in it is followed by an activation of ours")
+
+
+def _settings(model: nn.Module, mode: Mode, recompute: str, *, packs: bool) -> Settings:
+    """Return the settings; where the CPU's kernels cannot run, packs by oneDNN are what is left."""
+    devices = {parameter.device.type for parameter in model.parameters()}
+    reasons = [reason for device in sorted(devices) if device != "meta" and (reason := why_not_on(device))]
+    why = reasons[0] if reasons else None
+    if (
+        why is not None
+        and devices == {"cpu"}
+        and mode is Mode.INFERENCE
+        and packs
+        and not torch.backends.mkldnn.is_available()
+    ):
+        why = f"{why}; nor was this PyTorch built with oneDNN"
+    return Settings(mode=mode, recompute=recompute, why_packed_only=why)
+
+
+def _is_candidate(module: nn.Module) -> bool:
+    if isinstance(module, FusedBlock | PackableModule):
+        return False
+    children = [child for child in module.children() if not isinstance(child, PackableModule | FusedBlock)]
+    return any(is_linear(child) for child in (*children, *(inner for child in children for inner in child.children())))
+
+
+def _pack_blocks(plans: list[Plan], paths: dict[nn.Module, list[str]], rows: int | None) -> tuple[Packed, ...]:
+    packed = []
+    for plan in plans:
+        for fused_call in fused_calls_of(plan.block):
+            if all(weight.device.type == "cpu" for weight in fused_call.module.weights()):
+                report = _packed(fused_call.module, rows)
+                if report is not None:
+                    packed.append(Packed(path=paths[plan.block][0], report=report))
+    return tuple(packed)
+
+
+def _packed(module: PackableModule | BiasedGatedMLP, rows: int | None) -> PackReport | None:
+    """Pack a module's weights, by oneDNN where the C++ kernels cannot be built; None where neither can."""
+    for implementation in (None, Implementation.ONEDNN):
+        try:
+            return module.prepare(rows=rows, implementation=implementation)
+        except (Unavailable, InvalidArgument):
+            continue
+    return None
+
+
+def _mode(mode: Mode | str) -> Mode:
+    try:
+        return Mode(mode)
+    except ValueError:
+        raise InvalidArgument("mode", got=repr(mode), expected=f"one of {', '.join(Mode)}") from None
+
+
+def _paths(model: nn.Module) -> dict[nn.Module, list[str]]:
+    paths: dict[nn.Module, list[str]] = {}
+    for path, module in model.named_modules(remove_duplicate=False):
+        paths.setdefault(module, []).append(path)
+    return paths
+
+
+def _chosen(model: nn.Module, include: Selection | None, exclude: Selection) -> set[nn.Module]:
+    included = None if include is None else _selected(model, include, "include")
+    excluded = _selected(model, exclude, "exclude")
+    return {module for module in model.modules() if (included is None or module in included) and module not in excluded}
+
+
+def _selected(model: nn.Module, selection: Selection, argument: str) -> set[nn.Module]:
+    if isinstance(selection, str | type):
+        selection = (selection,)
+    selected: set[nn.Module] = set()
+    for each in selection:
+        matching = {
+            module
+            for path, module in model.named_modules(remove_duplicate=False)
+            if (fnmatchcase(path, each) if isinstance(each, str) else isinstance(module, each))
+        }
+        if not matching:
+            raise InvalidArgument(
+                argument, got=f"{each!r}, which matches no module", expected="a path, pattern or class"
+            )
+        selected |= matching
+    return selected

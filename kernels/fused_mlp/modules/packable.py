@@ -17,13 +17,14 @@ from fused_mlp.errors import InvalidArgument
 from fused_mlp.modules.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.native import fast_calls
 from fused_mlp.ops.registration import explained
+from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from torch import Tensor
 
-    from fused_mlp.vocabulary import Implementation, Operation
+    from fused_mlp.vocabulary import Operation
 
 
 # Weights and biases in the order of the operation's arguments; a bias may be None.
@@ -58,7 +59,7 @@ def layer_weight_and_bias(layers: Mapping[str, Any], name: str) -> tuple[Any, An
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def _may_use_packs() -> bool:
+def may_use_packs() -> bool:
     """Return whether nothing is recorded that would outlive the packed copies, and only numbers are computed.
 
     Under transforms, forward mode, fake tensors and autocast the plain op knows what to do, or refuses.
@@ -75,9 +76,12 @@ class PackableModule(nn.Module):
 
     They are used where no gradient is recorded (torch.no_grad, torch.inference_mode) and the weights are unchanged;
     never in training or under autocast, and never under torch.compile or torch.jit, whose graphs would keep them past
-    a change.
+    a change. They end where weights may be about to change unseen: at `train()`, and at a call that records a
+    gradient of theirs.
     """
 
+    is_direct = True
+    """Whether the parameters are registered as fast_calls reads them."""
     _operation: Operation
     _packed: PackedWeights | None = None
 
@@ -85,8 +89,9 @@ class PackableModule(nn.Module):
         """Pack the weights for inference on the CPU; returns who packed them, and the time and memory it took.
 
         After a change of the weights the packed copies are dropped at the next call, which uses the weights
-        themselves, until `prepare` is called again. A write through `weight.data` by other than an optimiser is not
-        seen: call it after one.
+        themselves, until `prepare` is called again; so they are at `train()` and at a call that records a gradient of
+        the weights. A write behind torch's back (through `weight.data` or numpy) is seen by samples of the weights;
+        one that misses all of them is not: call `prepare` after it.
 
         Args:
             rows: how many rows calls will mostly have; the tuned table then says what is fastest for them.
@@ -112,25 +117,59 @@ class PackableModule(nn.Module):
         weights = self._weights_among(self._parameters_in_order())
         return self._packed is not None and self._packed.are_current(weights)
 
+    @property
+    def uses_onednn(self) -> bool:
+        """True if there are packed copies, and oneDNN made them."""
+        return self._packed is not None and self._packed.implementation is Implementation.ONEDNN
+
+    def drop_packs(self) -> None:
+        """Forget the packed copies; calls use the weights themselves until `prepare`."""
+        self._packed = None
+
+    def weights(self) -> tuple[Tensor, ...]:
+        """Return the weights of the products in the operation's order, [out, in] each."""
+        return self._weights_among(self._parameters_in_order())
+
+    def train(self, mode: bool = True) -> PackableModule:  # noqa: FBT001, FBT002 - nn.Module's
+        """Set the mode; training ends the packed copies: optimisers may step without a trace on a CPU."""
+        if mode:
+            self.drop_packs()
+        super().train(mode)
+        return self
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the operation on x and the module's parameters; raises as the function of its name."""
-        if not is_dynamo_compiling():
-            try:
-                result: Tensor = fast_calls.call_module(self._operation, self, x)
-            except Exception as error:  # noqa: BLE001 - raised again, worded
-                raise explained(error, self._fault(x, self._parameters_in_order())) from None
+        if not is_dynamo_compiling() and self.is_direct:
+            result: Tensor = self.forward_directly(x)
             if result is not NotImplemented:
                 return result
         return self._forward_by_torch(x)
 
+    def forward_directly(self, x: Tensor) -> Any:
+        """Return forward by the short way, NotImplemented where that does not take the arguments or the mode."""
+        if self._packed is not None:
+            self._end_packs_in_training()
+        try:
+            return fast_calls.call_module(self._operation, self, x)
+        except Exception as error:  # noqa: BLE001 - raised again, worded
+            raise explained(error, self._fault(x, self._parameters_in_order())) from None
+
+    def _end_packs_in_training(self) -> None:
+        if torch.is_grad_enabled() and any(weight.requires_grad for weight in self.weights()):
+            self._packed = None
+
     def _forward_by_torch(self, x: Tensor) -> Tensor:
         """Compute forward by torch.ops: for what fast_calls does not take, and before it is compiled."""
         parameters = self._parameters_in_order()
-        if self._packed is None or torch.compiler.is_compiling() or not _may_use_packs():
+        if self._packed is not None:
+            self._end_packs_in_training()
+        if self._packed is None or torch.compiler.is_compiling() or not may_use_packs():
             return self._compute(x, parameters)
         packed = self._packed
-        if not packed.are_current(self._weights_among(parameters)):
-            self._packed = None
+        weights = self._weights_among(parameters)
+        if not packed.are_current(weights):
+            if packed.are_changed(weights):
+                self._packed = None
             return self._compute(x, parameters)
         try:
             return self._compute_packed(packed, x, parameters)

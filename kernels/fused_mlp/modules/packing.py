@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+_N_SAMPLES = 16
+"""Values of each weight that are compared at each call on packed weights: a bound on its cost, not a proof."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PackReport:
     """Cost of `prepare`. seconds: wall time of packing; n_bytes: memory of the packed copies, beside the weights."""
@@ -36,21 +40,32 @@ class PackReport:
 class PackedWeights:
     """Packed copies of some weights, and what those were: tensor, address, version counter and strides each.
 
-    Holding the weights keeps their addresses from being given to others. rows: how many each weight has; asking a
-    tensor for its shape costs a tenth of a small call. handle: all of this for fast_calls, or NotImplemented.
+    Holding the weights keeps their addresses from being given to others. samples: some values of each. rows: how many
+    each weight has; asking a tensor for its shape costs a tenth of a small call. handle: all of this for fast_calls,
+    or NotImplemented.
     """
 
     implementation: Implementation
     tensors: tuple[Tensor, ...]
     sources: tuple[tuple[Tensor, int, int, tuple[int, ...]], ...]
+    samples: tuple[Tensor, ...]
     rows: tuple[int, ...]
     handle: Any
+
+    def are_changed(self, weights: tuple[Tensor, ...]) -> bool:
+        """Return whether a weight that was packed holds other values now; another weight in its place is no change.
+
+        torch.func.functional_call puts others there for one call.
+        """
+        return any(
+            weight.data_ptr() == address for (_, address, *_), weight in zip(self.sources, weights, strict=True)
+        ) and not self.are_current(weights)
 
     def are_current(self, weights: tuple[Tensor, ...]) -> bool:
         """Return whether `weights` are those that were packed, unchanged since.
 
-        A change is seen by address, version counter and strides: an optimiser step, an in-place operation, another
-        parameter. A write through `weight.data` moves no counter and is not seen, unless by an optimiser.
+        A change is seen by address, version counter and strides: an optimiser's step, an in-place operation, another
+        parameter; and by a sample of the values: a write through `weight.data` or numpy moves no counter.
         """
         for (_, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
             if (
@@ -60,7 +75,7 @@ class PackedWeights:
                 or weight.stride() != strides
             ):
                 return False
-        return True
+        return all(torch.equal(_sample(weight), sample) for weight, sample in zip(weights, self.samples, strict=True))
 
 
 def pack_weights(
@@ -92,14 +107,15 @@ def pack_weights(
         _build(is_needed=implementation is Implementation.CPP)
     start = time.perf_counter()
     with torch.no_grad():
-        tensors = tuple(packer(weight.detach()) for weight in weights)
+        tensors = tuple(packer(weight.detach().contiguous()) for weight in weights)
+        samples = tuple(_sample(weight) for weight in weights)
     seconds = time.perf_counter() - start
     sources = tuple((w.detach(), w.data_ptr(), w._version, w.stride()) for w in weights)  # noqa: SLF001 - as above
     n_bytes = sum(_n_bytes(tensor) for tensor in tensors)
     report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
     rows = tuple(w.shape[0] for w in weights)
     handle = fast_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
-    packed = PackedWeights(implementation, tensors, sources, rows, handle)
+    packed = PackedWeights(implementation, tensors, sources, samples, rows, handle)
     _in_use.add(packed)
     _watch_optimisers()
     return packed, report
@@ -137,6 +153,17 @@ def _build(*, is_needed: bool) -> None:
     except Unavailable:
         if is_needed:
             raise
+
+
+def _sample(weight: Tensor) -> Tensor:
+    """Return values of `weight` spread over its rows and columns, the same ones every time."""
+    n_rows, n_columns = weight.shape
+    with torch.no_grad():
+        index = torch.arange(min(_N_SAMPLES, n_rows * n_columns))
+        # Steps by the golden ratio meet all rows and columns alike.
+        rows = (index * 0.6180339887 % 1.0 * n_rows).long()
+        columns = (index * 0.7548776662 % 1.0 * n_columns).long()
+        return weight.detach()[rows, columns]
 
 
 def _n_bytes(packed: Tensor) -> int:

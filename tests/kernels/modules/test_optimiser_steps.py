@@ -80,6 +80,8 @@ def test_an_optimiser_of_biases_alone_leaves_the_packs() -> None:
     module = fused_mlp.FusedMLP(6, 10)
     module.prepare()
     biases = [parameter for name, parameter in module.named_parameters() if name.endswith("bias")]
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(name.endswith("bias"))
     optimiser = torch.optim.SGD(biases, 0.5, fused=True)
     x = torch.randn(3, 6)
     module(x).sum().backward()

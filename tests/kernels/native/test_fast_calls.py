@@ -127,8 +127,13 @@ def test_a_prepared_module_uses_its_pack_where_and_only_where_it_may(way, module
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert plain in ops_called(lambda: module(x))
         assert ops_called(lambda: module(x)) == expected
+    # Frozen weights cannot be about to change; others may, unseen, once a gradient of theirs is recorded.
+    module.requires_grad_(requires_grad=False)
     assert plain in ops_called(lambda: module(x))
     assert module.is_prepared
+    module.requires_grad_()
+    module(x)
+    assert not module.is_prepared
 
 
 def in_place(module):

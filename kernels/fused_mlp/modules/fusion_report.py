@@ -1,0 +1,102 @@
+"""What fusing and preparing a model did: values that print as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import nn
+
+    from fused_mlp.activations import Activation
+    from fused_mlp.modules.packing import PackReport
+    from fused_mlp.vocabulary import Operation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replaced:
+    """Layers that are computed as one operation.
+
+    Attributes:
+        path: of the block in the model, "" for the model itself.
+        block: its class's name.
+        operation: which; layers: paths of its linear layers below the block; activation: its activation.
+    """
+
+    path: str
+    block: str
+    operation: Operation
+    layers: tuple[str, ...]
+    activation: Activation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Block with linear layers that was left as it was, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packed:
+    """Weights that were packed: where, and what it took."""
+
+    path: str
+    report: PackReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusionReport:
+    """Result of `fuse`; prints as a table. model: the model, the same object."""
+
+    model: nn.Module
+    replaced: tuple[Replaced, ...]
+    kept: tuple[Kept, ...]
+    packed: tuple[Packed, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.replaced and not self.kept:
+            return "no block with linear layers"
+        rows = [
+            (
+                item.path or "(the model)",
+                item.block,
+                item.operation.value,
+                f"{', '.join(item.layers)}; {item.activation}",
+            )
+            for item in self.replaced
+        ]
+        rows += [(item.path or "(the model)", "", "kept", item.reason) for item in self.kept]
+        text = _table(("path", "block", "computed as", "layers; activation, or reason"), rows)
+        if self.packed:
+            n_bytes = sum(item.report.n_bytes for item in self.packed)
+            seconds = sum(item.report.seconds for item in self.packed)
+            text += f"\n{len(self.packed)} packed: {n_bytes / 2**20:.1f} MiB beside the weights, in {seconds:.2f} s"
+        return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparationReport:
+    """Result of `prepare`; prints as a table."""
+
+    packed: tuple[Packed, ...]
+    kept: tuple[Kept, ...]
+
+    def __str__(self) -> str:
+        rows = [
+            (item.path or "(the model)", item.report.implementation.value, f"{item.report.n_bytes / 2**20:.1f} MiB")
+            for item in self.packed
+        ]
+        rows += [(item.path or "(the model)", "kept", item.reason) for item in self.kept]
+        return _table(("path", "packed by", "size, or reason"), rows) if rows else "nothing to pack"
+
+
+def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (heads, *rows)
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,296 @@
+"""What of one block can be fused, found without changing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from fused_mlp.modules.block_patterns import Match, Matcher, Pattern, is_linear, is_transposed
+from fused_mlp.modules.derived import module_of
+from fused_mlp.modules.fused_calls import FusedCall, Stretch
+from fused_mlp.modules.guards import Guard, why_not_plain
+from fused_mlp.modules.inlined import Run, Source
+from fused_mlp.modules.methods import METHODS, arguments_of, expect_no_stores, method_of, names_read, with_required_only
+from fused_mlp.modules.rewriting import function_of, function_with_fused_calls
+from fused_mlp.modules.tracing import NoPattern, graph_of
+from fused_mlp.ops.validation import SUPPORTED_DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import FunctionType
+
+
+class Mode(StrEnum):
+    """What a model is fused for. INFERENCE leaves training to the blocks' own code."""
+
+    TRAINING = "training"
+    INFERENCE = "inference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How blocks are fused. why_packed_only: why plain weights cannot be used here; None if they can."""
+
+    mode: Mode
+    recompute: str
+    why_packed_only: str | None
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """What becomes of one block. sites: as fuse_block takes them; reasons: why nothing, or why not more."""
+
+    block: nn.Module
+    sites: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    patterns: list[Pattern] = field(default_factory=list)
+    layers: list[nn.Module] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+def plan_chains(block: nn.Module, settings: Settings, *, done: set[int]) -> Plan:
+    """Return the MLPs in `block`'s methods and in its children that hold layers; `done`: modules fused already."""
+    plan = Plan(block=block)
+    inner = [child for child in block.children() if id(child) not in done and _holds_layers(child)]
+    for name in METHODS:
+        function = method_of(block, name)
+        if function is not None:
+            for inlined in [inner, []] if inner else [[]]:
+                if _plan_method(plan, name, function, settings, inlined=inlined, done=done):
+                    return plan
+    function = method_of(block, "forward")
+    if function is not None and not plan.sites:
+        _plan_runs(plan, function, settings, done=done)
+    return plan
+
+
+def plan_layers(block: nn.Module, settings: Settings, *, done: set[int]) -> Plan:
+    """Return the single layers with an activation behind them in `block`'s forward."""
+    plan = Plan(block=block)
+    function = method_of(block, "forward")
+    if function is not None:
+        _plan_method(plan, "forward", function, settings, inlined=[], done=done, chains=False)
+    return plan
+
+
+def _plan_method(
+    plan: Plan,
+    name: str,
+    function: FunctionType,
+    settings: Settings,
+    *,
+    inlined: Sequence[nn.Module],
+    done: set[int],
+    chains: bool = True,
+) -> bool:
+    block = plan.block
+    try:
+        if "forward" in block.__dict__ and name == "forward":
+            raise NoPattern("it has a forward of its own, set on the instance")  # noqa: TRY301 - as the others below
+        if hasattr(function, "__wrapped__"):
+            raise NoPattern("its forward is decorated")  # noqa: TRY301
+        expect_no_stores(type(block), function)
+        for module in inlined:
+            expect_no_stores(type(module), type(module).forward)
+        required, defaults = arguments_of(function)
+        called = with_required_only(function, required)
+        if reason := why_not_plain((path_in(block, module), module) for module in inlined):
+            raise NoPattern(reason)  # noqa: TRY301
+        found = _matches(plan, called, settings, inlined=inlined, done=done, chains=chains)
+    except NoPattern as mismatch:
+        plan.reasons.append(str(mismatch))
+        return False
+    if not found:
+        return False
+    containers = [block, *inlined, *(m for m in block.modules() if type(m) in (nn.ModuleList, nn.ModuleDict))]
+    plan.sites[name] = _stretch(
+        plan,
+        name,
+        found,
+        settings,
+        original=function,
+        arguments=(required, defaults),
+        containers=containers,
+        inlined=inlined,
+    )
+    return True
+
+
+def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: set[int]) -> None:
+    block = plan.block
+    if sum(is_linear(child) for child in block.children()) < 2 or "forward" in block.__dict__:
+        return
+    runs: dict[str, Run] = {}
+    try:
+        source = Source(function)
+    except NoPattern as mismatch:
+        plan.reasons.append(str(mismatch))
+        return
+    for run in source.runs(block):
+        if any(
+            run.body is other.body and run.first <= other.last and other.first <= run.last for other in runs.values()
+        ):
+            continue
+        called = source.function_of(run)
+        key = f"forward#{len(runs)}"
+        try:
+            found = _matches(plan, called, settings, inlined=[], done=done, chains=True)
+        except NoPattern as mismatch:
+            plan.reasons.append(str(mismatch))
+            continue
+        if found:
+            plan.sites[key] = _stretch(
+                plan, key, found, settings, original=called, arguments=((run.argument,), {}), containers=[], inlined=[]
+            )
+            runs[key] = run
+    if runs:
+        plan.sites["forward"] = source.with_runs_replaced(runs)
+
+
+def _matches(
+    plan: Plan,
+    function: FunctionType,
+    settings: Settings,
+    *,
+    inlined: Sequence[nn.Module],
+    done: set[int],
+    chains: bool,
+) -> dict[bool, tuple[Any, tuple[Match, ...]]]:
+    """Return by mode (False: inference) the graph and its matches: the same in both where both are wanted."""
+    found: dict[bool, tuple[Any, tuple[Match, ...]]] = {}
+    modes = (False, True) if settings.mode is Mode.TRAINING else (False,)
+    for training in modes:
+        graph = graph_of(plan.block, function, training=training, inlined=inlined)
+        matcher = Matcher(plan.block, graph, training=training)
+        matches = matcher.mlps() if chains else ()
+        if matches or not chains:
+            matches += matcher.activated_layers()
+        allowed = [match for match in matches if _allows(plan, match, settings, done)]
+        plan.reasons += [reason for reason in matcher.reasons if reason not in plan.reasons]
+        found[training] = graph, tuple(allowed)
+    if len(found) > 1:
+        # What computes one thing in training and another in inference is left to its own code.
+        common = {match.pattern for match in found[False][1]} & {match.pattern for match in found[True][1]}
+        found = {
+            training: (graph, tuple(match for match in matches if match.pattern in common))
+            for training, (graph, matches) in found.items()
+        }
+        orders = {tuple(match.pattern for match in matches) for _, matches in found.values()}
+        if len(orders) > 1:
+            raise NoPattern("its forward differs between training and inference")
+    return found if found[False][1] else {}
+
+
+def _allows(plan: Plan, match: Match, settings: Settings, done: set[int]) -> bool:
+    block, pattern = plan.block, match.pattern
+    layers = [block.get_submodule(path) for path in pattern.layers]
+    skipped = [(str(node.target), block.get_submodule(str(node.target))) for node in _called(match)]
+    reason = why_not_plain([(path, inner) for path, each in skipped for inner in each.modules()])
+    reason = reason or _why_not_parameters(zip(pattern.layers, layers, strict=True))
+    if reason is None and any(is_transposed(layer) for layer in layers):
+        if not all(is_transposed(layer) for layer in layers) or pattern.operation != "mlp":
+            reason = f"{pattern.layers[0]} has its weight transposed, and so have not all others"
+        elif settings.mode is Mode.TRAINING:
+            reason = (
+                f"{pattern.layers[0]} has its weight transposed, which only packed copies make up for: mode='inference'"
+            )
+    if reason is None and settings.why_packed_only is not None and settings.mode is Mode.TRAINING:
+        reason = settings.why_packed_only
+    if reason is None and any(id(layer) in done for layer in layers):
+        reason = f"{pattern.layers[0]} is part of another block that is fused"
+    if reason is not None and reason not in plan.reasons:
+        plan.reasons.insert(0, reason)
+    return reason is None
+
+
+def _why_not_parameters(layers: Iterable[tuple[str, nn.Module]]) -> str | None:
+    dtypes, devices = set(), set()
+    for path, layer in layers:
+        for name, parameter in layer.named_parameters(recurse=False):
+            if type(parameter) is not nn.Parameter or parameter.layout is not torch.strided or parameter.is_quantized:
+                kind = type(parameter).__name__ if type(parameter) is not nn.Parameter else str(parameter.layout)
+                return f"{path}.{name} is a {kind.removeprefix('torch.')}, which the kernels do not take"
+            if parameter.dtype not in SUPPORTED_DTYPES:
+                dtype = str(parameter.dtype).removeprefix("torch.")
+                return f"{path}.{name} is {dtype}, which the kernels do not take"
+            dtypes.add(parameter.dtype)
+            devices.add(parameter.device)
+        if layer._parameters.get("weight") is None:  # noqa: SLF001 - nn.Module's register
+            return f"{path} has no weight of its own"
+    return "its layers have different dtypes or devices" if len(dtypes) > 1 or len(devices) > 1 else None
+
+
+def _stretch(
+    plan: Plan,
+    key: str,
+    found: dict[bool, tuple[Any, tuple[Match, ...]]],
+    settings: Settings,
+    *,
+    original: Callable[..., Any],
+    arguments: tuple[tuple[str, ...], dict[str, Any]],
+    containers: list[nn.Module],
+    inlined: Sequence[nn.Module],
+) -> Stretch:
+    block = plan.block
+    matches = found[False][1]
+    fused_calls = []
+    for match in matches:
+        layers = [block.get_submodule(path) for path in match.pattern.layers]
+        packed_only = settings.why_packed_only is not None or any(is_transposed(layer) for layer in layers)
+        module = module_of(match.pattern, block, recompute=settings.recompute)
+        fused_calls.append(FusedCall(match.pattern, module, function_of(match), is_packed_only=packed_only))
+        plan.layers += layers
+        plan.patterns.append(match.pattern)
+    called = [block.get_submodule(str(node.target)) for match in matches for node in _called(match)]
+    modal = [inner for each in called if not is_linear(each) for inner in each.modules()]
+    skipped = [*called, *modal, *inlined]
+    guard = Guard(
+        containers=containers,
+        used=[str(node.target) for match in matches for node in _called(match)],
+        block=block,
+        read=names_read(type(block), original) if not containers else None,
+        skipped=skipped,
+        modal=[*modal, *inlined],
+    )
+    functions = {
+        training: function_with_fused_calls(graph, matches_there, key=key)
+        for training, (graph, matches_there) in found.items()
+    }
+    required, defaults = arguments
+    return Stretch(
+        original=original,
+        functions=functions,
+        required=required,
+        defaults=defaults,
+        fused_calls=tuple(fused_calls),
+        guard=guard,
+    )
+
+
+def _called(match: Match) -> list[Any]:
+    return [node for node in match.nodes if node.op == "call_module"]
+
+
+def path_in(block: nn.Module, module: nn.Module) -> str:
+    """Return where `module` is below `block`."""
+    paths: dict[nn.Module, str] = {each: path for path, each in block.named_modules()}
+    return paths[module]
+
+
+def _holds_layers(module: nn.Module) -> bool:
+    is_container = type(module) not in (nn.ModuleList, nn.ModuleDict) and not is_linear(module)
+    return is_container and any(is_linear(child) for child in module.children())
+
+
+def why_no_layers(module: nn.Module) -> str | None:
+    """Return what a module has in place of linear layers that can be read, in words; None if nothing like it."""
+    for name, child in () if isinstance(module, nn.MultiheadAttention) else module.named_children():
+        if isinstance(child, nn.Linear) and not is_linear(child):
+            return f"{name} is a {type(child).__name__}, a subclass of nn.Linear, which may compute anything"
+    for name, parameter in module.named_parameters(recurse=False):
+        if parameter.dim() == 3:
+            return f"{name} is a parameter of 3 dimensions, as of stacked experts: not a linear layer"
+    return None

@@ -1,0 +1,173 @@
+"""Blocks as people write them, for the tests of fuse."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class LlamaStyle(nn.Module):
+    def __init__(self, *, bias=False):
+        super().__init__()
+        self.gate_proj = nn.Linear(12, 20, bias=bias)
+        self.up_proj = nn.Linear(12, 20, bias=bias)
+        self.down_proj = nn.Linear(20, 12, bias=bias)
+        self.act_fn = nn.SiLU()
+
+    def forward(self, x):
+        return self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))
+
+
+class GemmaStyle(LlamaStyle):
+    def forward(self, x):
+        return self.down_proj(self.up_proj(x) * functional.gelu(self.gate_proj(x), approximate="tanh"))
+
+
+class MistralStyle(LlamaStyle):
+    """The activation as a function, and the gate by a name of its own."""
+
+    def forward(self, hidden_states):
+        gate = functional.silu(self.gate_proj(hidden_states))
+        return self.down_proj(gate * self.up_proj(hidden_states))
+
+
+class Merged(nn.Module):
+    """Gate and up in one layer, as in Phi-3; in the other order, as in ModernBERT."""
+
+    def __init__(self, *, bias=False, gate_first=True):
+        super().__init__()
+        self.gate_up_proj = nn.Linear(12, 40, bias=bias)
+        self.down_proj = nn.Linear(20, 12, bias=bias)
+        self.gate_first = gate_first
+
+    def forward(self, x):
+        gate, up = self.gate_up_proj(x).chunk(2, dim=-1)
+        if not self.gate_first:
+            gate, up = up, gate
+        return self.down_proj(up * functional.silu(gate))
+
+
+class BertIntermediate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(12, 20)
+        self.intermediate_act_fn = nn.GELU()
+
+    def forward(self, hidden_states):
+        return self.intermediate_act_fn(self.dense(hidden_states))
+
+
+class BertOutput(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Linear(20, 12)
+        self.norm = nn.LayerNorm(12)
+        self.dropout = nn.Dropout(0.0)
+
+    def forward(self, hidden_states, residual):
+        return self.norm(self.dropout(self.dense(hidden_states)) + residual)
+
+
+class BertLayer(nn.Module):
+    """An MLP over two modules, in a method beside forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.intermediate = BertIntermediate()
+        self.output = BertOutput()
+
+    def feed_forward_chunk(self, attention_output):
+        return self.output(self.intermediate(attention_output), attention_output)
+
+    def forward(self, x, mask=None):
+        if x.shape[0] > 0:
+            x = self.feed_forward_chunk(x)
+        return x if mask is None else x * mask
+
+
+class GptStyle(nn.Module):
+    """fc → tanh-GELU → proj → dropout."""
+
+    def __init__(self, p=0.0):
+        super().__init__()
+        self.fc = nn.Linear(12, 20)
+        self.proj = nn.Linear(20, 12)
+        self.dropout = nn.Dropout(p)
+
+    def forward(self, x):
+        return self.dropout(self.proj(functional.gelu(self.fc(x), approximate="tanh")))
+
+
+class OptStyle(nn.Module):
+    """The layers inlined in a forward with branches, and functional dropouts."""
+
+    def __init__(self, p=0.0):
+        super().__init__()
+        self.norm = nn.LayerNorm(12)
+        self.fc1 = nn.Linear(12, 20)
+        self.fc2 = nn.Linear(20, 12)
+        self.activation_fn = nn.ReLU()
+        self.p = p
+        self.norm_first = True
+
+    def forward(self, hidden_states, scale=None):
+        residual = hidden_states
+        if self.norm_first:
+            hidden_states = self.norm(hidden_states)
+        if hidden_states.shape[-1] != 12:
+            raise ValueError
+        hidden_states = self.fc1(hidden_states)
+        hidden_states = self.activation_fn(hidden_states)
+        hidden_states = functional.dropout(hidden_states, p=self.p, training=self.training)
+        hidden_states = self.fc2(hidden_states)
+        hidden_states = residual + hidden_states
+        if scale is not None:
+            hidden_states = hidden_states * scale
+        return hidden_states
+
+
+class T5Style(nn.Module):
+    """A dropout between, and a look at dtypes."""
+
+    def __init__(self, p=0.1):
+        super().__init__()
+        self.wi = nn.Linear(12, 20, bias=False)
+        self.wo = nn.Linear(20, 12, bias=False)
+        self.dropout = nn.Dropout(p)
+
+    def forward(self, x):
+        x = self.dropout(self.wi(x).relu())
+        if isinstance(self.wo.weight, torch.Tensor) and x.dtype != self.wo.weight.dtype:
+            x = x.to(self.wo.weight.dtype)
+        return self.wo(x)
+
+
+class Stack(nn.Module):
+    def __init__(self, *blocks):
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return x
+
+
+def sequential():
+    return nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 12))
+
+
+def outputs_and_gradients(model, x):
+    y = model(x)
+    return [y, *torch.autograd.grad(y.square().mean(), list(model.parameters()), allow_unused=True)]
+
+
+def expect_close(actual, expected):
+    """Within float32's rounding of the largest value, item by item."""
+    items = zip(actual, expected, strict=True) if isinstance(expected, list | tuple) else [(actual, expected)]
+    for one, other in items:
+        assert (one is None) == (other is None)
+        if other is not None:
+            assert one.shape == other.shape
+            assert one.dtype == other.dtype
+            scale = other.detach().abs().max().item() if other.numel() else 0.0
+            torch.testing.assert_close(one, other, rtol=0, atol=max(2e-5 * scale, 1e-9), equal_nan=True)
