@@ -45,12 +45,13 @@ class Demand:
     n_cpus: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
     private_cache_bytes: int = field(default_factory=private_cache_bytes)
 
-    def parts(self, own_cores: float) -> frozenset[Part]:
-        """Return the parts of the machine that the calls use, which kept `own_cores` cores busy."""
+    def parts(self, window: Window) -> frozenset[Part]:
+        """Return the parts of the machine that the calls use and the probe can tell, as they were in `window`."""
         used = {Part.CORE}
         if not self.is_on_host:
             return frozenset(used)
-        if self.threads == 1 or own_cores > _SEVERAL_CORES:
+        # Several threads are timed by the wall, which waiting lengthens: then the samples tell, and not the probe.
+        if self.threads == 1 or (window.own_cores > _SEVERAL_CORES and (window.lost or 0.0) <= LEAST_LOST):
             used.add(Part.PRODUCT)
         if self.data_bytes is not None and self.data_bytes > self.threads * self.private_cache_bytes:
             used.add(Part.MEMORY)
@@ -123,7 +124,7 @@ class MachineWatch:
         around = self._readings[-2:]
         speeds = {
             part: self._best_s[part] / (sum(reading[part] for reading in around) / len(around))
-            for part in self._demand.parts(window.own_cores)
+            for part in self._demand.parts(window)
             if part in self._best_s
         }
         if not speeds:

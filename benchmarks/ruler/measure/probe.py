@@ -9,6 +9,7 @@ from itertools import repeat
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from benchmarks.ruler.measure.conditions import last_level_cache_bytes
@@ -16,9 +17,8 @@ from benchmarks.ruler.measure.conditions import last_level_cache_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_PIECES, _LONGEST_PART_S = 4, 5e-3
+_PIECES, _LONGEST_PART_S = 4, 0.02
 _SETTLING_S = 0.02
-_REPEATS_FOR_BEST = 15
 _SCALAR_STEPS = 2_000
 _PRODUCT_SIZE = 128
 _WINDOW_BYTES, _LEAST_BYTES, _MOST_BYTES = 2**20, 32 * 2**20, 64 * 2**20
@@ -27,8 +27,8 @@ _WINDOW_BYTES, _LEAST_BYTES, _MOST_BYTES = 2**20, 32 * 2**20, 64 * 2**20
 class Part(StrEnum):
     """Part of the machine that a piece of the probe's work uses.
 
-    CORE: one core's scalar instructions; PRODUCT: the vector units of all threads; MEMORY: reading what no cache of
-    one core holds.
+    CORE: one core's scalar instructions; PRODUCT: the vector units of all threads; MEMORY: reading with one thread what
+    no cache holds.
     """
 
     CORE = "core"
@@ -39,40 +39,43 @@ class Part(StrEnum):
 class Probe:
     """Fixed work for each part of the machine; times are seconds of one piece of it, with torch's current threads.
 
-    `now` and `work` (a call for each part) are injected so that the rules are tested on a clock that the test turns.
+    What one thread does is timed by that thread's own processor time, which no waiting for a processor lengthens.
+    `now`, `own_now` and `work` (a call for each part) are injected so that the rules are tested on a clock that the
+    test turns.
     """
 
     def __init__(
-        self, *, now: Callable[[], float] = time.perf_counter, work: Mapping[Part, Callable[[], object]] | None = None
+        self,
+        *,
+        now: Callable[[], float] = time.perf_counter,
+        own_now: Callable[[], float] = time.thread_time,
+        work: Mapping[Part, Callable[[], object]] | None = None,
     ) -> None:
-        self._now = now
         self._work = dict(_fixed_work() if work is None else work)
-        end = self._now() + _SETTLING_S
+        self._clocks = {part: now if part is Part.PRODUCT and torch.get_num_threads() > 1 else own_now for part in Part}
+        end = now() + _SETTLING_S
         self.times_s()
-        while self._now() < end:
+        while now() < end:
             self.times_s()
 
     def times_s(self) -> dict[Part, float]:
         """Perform a few pieces of each part; return the least seconds of one.
 
-        The least, as a scheduler that takes the processor away meets some pieces, and a slow machine all of them.
+        The least, as an interrupt meets some pieces, and a slow machine all of them.
         """
-        return {part: self._least_seconds(work) for part, work in self._work.items()}
+        return {part: _least_seconds(work, self._clocks[part]) for part, work in self._work.items()}
 
-    def usual_times_s(self) -> dict[Part, float]:
-        """Perform the work a few times over; return the median seconds of a piece of each part."""
-        return median_times_s([self.times_s() for _ in range(_REPEATS_FOR_BEST)])
 
-    def _least_seconds(self, work: Callable[[], object]) -> float:
-        least, begun = math.inf, self._now()
-        for _ in repeat(None, _PIECES):
-            start = self._now()
-            work()
-            end = self._now()
-            least = min(least, end - start)
-            if end - begun > _LONGEST_PART_S:
-                break  # on a machine that others use up, it need not be used more
-        return least
+def _least_seconds(work: Callable[[], object], now: Callable[[], float]) -> float:
+    least, begun = math.inf, now()
+    for _ in repeat(None, _PIECES):
+        start = now()
+        work()
+        end = now()
+        least = min(least, end - start)
+        if end - begun > _LONGEST_PART_S:
+            break  # on a machine that others use up, it need not be used more
+    return least
 
 
 def median_times_s(readings: Sequence[Mapping[Part, float]]) -> dict[Part, float]:
@@ -85,7 +88,7 @@ def _fixed_work() -> dict[Part, Callable[[], object]]:
     out = torch.empty_like(left)
     # Reading goes round a buffer larger than the caches, so that no window is still in one when its turn comes again.
     n_bytes = min(max(4 * last_level_cache_bytes(), _LEAST_BYTES), _MOST_BYTES)
-    windows = torch.ones(n_bytes // 4).split(_WINDOW_BYTES // 4)
+    windows = np.ones((n_bytes // _WINDOW_BYTES, _WINDOW_BYTES // 4), dtype=np.float32)
     turn = 0
 
     def read_next_window() -> None:

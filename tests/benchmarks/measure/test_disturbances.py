@@ -1,5 +1,7 @@
 """What disturbs a measurement, on counters and a probe that the test turns."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from benchmarks.ruler.measure.counters import Counters, minor_faults, read_counters, window_between
 from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch, harm
 from benchmarks.ruler.measure.gpu import GpuState, GpuWatch
-from benchmarks.ruler.measure.probe import Part, Probe
+from benchmarks.ruler.measure.probe import Part, Probe, median_times_s
 from benchmarks.ruler.measure.statistics import better_times_s
 
 BEST_S = {"core": 1e-4, "product": 5e-4, "memory": 1e-4}
@@ -42,7 +44,10 @@ class Machine:
 
             return work
 
-        probe = Probe(now=lambda: self.probe_now_s, work={part: takes(part) for part in Part})
+        def now():
+            return self.probe_now_s
+
+        probe = Probe(now=now, own_now=now, work={part: takes(part) for part in Part})
         return MachineWatch(self.demand, probe=probe, best_s=best_s, read=self.read)
 
     def passes(self, seconds, *, ours=1.0, theirs=0.0, waited=0.0, stolen=0.0):
@@ -129,6 +134,26 @@ def test_a_slow_second_core_disturbs_only_calls_that_use_it():
         machine.speed[Part.PRODUCT] = 0.5
     assert alone.after(ours=1.0) is None
     assert "50% of its best (a small matrix product)" in both.after(ours=1.9)
+
+
+def test_a_product_of_several_threads_that_waited_for_a_processor_tells_nothing_of_the_machine():
+    machine = Machine(threads=2)
+    machine.speed[Part.PRODUCT] = 0.1
+    assert machine.after(ours=1.5, theirs=1.0, waited=0.3) is None
+
+
+def test_the_probe_is_not_slowed_by_neighbours_that_take_the_processors():
+    probe = Probe()
+    calm = median_times_s([probe.times_s() for _ in range(15)])
+    programs = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        busy = median_times_s([probe.times_s() for _ in range(15)])
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+    # By the wall it would be twice as long at least; caches and the other hyperthread are others' to take.
+    assert busy[Part.CORE] < 2 * calm[Part.CORE]
 
 
 def test_calls_on_a_gpu_need_of_the_host_one_core():
@@ -223,7 +248,7 @@ def test_this_machine_counts_time_faults_and_waits():
 
 
 def test_the_probe_of_this_machine_takes_a_few_times_half_a_millisecond_of_calls():
-    times = Probe().usual_times_s()
+    times = Probe().times_s()
     assert set(times) == set(Part)
     assert all(time_s > 0 for time_s in times.values())
 
