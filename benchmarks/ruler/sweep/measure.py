@@ -237,11 +237,9 @@ class _Measuring:
             shape=group.shape,
             contenders=group.contenders,
             budget_s=plan.axes.budget_s,
-            best_probe_s=self._ceilings.speed.best_s,
             traces=self._traces(group.shape, uuid.uuid4().hex[:8]),
         )
         outcomes, conditions = outcomes_of_group(worker, request)
-        self._ceilings.speed.see(conditions)
         return [
             profile_line(
                 self._head(group.shape, each, conditions, journal.now()),

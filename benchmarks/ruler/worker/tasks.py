@@ -87,7 +87,7 @@ class Worker:
 
     def answer(self, request: Request) -> None:
         """Perform one request; the last message is `done`, with the conditions of the measurement."""
-        start, self._accounted_s = time.perf_counter(), 0.0
+        start, self._accounted_s, self._load = time.perf_counter(), 0.0, {}
         for contender, outcome in self._outcomes(request):
             self._send({"event": "outcome", "contender": str(contender), "outcome": json_from_value(outcome)})
         conditions = varying_conditions(self._device) | self._load

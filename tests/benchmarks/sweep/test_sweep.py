@@ -124,6 +124,9 @@ def test_every_line_says_the_allocator_the_machines_speed_and_what_a_call_had_ma
             assert line.outcome.minor_faults_per_call == 0
         else:
             assert line.outcome.minor_faults_per_call is None
+    for profile in recorded.profiles.values():
+        assert profile.head.conditions["allocator"] == "retaining"
+        assert "machine_speed" not in profile.head.conditions
 
 
 def test_all_timing_lines_come_before_the_profiles(recorded, settings):
