@@ -204,16 +204,16 @@ def ceilings() -> None:
         device = expected_device(settings)
         first, second = (floors.ceilings_now(settings, device=device) for _ in range(2))
         loaded = floors.ceilings_now(settings, device=device, n_busy=os.cpu_count() or 1)
+    of_load = floors.summary_of_load(loaded)
     for found in (first, second):
         if isinstance(found, floors.Refusal):
-            click.echo(f"FAIL: the idle machine gave none: {found.reason}")
-            sys.exit(1)
+            _conclude((f"FAIL: the idle machine gave none: {found.reason}", False), of_load)
     assert not isinstance(first, floors.Refusal) and not isinstance(second, floors.Refusal)  # noqa: S101, PT018 - see above
     repeats = floors.repeated(first, second)
     click.echo(f"{'ceiling':34} {'first':>10} {'second':>10}  apart")
     for each in repeats:
         click.echo(f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {each.apart:6.1%}")
-    _conclude(floors.summary_of_repeats(repeats), floors.summary_of_load(loaded))
+    _conclude(floors.summary_of_repeats(repeats), of_load)
 
 
 @main.command(name="floors")
