@@ -38,9 +38,9 @@ _Way = Callable[[torch.Tensor, torch.Tensor], _Product | None]
 def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.5, patience_s: float = 3.0) -> Ceilings:
     """Measure the ceilings of `device` with torch's current threads, in `budget_s` seconds or a little more.
 
-    Products are of N(0, 1) squares, 256³ to 1536³ on a CPU (by torch.mm and by oneDNN), 4096³ and 8192³ on a GPU;
-    bandwidth is measured at every size from the smallest cache's to memory's. Each ceiling is the best of at least 5
-    samples, taken in rounds of all, that nothing disturbed. Raises: MachineDisturbed if `patience_s` of rounds were.
+    Products are of N(0, 1) squares, 256³ to 1536³ on a CPU, 4096³ and 8192³ on a GPU, each in several ways; bandwidth is
+    measured at every size from the smallest cache's to memory's. Each ceiling is the best of at least 5 samples, taken
+    in rounds of all, that nothing disturbed. Raises: MachineDisturbed if `patience_s` of rounds were.
     """
     torch.manual_seed(0)
     clock: Clock = CudaClock() if device.type == "cuda" else CpuClock()
@@ -88,7 +88,7 @@ def _beginning_with(prefix: str, rates: dict[str, float]) -> dict[str, float]:
 
 
 def _products(device: torch.device, clock: Clock) -> Iterator[Trial]:
-    ways = (_by_mm, _by_onednn) if device.type == "cpu" else (_by_mm,)
+    ways = (_by_mm, _by_linear, _by_onednn) if device.type == "cpu" else (_by_mm, _by_linear)
     for dtype in _DTYPES[device.type]:
         for way in ways:
             yield from _products_of(way, device, dtype, clock)
@@ -113,6 +113,11 @@ def _products_of(way: _Way, device: torch.device, dtype: str, clock: Clock) -> I
 def _by_mm(left: torch.Tensor, right: torch.Tensor) -> _Product | None:
     out = torch.empty_like(left)
     return lambda: torch.mm(left, right, out=out)
+
+
+def _by_linear(left: torch.Tensor, right: torch.Tensor) -> _Product | None:
+    # As modules multiply: the weight's rows lie in memory as columns of the product, which libraries pack otherwise.
+    return lambda: torch.nn.functional.linear(left, right)
 
 
 def _by_onednn(left: torch.Tensor, right: torch.Tensor) -> _Product | None:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -130,16 +129,16 @@ def _is_view(name: str) -> bool:
 
 
 def _operator_time_s(on_host: Iterable[Any], outermost: Sequence[Any]) -> float:
-    """Return the time in computing operators, with what they call inside: the median of the calls.
+    """Return the time in computing operators, with what they call inside: the least of the calls.
 
-    Of the calls' mean one that another process held up would make most.
+    They are few, and what a profiler's start, cold caches or another process do to them only adds.
     """
     steps = [event.time_range for event in on_host if is_step(event.name)]
     of_calls = [
         sum(float(event.cpu_time_total) for event in outermost if step.start <= event.time_range.start < step.end)
         for step in steps
     ]
-    return median(of_calls) * 1e-6
+    return min(of_calls, default=0.0) * 1e-6
 
 
 def _overhead_in(on_host: Sequence[Any]) -> str | None:

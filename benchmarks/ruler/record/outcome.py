@@ -105,7 +105,7 @@ class ProfileOutcome:
     """Outcome of profiling a point, per call; names, units and nulls are those of the journal's profile line.
 
     operator_count: compute operators, each with what it calls inside; views, allocations and wrappers are not
-    counted. operator_time_s: their time on the host, with what they call inside, the median of the profiled calls (CPU
+    counted. operator_time_s: their time on the host, with what they call inside, the least of the profiled calls (CPU
     only). overhead_in: what takes most of the host's time outside them, by name (CPU only). kernel_launches,
     device_time_s: CUDA only. peak_memory_bytes: most memory held at once above what existed before the call.
     unexpected: how the counts differ from what the provider declares (expectations.py), in words. trace: the name of
