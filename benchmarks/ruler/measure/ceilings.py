@@ -38,8 +38,8 @@ _Way = Callable[[torch.Tensor, torch.Tensor], _Product | None]
 def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.5, patience_s: float = 3.0) -> Ceilings:
     """Measure the ceilings of `device` with torch's current threads, in `budget_s` seconds or a little more.
 
-    Products are of N(0, 1) squares, 256³ to 1536³ on a CPU, 4096³ and 8192³ on a GPU, each in several ways; bandwidth is
-    measured at every size from the smallest cache's to memory's. Each ceiling is the best of at least 5 samples, taken
+    Products are of N(0, 1) squares, 256³ to 1536³ on a CPU, 4096³ and 8192³ on a GPU, each in several ways; bandwidth
+    is taken at every size from the smallest cache's to memory's. Each ceiling is the best of at least 5 samples, taken
     in rounds of all, that nothing disturbed. Raises: MachineDisturbed if `patience_s` of rounds were.
     """
     torch.manual_seed(0)

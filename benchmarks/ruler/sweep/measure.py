@@ -139,8 +139,9 @@ class _Measuring:
         if worker.start() is None and worker.hello and worker.hello["device"] != self._sweep.plan.device:
             self._plan_again(DeviceKind(worker.hello["device"]))
             self._ceilings = self._kept_ceilings()
-        if not self._has_ensured_ceilings:
-            self._ensure_ceilings(worker)
+        if not self._has_ensured_ceilings and self._ensure_ceilings(worker):
+            # Its heap has held far more than any group's data, and keeps it; the next request starts another.
+            worker.stop()
 
     def _kept_ceilings(self) -> SweepCeilings:
         run = self._sweep.plan.run
@@ -152,8 +153,11 @@ class _Measuring:
             since=run.started_at if self._settings.run_id else None,
         )
 
-    def _ensure_ceilings(self, worker: WorkerProcess) -> None:
-        """Have the machine's ceilings measured if need be, and say what came of it; recorded floors follow them."""
+    def _ensure_ceilings(self, worker: WorkerProcess) -> bool:
+        """Have the machine's ceilings measured if need be, and say what came of it; recorded floors follow them.
+
+        Return whether `worker` was asked for them.
+        """
         self._has_ensured_ceilings = True
         self._report(Phase.STARTING, detail="the machine's ceilings")
         if said := self._ceilings.ensure(worker):
@@ -162,6 +166,7 @@ class _Measuring:
             lines = self._ceilings.corrected(tuple(self._sweep.recorded.timings.values()), self._sweep.plan.device)
             journal.append(self._sweep.plan.path, lines)
             self._sweep = self._sweep.with_lines(lines)
+        return bool(said)
 
     def _new_worker(self) -> WorkerProcess:
         plan, settings = self._sweep.plan, self._settings

@@ -103,8 +103,6 @@ class SweepCeilings:
         if not reason:
             return None
         answer = worker.ask_ceilings(CeilingsRequest(best_probe_s=self.speed.best_s))
-        # Its heap has held far more than any group's data, and keeps it; the next request starts another.
-        worker.stop()
         self.speed.see(answer.conditions)
         found = next((message for message in answer.messages if message["event"] == "ceilings"), None)
         if found is None:

@@ -25,6 +25,7 @@ from benchmarks.ruler.sweep import measure as sweep
 from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.process import WorkerProcess
+from benchmarks.ruler.worker.protocol import Task
 
 BAD_PROVIDERS = Path(__file__).parents[1] / "bad_providers.py"
 TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02, visits=1)
@@ -381,3 +382,24 @@ def test_traces_are_kept_of_the_batches_asked_for_and_named_in_the_profile(elsew
     with gzip.open(path, "rt") as file:
         names = {event.get("name") for event in json.load(file)["traceEvents"]}
     assert {"aten::addmm", "aten::gelu"} <= names
+
+
+def test_the_process_that_measured_ceilings_measures_no_group(elsewhere, monkeypatch):
+    asked = {"ask_ceilings": [], "ask": []}
+
+    def noting(name):
+        original = getattr(WorkerProcess, name)
+
+        def ask(worker, request):
+            answer = original(worker, request)
+            asked[name].append(worker._process.pid)
+            return answer
+
+        return ask
+
+    for name in asked:
+        monkeypatch.setattr(WorkerProcess, name, noting(name))
+    measure(elsewhere, axes=TINY, operation="linear", tasks=(Task.TIME,))
+    # A machine that refused them is asked again when everything is timed, and then nothing else is.
+    assert asked["ask"]
+    assert asked["ask_ceilings"][0] not in asked["ask"]
