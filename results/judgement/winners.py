@@ -138,5 +138,7 @@ def _doubt(row: PointRow, quantity: str, value: float | None, low: float | None,
 def _in_words(doubtful: Sequence[_Time]) -> str | None:
     if not doubtful:
         return None
-    first = f"{doubtful[0].row.contender}: {doubtful[0].doubt}"
-    return first if len(doubtful) == 1 else f"{first}, and {len(doubtful) - 1} more"
+    # What disturbed a point is told beside it, and may be long.
+    disturbed = [time.row.contender for time in doubtful if time.row.disturbed]
+    wide = [f"{time.row.contender}: {time.doubt}" for time in doubtful if not time.row.disturbed]
+    return "; ".join([*([f"disturbed: {', '.join(disturbed)}"] if disturbed else []), *wide])

@@ -43,7 +43,7 @@ def test_overlapping_intervals_are_a_tie_and_both_are_named(point):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"disturbed": "the machine ran at 60 %"}, "fused: disturbed: the machine ran at 60 %"),
+        ({"disturbed": "the machine ran at 60 %"}, "disturbed: fused"),
         ({"speedup_ci_low": 1.8, "speedup_ci_high": 2.2}, "fused: speedup known to \u00b1 10.0% only"),
     ],
 )
