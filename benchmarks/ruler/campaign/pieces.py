@@ -183,7 +183,7 @@ def sweep(settings: CampaignSettings) -> Report:
         is_replayed = (read_json(marker) or {}).get("run_id") == before.plan.run.run_id
         if not before.missing() and is_replayed:
             return Report(status=Status.DONE, words=f"all {len(before.points())} points are measured already")
-        summary.announce(console, before)
+        summary.announce(console, before, ruler)
         after, end = run.run_asv(console, ruler, before, reader)
     code = summary.sum_up(console, after, end, ruler)
     n_points, n_left = len(after.points()), len(after.missing())

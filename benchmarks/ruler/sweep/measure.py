@@ -14,10 +14,11 @@ from benchmarks.ruler.record.journal import JournalReader
 from benchmarks.ruler.record.lines import Head, Line
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
+from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.first_calls import with_first_calls
 from benchmarks.ruler.sweep.journal_lines import profile_line, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.progress import Estimate, Phase, Progress, Step, step_from_sweep
+from benchmarks.ruler.sweep.progress import Phase, Progress, Step, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
 from benchmarks.ruler.sweep.visits import usual_of, with_visit
@@ -85,7 +86,7 @@ class _Measuring:
         self._operation = operation
         self._progress = progress
         self._inherited = () if lock is None else (lock,)
-        self._estimate = Estimate(budget_s=sweep.plan.axes.budget_s, n_visits=sweep.plan.axes.visits)
+        self._estimate = Estimate(lambda: self._ceilings.value)
         self._ceilings = self._kept_ceilings()
         self._has_ensured_ceilings = False
 
@@ -199,7 +200,8 @@ class _Measuring:
             journal.append(self._sweep.plan.path, lines)
             self._sweep = self._sweep.with_lines(lines)
             self._ceilings.see(lines)
-            self._estimate.add(_PHASES[task], n_points=len(lines), seconds=time.monotonic() - start)
+            seconds = time.monotonic() - start
+            self._estimate.add(self._sweep.plan, group, _PHASES[task], is_first=visit == 1, seconds=seconds)
             findings = tuple(filter(None, map(_finding, lines)))
             self._report(_PHASES[task], operation=operation, visit=visit, detail=label, findings=findings)
 

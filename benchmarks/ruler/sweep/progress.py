@@ -12,10 +12,8 @@ from typing import IO, TYPE_CHECKING, Self
 from benchmarks.ruler.record.codec import json_from_value
 
 if TYPE_CHECKING:
+    from benchmarks.ruler.sweep.estimate import Estimate
     from benchmarks.ruler.sweep.sweep_plan import Sweep
-
-# Seconds of a point beyond its samples, for the estimate before anything is measured.
-TIMING_S, PROFILE_S = 1.0, 0.5
 
 
 class Phase(StrEnum):
@@ -51,26 +49,6 @@ class Step:
     visit: int = 0
     n_visits: int = 0
     findings: tuple[str, ...] = ()
-
-
-class Estimate:
-    """Estimate of the seconds that are left, by what the points done so far have taken."""
-
-    def __init__(self, *, budget_s: float, n_visits: int) -> None:
-        # What one visit of a point takes is known a little beforehand: it counts as one that was measured.
-        self._seconds = {Phase.TIMING: TIMING_S + budget_s / n_visits, Phase.PROFILING: PROFILE_S}
-        self._n_points = {Phase.TIMING: 1, Phase.PROFILING: 1}
-
-    def add(self, phase: Phase, *, n_points: int, seconds: float) -> None:
-        """Count visits of `n_points`, or their profiles, that took `seconds` together."""
-        self._n_points[phase] += n_points
-        self._seconds[phase] += seconds
-
-    def seconds_left(self, sweep: Sweep) -> float:
-        """Return the seconds that the points of `sweep` without a line will take."""
-        n_unprofiled = sum(len(group.contenders) for group in (*sweep.untimed(), *sweep.unprofiled()))
-        left = ((Phase.TIMING, sweep.n_visits_left()), (Phase.PROFILING, n_unprofiled))
-        return sum(n * self._seconds[phase] / self._n_points[phase] for phase, n in left)
 
 
 def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text

@@ -110,7 +110,7 @@ def main(  # noqa: PLR0913 - its options
             say = partial(console.print, markup=False, soft_wrap=True)
             with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
                 sweep, reader = plan_run(settings)
-                announce(console, sweep)
+                announce(console, sweep, settings)
                 sweep, end = run_asv(console, settings, sweep, reader)
             if selection is not None:
                 write_whole(selection, json.dumps(selection_from_sweep(sweep)))

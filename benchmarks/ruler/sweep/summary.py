@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from benchmarks.ruler.record.outcome import FAILURES, State
+from benchmarks.ruler.sweep.estimate import Estimate
+from benchmarks.ruler.sweep.machine_file import kept_ceilings
 from benchmarks.ruler.sweep.measure import is_time_up
-from benchmarks.ruler.sweep.progress import Estimate, text_from_seconds
+from benchmarks.ruler.sweep.progress import text_from_seconds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,16 +23,18 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
 FINE, FAILED = 0, 2
-# What starting workers and asv's replay take of each operation, for the estimate alone.
-_SECONDS_PER_OPERATION = 8.0
+# For the estimate alone: the start of a worker, asv's replay of an operation, and a first call in a worker of its own.
+_WORKER_S, _REPLAY_S, _FIRST_CALL_S = 5.0, 2.0, 6.0
 
 
-def announce(console: Console, sweep: Sweep) -> None:
-    """Print what will be measured and about how long it takes."""
+def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
+    """Print what will be measured and about how long it takes. Raises: JournalError, for a file of ceilings."""
     plan, points, missing = sweep.plan, sweep.points(), sweep.missing()
-    operations = {shape.operation for shape, _ in missing}
-    of_points = Estimate(budget_s=plan.axes.budget_s, n_visits=plan.axes.visits)
-    seconds = of_points.seconds_left(sweep) + len(operations) * _SECONDS_PER_OPERATION
+    ceilings = kept_ceilings(settings.data_dir, machine=plan.run.machine, environment=plan.run.environment)
+    seconds = Estimate(lambda: ceilings).seconds_left(sweep) + plan.axes.visits * _WORKER_S
+    seconds += len({shape.operation for shape, _ in points}) * _REPLAY_S
+    if settings.times_first_calls:
+        seconds += len(points) * _FIRST_CALL_S
     console.print(f"commit   {plan.run.commit[:8]} {plan.run.commit_subject or ''}", soft_wrap=True, markup=False)
     console.print(f"machine  {plan.run.machine}, {plan.run.environment}", soft_wrap=True, markup=False)
     n_recorded = len(points) - len(missing)

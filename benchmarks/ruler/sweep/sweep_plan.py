@@ -78,10 +78,6 @@ class Sweep:
         left = tuple(group for group in self.untimed() if self.n_visits(group) < visit)
         return left if visit % 2 else left[::-1]
 
-    def n_visits_left(self) -> int:
-        """Return how many visits of points are left."""
-        return sum((self.plan.axes.visits - self.n_visits(group)) * len(group.contenders) for group in self.untimed())
-
     def outcomes(self, group: Group) -> dict[Contender, TimingOutcome]:
         """Return what is recorded of the group's contenders; nothing if its first visit is still to come."""
         if not self.n_visits(group):

@@ -11,7 +11,7 @@ from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.display import Display
-from benchmarks.ruler.sweep.progress import Estimate, Phase, Step, step_from_sweep, text_from_step
+from benchmarks.ruler.sweep.progress import Phase, Step, step_from_sweep, text_from_step
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
 
 STEP = Step(
@@ -108,18 +108,6 @@ def test_groups_are_counted_and_not_points_timed_and_profiled(sweep, timing_line
         ]
     )
     assert step_from_sweep(done, Phase.PROFILING, "linear").n_done == 2
-
-
-def test_the_estimate_follows_what_the_points_have_taken(sweep, timing_line):
-    estimate = Estimate(budget_s=0.5, n_visits=3)
-    before = estimate.seconds_left(sweep)
-    assert 0 < before < 200
-    estimate.add(Phase.TIMING, n_points=9, seconds=90.0)
-    assert estimate.seconds_left(sweep) > 3 * before
-    rest = sweep.with_lines([line for group in sweep.plan.groups[1:] for line in lines_of(group, timing_line)])
-    assert estimate.seconds_left(rest) < before * 2
-    once = sweep.with_lines([line for group in sweep.plan.groups for line in lines_of(group, timing_line, n_visits=1)])
-    assert estimate.seconds_left(rest) < estimate.seconds_left(once) < estimate.seconds_left(sweep)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

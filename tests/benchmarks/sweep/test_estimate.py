@@ -1,0 +1,148 @@
+"""How long a sweep is said to take."""
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from benchmarks.ruler.plan.axes import FULL, QUICK, groups
+from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass
+from benchmarks.ruler.plan.roofline import Ceilings
+from benchmarks.ruler.plan.settings import Settings
+from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
+from benchmarks.ruler.sweep.estimate import Estimate, call_seconds, profile_seconds, visit_seconds
+from benchmarks.ruler.sweep.progress import Phase
+from benchmarks.ruler.sweep.summary import announce
+from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
+
+CEILINGS = Ceilings(
+    device="a CPU",
+    measured_at="2026-01-02",
+    matmul_flop_per_s={"float32": 1e11},
+    copy_bytes_per_s=1e10,
+    vector_instruction_per_s=5e10,
+    dispatch_s=1e-6,
+)
+
+
+def whole_s(axes, ceilings=CEILINGS):
+    total_s = 0.0
+    for operation in axes.operations:
+        for group in groups(axes, operation=operation, device=DeviceKind.CPU):
+            call_s = call_seconds(group.shape, ceilings, device=DeviceKind.CPU, threads=2)
+            first, *others = (
+                visit_seconds(group.shape, group.contenders, axes, call_s=call_s, is_first=visit == 0)
+                for visit in range(axes.visits)
+            )
+            assert all(first > other for other in others)
+            total_s += first + sum(others) + profile_seconds(group.shape, group.contenders, call_s=call_s)
+    return total_s
+
+
+VISIT = Visit(measured_at="2026-01-02", n_samples=1, median_s=1.0)
+
+
+@pytest.fixture
+def sweep(run, tmp_path):
+    chosen = tuple(group for name in Operation for group in groups(QUICK, operation=name, device=DeviceKind.CPU))
+    return empty_sweep(Plan(run=run, path=tmp_path / "j", device=DeviceKind.CPU, threads=1, axes=QUICK, groups=chosen))
+
+
+def visited(sweep, timing_line, chosen, *, n_visits=3):
+    """Return the sweep after so many visits of the `chosen` groups."""
+    outcome = TimingOutcome(state=State.OK, visits=(VISIT,) * n_visits)
+    heads = [
+        replace(timing_line.head, shape=group.shape, contender=contender)
+        for group in chosen
+        for contender in group.contenders
+    ]
+    return sweep.with_lines([replace(timing_line, head=head, outcome=outcome) for head in heads])
+
+
+def test_what_groups_have_taken_corrects_what_is_expected_of_the_others(sweep):
+    estimate = Estimate(lambda: CEILINGS)
+    before = estimate.seconds_left(sweep)
+    for group in sweep.plan.groups[:2]:
+        estimate.add(sweep.plan, group, Phase.TIMING, is_first=True, seconds=100.0)
+    assert estimate.seconds_left(sweep) > 2 * before
+    for group in sweep.plan.groups:
+        estimate.add(sweep.plan, group, Phase.TIMING, is_first=True, seconds=0.0)
+        estimate.add(sweep.plan, group, Phase.PROFILING, is_first=False, seconds=0.0)
+    assert estimate.seconds_left(sweep) < 4 * before
+
+
+def test_visits_and_profiles_that_are_done_are_not_left(sweep, timing_line, profile_line):
+    estimate, every = Estimate(lambda: CEILINGS), sweep.plan.groups
+    left = [
+        estimate.seconds_left(each)
+        for each in (
+            sweep,
+            visited(sweep, timing_line, every[:6], n_visits=1),
+            visited(sweep, timing_line, every, n_visits=1),
+            visited(sweep, timing_line, every, n_visits=2),
+            visited(sweep, timing_line, every, n_visits=3),
+        )
+    ]
+    assert left == sorted(left, reverse=True)
+    assert len(set(left)) == len(left)
+    done = visited(sweep, timing_line, every)
+    heads = [replace(profile_line.head, shape=g.shape, contender=c) for g in every for c in g.contenders]
+    assert estimate.seconds_left(done.with_lines([replace(profile_line, head=head) for head in heads])) == 0
+
+
+def test_ceilings_count_as_soon_as_they_are_known(sweep):
+    slow = replace(CEILINGS, matmul_flop_per_s={"float32": 1e6}, vector_instruction_per_s=1e6)
+    known = []
+    estimate = Estimate(lambda: known[0] if known else None)
+    before = estimate.seconds_left(sweep)
+    known.append(slow)
+    assert estimate.seconds_left(sweep) > 100 * before
+
+
+@pytest.mark.parametrize(("times_first_calls", "minutes"), [(False, (1, 5)), (True, (4, 12))])
+def test_a_run_announces_minutes_for_the_quick_axes_and_more_with_first_calls(
+    sweep, tmp_path, times_first_calls, minutes
+):
+    console = Console(file=io.StringIO(), width=200)
+    announce(console, sweep, Settings(data_dir=tmp_path, times_first_calls=times_first_calls))
+    said = console.file.getvalue()
+    number, unit = re.search(r"about (\d+) (s|min)", said).groups()
+    assert minutes[0] <= int(number) / (60 if unit == "s" else 1) <= minutes[1]
+
+
+def test_the_quick_axes_take_minutes_and_the_full_axes_hours():
+    assert 30 < whole_s(QUICK) < 300
+    assert 2 * 3600 < whole_s(FULL) < 24 * 3600
+    assert 2 * 3600 < whole_s(FULL, ceilings=None) < 24 * 3600
+
+
+def test_a_machine_that_is_half_as_fast_takes_longer_where_calls_are_long_and_the_same_where_they_are_short(shape):
+    slow = replace(CEILINGS, matmul_flop_per_s={"float32": 5e10}, vector_instruction_per_s=2.5e10)
+    large = replace(shape, batch=4096, dim=1024, hidden=4096)
+    for at, ratio in ((large, 2.0), (shape, 1.0)):
+        calls = [call_seconds(at, ceilings, device=DeviceKind.CPU, threads=2) for ceilings in (slow, CEILINGS)]
+        assert calls[0] / calls[1] == pytest.approx(ratio, rel=0.05)
+    assert whole_s(FULL, slow) > 1.3 * whole_s(FULL)
+    assert whole_s(QUICK, slow) < 1.1 * whole_s(QUICK)
+
+
+def test_without_ceilings_more_threads_are_faster_and_a_gpu_is_one(shape):
+    large = replace(shape, batch=4096, dim=1024, hidden=4096)
+    one, four = (call_seconds(large, None, device=DeviceKind.CPU, threads=threads) for threads in (1, 4))
+    assert one / four == pytest.approx(4, rel=0.01)
+    assert call_seconds(large, None, device=DeviceKind.CUDA, threads=4) < four / 100
+
+
+def test_compilations_count_the_first_above_all_and_twice_with_a_backward(shape):
+    def costs(name, *, is_first, pass_=Pass.FORWARD):
+        at = replace(shape, pass_=pass_)
+        return visit_seconds(at, [Contender(provider=name)], QUICK, call_s=1e-4, is_first=is_first)
+
+    plain = costs("fused", is_first=True)
+    assert costs("fused", is_first=False) == plain
+    compiled = costs("compiled", is_first=True) - plain
+    assert compiled > 3 * (costs("compiled", is_first=False) - plain) > 0
+    assert costs("compiled", is_first=True, pass_=Pass.FORWARD_BACKWARD) - plain == pytest.approx(2 * compiled)
+    assert costs("compiled-max-autotune", is_first=True) - plain > compiled
