@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
 from benchmarks.ruler.plan.points import BASELINE, Contender, Shape, contender_from_name
+from benchmarks.ruler.plan.roofline import is_beaten
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 if TYPE_CHECKING:
@@ -117,13 +118,19 @@ def markdown(timings: Timings, comparison: Comparison) -> list[str]:
     return [*lines, f"| shapes | | | {' | '.join(counts)} |", ""]
 
 
+def _of_floor(floor_s: float | None, own_s: float | None) -> str:
+    if not floor_s or not own_s:
+        return "–"
+    return "ceiling not valid" if is_beaten(floor_s, own_s) else f"{floor_s / own_s:.0%}"
+
+
 def _cells(
     timings: Timings, shape: Shape, comparison: Comparison, standings: Mapping[str, Counter[Standing]]
 ) -> Iterator[str]:
     line = timings[shape, contender_from_name(comparison.ours)]
     own_s = _time_s(line.outcome, comparison.quantity)
     yield f"{own_s * 1e6:.1f}" + (" (disturbed)" if line.outcome.disturbed else "") if own_s else "–"
-    yield f"{line.floor_s / own_s:.0%}" if own_s and line.floor_s else "–"
+    yield _of_floor(line.floor_s, own_s)
     rivals = {
         name: timings[key].outcome
         for name in comparison.rivals

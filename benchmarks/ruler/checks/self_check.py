@@ -212,7 +212,8 @@ def ceilings() -> None:
     repeats = floors.repeated(first, second)
     click.echo(f"{'ceiling':34} {'first':>10} {'second':>10}  apart")
     for each in repeats:
-        click.echo(f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {each.apart:6.1%}")
+        where = "  between levels" if each.is_between_levels else ""
+        click.echo(f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {each.apart:6.1%}{where}")
     _conclude(floors.summary_of_repeats(repeats), of_load)
 
 

@@ -112,6 +112,13 @@ def test_the_table_has_ratios_with_intervals_the_part_of_the_floor_and_who_leads
     )
 
 
+def test_a_time_that_beats_its_floor_has_no_percentage(recorded):
+    fast = {key: replace(line, floor_s=1.2e-6) for key, line in recorded.items()}
+    lines = markdown(fast, Comparison(ours="fused", rivals=("eager",), quantity=Quantity.WALL))
+    cells = [line.split(" | ")[2] for line in lines if line.startswith("| mlp")]
+    assert cells == ["ceiling not valid", "60%"]
+
+
 def test_one_of_us_that_was_nowhere_measured_has_no_table(recorded):
     assert markdown(recorded, Comparison(ours="fused-captured", rivals=("eager",), quantity=Quantity.WALL)) == []
 

@@ -29,6 +29,18 @@ def test_every_dtype_and_size_is_compared(known_ceilings):
     assert len(names) == len(set(names)) == 2 + 2 + 2
 
 
+def test_what_lies_between_two_levels_is_shown_and_not_judged(known_ceilings):
+    curve = {"65536": 1e11, "131072": 1e11, "262144": 5e10, "524288": 2e10, "1048576": 1.9e10}
+    first = replace(known_ceilings, bandwidth_bytes_per_s=curve)
+    assert floors.sizes_between_levels(first) == [262144]
+    second = replace(first, bandwidth_bytes_per_s={**curve, "262144": 7e10})
+    words, is_passed = floors.summary_of_repeats(floors.repeated(first, second))
+    assert is_passed
+    assert "1 between two levels" in words
+    second = replace(first, bandwidth_bytes_per_s={**curve, "524288": 2.2e10})
+    assert not floors.summary_of_repeats(floors.repeated(first, second))[1]
+
+
 def test_ceilings_under_load_have_to_be_refused(known_ceilings):
     assert floors.summary_of_load(Refusal(reason="others")) == ("pass: under load they are refused: others", True)
     assert not floors.summary_of_load(known_ceilings)[1]
