@@ -1,9 +1,11 @@
 """Providers that go wrong in every way a provider can; run by test_sweep through FUSEBENCH_PROVIDER_MODULE."""
 
 import ctypes
+import math
 import os
 import time
 
+import numpy as np
 import torch
 
 
@@ -94,6 +96,19 @@ def is_absent(load):
     return "needs a machine that is not this one"
 
 
+def computes_past_torch(load):
+    """Right, but nobody can see what it runs."""
+    up, up_bias, down, down_bias = (weight.numpy() for weight in load.module.weights())
+    erf = np.vectorize(math.erf, otypes=[np.float32])
+
+    def function(x):
+        hidden = x.numpy() @ up.T + up_bias
+        hidden = hidden * 0.5 * (1 + erf(hidden / math.sqrt(2)))
+        return torch.from_numpy(hidden @ down.T + down_bias)
+
+    return function
+
+
 PROVIDERS = {
     "right": right,
     "segfaults": segfaults,
@@ -107,4 +122,5 @@ PROVIDERS = {
     "fails-to-compile": fails_to_compile,
     "reads-beyond": reads_beyond,
     "is-absent": is_absent,
+    "computes-past-torch": computes_past_torch,
 }

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.plan import roofline, work
 from benchmarks.ruler.plan.points import DeviceKind, Shape
 from benchmarks.ruler.record.lines import Head, ProfileLine, TimingLine
+from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.referee.plausibility import plausible_profile, plausible_timing
 from benchmarks.ruler.sweep.expectations import compared, expectation
 
 if TYPE_CHECKING:
     from benchmarks.ruler.plan.roofline import Ceilings
-    from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
+    from benchmarks.ruler.record.outcome import ProfileOutcome
 
 
 def timing_line(
     head: Head, outcome: TimingOutcome, group_id: str, ceilings: Ceilings | None, device: DeviceKind
 ) -> TimingLine:
-    """Return the timing line of `outcome`, with its shape's work and floor."""
+    """Return the timing line of `outcome`, with its shape's work and floor; an implausible one is wrong."""
+    outcome = plausible_timing(outcome, contender=head.contender, shape=head.shape, ceilings=ceilings)
     least = roofline.floor(head.shape, ceilings, device=device) if ceilings else None
     return TimingLine(
         head=head,
@@ -34,7 +38,7 @@ def profile_line(
 ) -> ProfileLine:
     """Return the profile line of `outcome`, compared with what its provider declares, with its bound."""
     expected = expectation(head.contender, head.shape, device=device, provider_detail=timing.outcome.provider_detail)
-    outcome = compared(outcome, expected)
+    outcome = plausible_profile(compared(outcome, expected))
     found = _finding(head.shape, outcome, timing, ceilings, device)
     return ProfileLine(
         head=head,
@@ -43,6 +47,17 @@ def profile_line(
         bound_detail=found.detail if found else None,
         overhead_s=found.overhead_s if found else None,
     )
+
+
+def profile_lines(
+    head: Head, outcome: ProfileOutcome, timing: TimingLine, ceilings: Ceilings | None, device: DeviceKind
+) -> tuple[ProfileLine | TimingLine, ...]:
+    """Return the profile line, and if the profile shows that the point is wrong, its timing line that says so."""
+    profile = profile_line(head, outcome, timing, ceilings, device)
+    if profile.outcome.state is not State.WRONG:
+        return (profile,)
+    wrong = TimingOutcome(state=State.WRONG, reason=profile.outcome.reason, error_rel=timing.outcome.error_rel)
+    return profile, replace(timing, head=replace(timing.head, measured_at=head.measured_at), outcome=wrong)
 
 
 def _finding(

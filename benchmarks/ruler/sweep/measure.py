@@ -16,7 +16,7 @@ from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.first_calls import with_first_calls
-from benchmarks.ruler.sweep.journal_lines import profile_line, timing_line
+from benchmarks.ruler.sweep.journal_lines import profile_lines, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.progress import Phase, Progress, Step, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
@@ -248,15 +248,16 @@ class _Measuring:
         )
         outcomes, conditions = outcomes_of_group(worker, request)
         return [
-            profile_line(
+            line
+            for each in group.contenders
+            if isinstance(outcome := outcomes[each], ProfileOutcome)
+            for line in profile_lines(
                 self._head(group.shape, each, conditions, journal.now()),
                 outcome,
                 self._sweep.recorded.timings[group.shape, each],
                 self._ceilings.value,
                 plan.device,
             )
-            for each in group.contenders
-            if isinstance(outcome := outcomes[each], ProfileOutcome)
         ]
 
     def _head(self, shape: Shape, contender: Contender, conditions: dict[str, Any], measured_at: str) -> Head:

@@ -130,6 +130,16 @@ def test_every_line_says_the_allocator_the_machines_speed_and_what_a_call_had_ma
         assert "machine_speed" not in profile.head.conditions
 
 
+def test_a_point_whose_profile_holds_no_operator_is_wrong_though_it_was_timed(elsewhere):
+    axes = replace(TINY, providers=("eager", "computes-past-torch"))
+    found = measure(elsewhere, axes=axes, operation="mlp")
+    assert outcome_of(found, "eager").state is State.OK
+    hidden = outcome_of(found, "computes-past-torch")
+    assert hidden.state is State.WRONG
+    assert "no operator that computes" in hidden.reason
+    assert hidden.latency_s is None
+
+
 def test_all_timing_lines_come_before_the_profiles(recorded, settings):
     (path,) = (settings.data_dir / "journal" / "testbox").glob("*.jsonl")
     kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]

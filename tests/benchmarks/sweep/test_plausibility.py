@@ -1,0 +1,72 @@
+"""Times that no arithmetic explains, and calls without an operator, are wrong; whoever may be honest is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.ruler.plan import work
+from benchmarks.ruler.plan.points import Contender, DeviceKind
+from benchmarks.ruler.plan.roofline import Ceilings
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.sweep import journal_lines
+
+PEAK = 100e9
+CEILINGS = Ceilings(
+    device="cpu",
+    measured_at="2026-01-02T03:04:05+00:00",
+    matmul_flop_per_s={"float32": PEAK},
+    copy_bytes_per_s=1e10,
+    vector_instruction_per_s=PEAK / 2,
+    dispatch_s=1e-6,
+)
+
+
+@pytest.fixture
+def line(timing_line):
+    """The timing line of a call that takes so many times as long as its products alone, and eager so many."""
+
+    def made(*, times, eager_times=3.0, provider="fused", ceilings=CEILINGS):
+        head = replace(timing_line.head, contender=Contender(provider=provider))
+        latency_s = times * work.flop(head.shape) / PEAK
+        speedup = None if eager_times is None else eager_times / times
+        outcome = replace(timing_line.outcome, latency_s=latency_s, speedup_vs_eager=speedup)
+        return journal_lines.timing_line(head, outcome, "abcdef01", ceilings, DeviceKind.CPU)
+
+    return made
+
+
+def test_a_call_faster_than_its_products_can_be_is_wrong(line):
+    found = line(times=0.4).outcome
+    assert found.state is State.WRONG
+    assert "implausible" in found.reason
+    assert "100 GFLOP/s" in found.reason
+    assert found.latency_s is None
+    assert found.samples_s == ()
+
+
+@pytest.mark.parametrize("times", [0.6, 1.0, 5.0])
+def test_a_ceiling_somewhat_too_low_makes_nobody_wrong(line, times):
+    assert line(times=times).outcome.state is State.OK
+
+
+def test_where_eager_beats_the_ceiling_it_is_none(line):
+    assert line(times=0.3, eager_times=0.5).outcome.state is State.OK
+    assert line(times=0.3, provider="eager").outcome.state is State.OK
+
+
+def test_without_a_ceiling_nothing_is_implausible(line):
+    assert line(times=0.01, ceilings=None).outcome.state is State.OK
+
+
+@pytest.mark.parametrize(("operators", "kernels", "state"), [(0, None, "wrong"), (0, 2, "ok"), (1, None, "ok")])
+def test_a_profile_without_an_operator_or_a_kernel_makes_its_point_wrong(
+    timing_line, profile_line, operators, kernels, state
+):
+    outcome = replace(profile_line.outcome, operator_count=operators, kernel_launches=kernels)
+    profile, *wrong = journal_lines.profile_lines(profile_line.head, outcome, timing_line, None, DeviceKind.CPU)
+    assert profile.outcome.state == state
+    assert len(wrong) == (state == "wrong")
+    for line in wrong:
+        assert line.outcome.state is State.WRONG
+        assert "no operator" in line.outcome.reason
+        assert line.outcome.latency_s is None
