@@ -226,14 +226,9 @@ class _Measuring:
         speed = conditions.get("machine_speed")
         visited = with_visit(known, new, measured_at=measured_at, machine_speed=speed, usual=usual_of(others))
         group_id = self._sweep.recorded.timings[group.shape, contenders[0]].group if known else uuid.uuid4().hex[:8]
+        on_machine = (self._ceilings.value, plan.device)
         return [
-            timing_line(
-                self._head(group.shape, each, conditions, measured_at),
-                outcome,
-                group_id,
-                self._ceilings.value,
-                plan.device,
-            )
+            timing_line(self._head(group.shape, each, conditions, measured_at), outcome, group_id, *on_machine)
             for each, outcome in visited.items()
         ]
 
@@ -247,6 +242,7 @@ class _Measuring:
             traces=self._traces(group.shape, uuid.uuid4().hex[:8]),
         )
         outcomes, conditions = outcomes_of_group(worker, request)
+        timings, on_machine = self._sweep.recorded.timings, (self._ceilings.value, plan.device)
         return [
             line
             for each in group.contenders
@@ -254,9 +250,8 @@ class _Measuring:
             for line in profile_lines(
                 self._head(group.shape, each, conditions, journal.now()),
                 outcome,
-                self._sweep.recorded.timings[group.shape, each],
-                self._ceilings.value,
-                plan.device,
+                timings[group.shape, each],
+                *on_machine,
             )
         ]
 
