@@ -287,7 +287,7 @@ class _Measuring:
             self._sweep,
             phase,
             operation or ("sweep" if self._settings.plan else self._operation),
-            estimate=self._estimate,
+            seconds_left=self._estimate.seconds_left(self._sweep),
             visit=visit,
             detail=detail,
             findings=findings,

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Self
 from benchmarks.ruler.record.codec import json_from_value
 
 if TYPE_CHECKING:
-    from benchmarks.ruler.sweep.estimate import Estimate
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
 
@@ -56,7 +55,7 @@ def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text
     phase: Phase,
     operation: str,
     *,
-    estimate: Estimate | None = None,
+    seconds_left: float | None = None,
     visit: int = 0,
     detail: str = "",
     findings: tuple[str, ...] | None = None,
@@ -72,7 +71,7 @@ def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text
         n_done=n_groups - n_left,
         n_groups=n_groups,
         share=1 - (visits_left + n_unprofiled) / max((n_visits + 1) * n_groups, 1),
-        seconds_left=estimate.seconds_left(sweep) if estimate else None,
+        seconds_left=seconds_left,
         detail=detail,
         is_group_done=findings is not None,
         visit=visit,
