@@ -72,7 +72,7 @@ TIMING_METRICS = (
     _timing("host_time_s", "host time", Role.CONTEXT),
     _timing("compile_time_s", "compile time", Role.CONTEXT),
     _timing("compile_time_cold_s", "compile time, cold cache", Role.CONTEXT),
-    _timing("recompile_time_s", "compile time, again", Role.CONTEXT),
+    _timing("recompile_time_s", "recompile time", Role.CONTEXT),
     _timing("time_to_first_call_s", "time to first call", Role.CONTEXT),
     _timing("prepare_time_s", "prepare time", Role.CONTEXT),
     Metric(

@@ -43,7 +43,8 @@ def gate(  # noqa: PLR0913 - its options
 ) -> int:
     """Did the commit --head get worse than the commit --base?
 
-    Exit code 0: no, 1: a regression, 2: something fails that was ok, 3: nothing comparable was measured.
+    Exit code 0: no, 1: a regression, 2: something fails that was ok, 3: nothing comparable was measured, or what was
+    looks slower but is undecided: disturbed, or known to no better than ± 5 %.
 
     \b
     fusebench gate --base HEAD~1 --head HEAD
