@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from benchmarks.ruler.plan import work
@@ -29,7 +31,7 @@ class Ceilings:
     bandwidth_bytes_per_s: bytes moved over and over, by the size of the data they lie in (bytes, as text); empty in
     files of format 1. vector_instruction_per_s: half the float32 product's rate (without tensor cores), lanes included.
     dispatch_s: one smallest operator, called from Python. launch_s: one empty kernel in a row of them (CUDA).
-    conditions: software and device they were measured with.
+    conditions: software and device they were measured with. Raises: ValueError for what is no positive number.
     """
 
     device: str
@@ -41,6 +43,19 @@ class Ceilings:
     launch_s: float | None = None
     bandwidth_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
     conditions: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        datetime.fromisoformat(self.measured_at)
+        rates = {
+            **{f"matmul_flop_per_s.{name}": rate for name, rate in self.matmul_flop_per_s.items()},
+            **{f"bandwidth_bytes_per_s.{int(size)}": rate for size, rate in self.bandwidth_bytes_per_s.items()},
+            "copy_bytes_per_s": self.copy_bytes_per_s,
+            "vector_instruction_per_s": self.vector_instruction_per_s,
+            "dispatch_s": self.dispatch_s,
+        }
+        for name, rate in rates.items():
+            if not 0 < rate < math.inf:
+                raise ValueError(f"{name} is {rate!r}, and no ceiling")
 
     def bytes_per_s(self, working_set_bytes: int) -> float:
         """Return the bandwidth of data of that size, used over and over: that of the level it lives in.

@@ -44,12 +44,17 @@ def why_outdated(kept: Ceilings, *, now: datetime, since: str | None) -> str | N
 
     since: start of a run that measures everything anew, ISO 8601; None for another run.
     """
-    measured_at = datetime.fromisoformat(kept.measured_at)
-    if since is not None and measured_at < datetime.fromisoformat(since):
+    measured_at = _moment(kept.measured_at)
+    if since is not None and measured_at < _moment(since):
         return "this run measures everything anew"
     if now - measured_at > LONGEST_KEPT:
         return f"they are {(now - measured_at).days} days old"
     return None
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def highest(one: Ceilings, other: Ceilings) -> Ceilings:

@@ -177,3 +177,28 @@ def test_a_file_of_something_else_is_named_and_stays(data, content):
     with pytest.raises(JournalError, match=r"box\.json.*measured anew"):
         of_sweep(data)
     assert path.read_text() == content
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"measured_at": "yesterday"},
+        {"copy_bytes_per_s": 0},
+        {"dispatch_s": -1.0},
+        {"matmul_flop_per_s": {"float32": "fast"}},
+        {"bandwidth_bytes_per_s": {"L2": 1e11}},
+        {"bandwidth_bytes_per_s": {"65536": 0.0}},
+    ],
+)
+def test_a_ceiling_that_is_none_is_named_before_anything_is_divided_by_it(data, changes):
+    path = data / "machines" / "box.json"
+    path.parent.mkdir()
+    written = {**json_from_value(ceilings()), **changes}
+    path.write_text(json.dumps({"format": 2, "machine": "box", "environments": {HERE["environment"]: written}}))
+    with pytest.raises(JournalError, match=r"box\.json.*measured anew"):
+        of_sweep(data)
+
+
+def test_a_moment_without_an_offset_is_utc():
+    kept = ceilings(measured_at="2026-01-01T00:00:00")
+    assert why_outdated(kept, now=datetime(2026, 1, 2, tzinfo=UTC), since="2026-01-01T00:00:01") is not None
