@@ -25,6 +25,7 @@ from benchmarks.ruler.measure.clock import (
 )
 from benchmarks.ruler.measure.conditions import last_level_cache_bytes, varying_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
+from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced, kernels_that_announce_themselves
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
@@ -211,12 +212,8 @@ class Worker:
 
     def _profile(self, request: Request) -> Iterator[tuple[Contender, ProfileOutcome]]:
         self._has_profiled = True
-        # Without it the profiler does not see the kernels inductor generates for the CPU; timings never set it.
-        from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
-
-        config.cpp.enable_kernel_profile = True
         load = workload(request.shape, device=self._device)
-        with _mode(request.shape):
+        with _mode(request.shape), kernels_that_announce_themselves():
             reference = load.reference()
             for contender in self._built_anew(request):
                 outcome, call = attempt(contender, load, reference, module=self._provider_module)
@@ -225,10 +222,12 @@ class Worker:
                     continue
                 trace = trace_path(request.traces, contender) if request.traces else None
                 try:
-                    yield contender, profile_call(call, device=self._device, trace=trace)
+                    with generated_kernels_announced():
+                        profiled = profile_call(call, device=self._device, trace=trace)
                 except Exception as error:  # noqa: BLE001 - whatever a provider raises is its point's state
                     state, reason = state_from_error(error)
-                    yield contender, ProfileOutcome(state=state, reason=reason)
+                    profiled = ProfileOutcome(state=state, reason=reason)
+                yield contender, profiled
 
     def _check(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
         load = padded_with_nan(workload(request.shape, device=self._device))

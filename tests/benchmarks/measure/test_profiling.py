@@ -1,12 +1,14 @@
 """What a profile counts, on the operators whose numbers are known by hand."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 import torch
 
 from benchmarks.ruler.measure.event_names import stable_name
+from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced
 from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, profile_call
 from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
@@ -117,6 +119,37 @@ def test_python_between_operators_is_where_the_overhead_is():
     summary = profile_call(call, device=CPU)
     assert summary.overhead_in == BETWEEN_OPERATORS
     assert summary.operator_time_s < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor scripts a method of its own
+@pytest.mark.parametrize("pass_", list(Pass))
+def test_generated_kernels_are_seen_without_compiling_anything_but_what_was_timed(shape, pass_):
+    from torch._inductor import config
+    from torch._inductor.codecache import PyCodeCache
+
+    load = workload(replace(shape, pass_=pass_), device=CPU)
+
+    def compiled_call():
+        torch._dynamo.reset()
+        call = one_call(load, providers.build(Contender(provider="compiled"), load).function)
+        call()
+        return call
+
+    with torch.inference_mode() if pass_ is Pass.FORWARD else nullcontext():
+        call = compiled_call()
+        unseen = profile_call(call, device=CPU)
+        n_modules = len(PyCodeCache.modules)
+        with generated_kernels_announced():
+            seen = profile_call(call, device=CPU)
+        assert len(PyCodeCache.modules) == n_modules
+        assert profile_call(call, device=CPU).operator_count == unseen.operator_count
+        with config.patch({"cpp.enable_kernel_profile": True}):
+            announced = profile_call(compiled_call(), device=CPU)
+    names = [sorted(row.name for row in one.operators if "cpp_fused" in row.name) for one in (unseen, seen, announced)]
+    assert names[0] == []
+    assert names[1] == names[2] != []
+    assert seen.operator_count == announced.operator_count > unseen.operator_count
 
 
 @pytest.mark.slow
