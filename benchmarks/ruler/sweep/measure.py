@@ -18,7 +18,7 @@ from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.first_calls import with_first_calls
 from benchmarks.ruler.sweep.journal_lines import profile_lines, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.progress import Phase, Progress, Step, step_from_sweep
+from benchmarks.ruler.sweep.progress import Phase, Progress, Step, finding_from_line, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
 from benchmarks.ruler.sweep.visits import usual_of, with_visit
@@ -202,7 +202,7 @@ class _Measuring:
             self._ceilings.see(lines)
             seconds = time.monotonic() - start
             self._estimate.add(self._sweep.plan, group, _PHASES[task], is_first=visit == 1, seconds=seconds)
-            findings = tuple(filter(None, map(_finding, lines)))
+            findings = tuple(filter(None, map(finding_from_line, lines)))
             self._report(_PHASES[task], operation=operation, visit=visit, detail=label, findings=findings)
 
     def _timed(self, group: Group, worker: WorkerProcess) -> list[Line]:
@@ -293,13 +293,3 @@ class _Measuring:
             findings=findings,
         )
         self._progress.report(step)
-
-
-def _finding(line: Line) -> str | None:
-    """Return a line's finding in words; None for a profile without one."""
-    outcome, contender = line.outcome, line.head.contender
-    if outcome.state is not State.OK:
-        return f"{contender} {outcome.state}: {outcome.reason}"
-    if isinstance(outcome, TimingOutcome):
-        return f"{contender} {(outcome.latency_s or 0.0) * 1e6:.1f} µs"
-    return f"{contender} unexpected: {outcome.unexpected}" if outcome.unexpected else None

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
 from benchmarks.ruler.record.codec import json_from_value
+from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 if TYPE_CHECKING:
+    from benchmarks.ruler.record.lines import Line
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
 
@@ -78,6 +80,16 @@ def step_from_sweep(  # noqa: PLR0913 - an event has a place, a state and a text
         n_visits=n_visits if visit else 0,
         findings=findings or (),
     )
+
+
+def finding_from_line(line: Line) -> str | None:
+    """Return a line's finding in words; None for a profile without one."""
+    outcome, contender = line.outcome, line.head.contender
+    if outcome.state is not State.OK:
+        return f"{contender} {outcome.state}: {outcome.reason}"
+    if isinstance(outcome, TimingOutcome):
+        return f"{contender} {(outcome.latency_s or 0.0) * 1e6:.1f} µs"
+    return f"{contender} unexpected: {outcome.unexpected}" if outcome.unexpected else None
 
 
 class Progress:
