@@ -4,6 +4,7 @@
 `python -m benchmarks.ruler.self_check planted` plants disturbances, and compares flags with bias.
 `python -m benchmarks.ruler.self_check ceilings` measures the machine's ceilings twice, and under load.
 `python -m benchmarks.ruler.self_check floors` measures the quick axes and compares every point with its floor.
+`python -m benchmarks.ruler.self_check referee` lets providers cheat, and times what rotating inputs costs.
 `python -m benchmarks.ruler.self_check speed` times replaying, the worker's own overhead, and a cold sweep against the
 same points measured by asv alone.
 """
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.ruler.checks import floors, planted
+from benchmarks.ruler.checks import cheats, floors, planted
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK, Axes
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
@@ -227,6 +228,12 @@ def floors_of_quick_axes() -> None:
             percent = "?" if row.percent is None else f"{row.percent:.0f} %"
             click.echo(f"{row.point:52} {row.latency_s * 1e6:9.1f} µs {percent:>6}  {row.bound}: {row.detail}")
     _conclude(floors.summary_of_floors(found))
+
+
+@main.command()
+def referee() -> None:
+    """Let providers cheat, look whether an honest one is accused, and time what rotating inputs costs."""
+    _conclude(*cheats.reported(click.echo))
 
 
 def _conclude(*summaries: tuple[str, bool]) -> None:
