@@ -29,6 +29,10 @@ class Run:
     environment: str
     ruler_version: str
 
+    def label(self) -> str:
+        """Return a name for people: `run 0123456789ab of 2026-01-02 03:04 UTC`."""
+        return f"run {self.run_id} of {self.started_at[:16].replace('T', ' ')} UTC"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Head:

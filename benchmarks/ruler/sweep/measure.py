@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
 
 _PHASES = {Task.TIME: Phase.TIMING, Task.PROFILE: Phase.PROFILING}
-_ALL_MEASURED = "everything is measured already; fusebench run --again measures anew"
 _TIME_IS_UP = "the time is up; the next run goes on from here"
 
 
@@ -93,7 +92,8 @@ class _Measuring:
     def run(self, tasks: Sequence[Task]) -> Recorded:
         """Perform the tasks whose lines are missing; return what is recorded then."""
         if not self._left():
-            self._report(Phase.ENDED, detail=_ALL_MEASURED)
+            known = f"everything is measured already, in {self._sweep.plan.run.label()}"
+            self._report(Phase.ENDED, detail=f"{known}; fusebench run --again measures anew")
         elif is_time_up(self._settings):
             self._report(Phase.STOPPED, detail=_TIME_IS_UP)
         else:

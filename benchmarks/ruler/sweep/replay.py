@@ -111,7 +111,7 @@ def record(operation: str) -> Recording:
         recording[key] = Track(
             reason=None if timing.outcome.state is State.OK else f"{timing.outcome.state}: {timing.outcome.reason}",
             samples_s=timing.outcome.samples_s,
-            run=f"run {timing.head.run.run_id} of {timing.head.run.started_at[:16].replace('T', ' ')} UTC",
+            run=timing.head.run.label(),
             kernel_launches=_or_nan(seen.kernel_launches if seen else None),
             operator_count=_or_nan(seen.operator_count if seen else None),
             device_time_s=_or_nan(timing.outcome.device_time_s),

@@ -119,7 +119,8 @@ def test_a_finished_sweep_measures_nothing_again(recorded, settings, capsys):
     again = measure(settings, axes=replace(TINY, providers=names), operation="mlp")
     assert path.read_bytes() == before
     assert again == recorded
-    assert "everything is measured" in capsys.readouterr().out
+    (run,) = {line.head.run for line in recorded.timings.values()}
+    assert f"everything is measured already, in {run.label()}; fusebench run --again" in capsys.readouterr().out
 
 
 def test_a_run_id_of_its_own_starts_anew(recorded, settings):
