@@ -1,11 +1,14 @@
 """What the self-check says of ceilings and floors, on values that the test chose."""
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from benchmarks.ruler.checks import floors
 from benchmarks.ruler.checks.floors import FloorRow, Refusal
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.sweep.sweep_plan import Recorded
 
 
@@ -70,3 +73,12 @@ def test_rows_are_the_operation_s_points_that_are_ok(timing_line, profile_line):
     assert found.percent == pytest.approx(timing_line.floor_s / timing_line.outcome.latency_s * 100)
     assert found.bound == "overhead"
     assert list(floors.rows_of(recorded, "another")) == []
+
+
+@pytest.mark.slow
+def test_a_machine_whose_every_core_is_taken_gives_no_ceilings_and_says_why():
+    settings = replace(settings_from_environment({}), threads=1)
+    found = floors.ceilings_now(settings, device=DeviceKind.CPU, n_busy=2 * (os.cpu_count() or 1))
+    assert isinstance(found, Refusal)
+    assert "other processes used" in found.reason
+    assert "stop them" in found.reason
