@@ -104,6 +104,19 @@ class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
     min_bytes: float | None = None
     floor_s: float | None = None
 
+    @property
+    def counted_samples_s(self) -> list[float]:
+        """Samples that `latency_s` is from: of an undisturbed point those of its undisturbed visits, else all."""
+        samples, visits = self.samples_s or [], self.visits or []
+        if self.disturbed or sum(visit.n_samples or 0 for visit in visits) != len(samples):
+            return samples
+        counted, start = list[float](), 0
+        for visit in visits:
+            end = start + (visit.n_samples or 0)
+            counted += samples[start:end] if visit.disturbed is None else []
+            start = end
+        return counted
+
 
 class OperatorRecord(Struct, frozen=True, kw_only=True):
     """One operator of a profile, per call."""

@@ -201,11 +201,11 @@ def _value_row(run_id: int, series_id: int, metric: Metric, line: Line) -> Value
         reason = reason or line.disturbed
         low, high = line.latency_ci_low_s, line.latency_ci_high_s
         calls = line.calls_per_sample
-        if line.samples_s:
-            ordered = sorted(line.samples_s)
+        if counted := line.counted_samples_s:
+            ordered = sorted(counted)
             q25, q75 = percentile(ordered, 0.25), percentile(ordered, 0.75)
             count = len(ordered)
-            samples = array("d", line.samples_s).tobytes()
+            samples = array("d", counted).tobytes()
     elif metric.name == "speedup_vs_eager" and isinstance(line, TimingRecord):
         low, high = line.speedup_ci_low, line.speedup_ci_high
     return (run_id, series_id, state, number, low, high, q25, q75, count, calls, samples, reason)

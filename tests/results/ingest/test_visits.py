@@ -53,6 +53,27 @@ def test_what_the_new_ruler_measured_is_in_every_row(opened, tmp_path, journals,
         )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("disturbed", "of_visits", "counted"),
+    [
+        (None, [None, None, None], [1.0, 1.0, 2.0, 9.0, 9.0]),
+        (None, [None, None, "a neighbour"], [1.0, 1.0, 2.0]),
+        ("a neighbour", [None, "a neighbour", "a neighbour"], [1.0, 1.0, 2.0, 9.0, 9.0]),
+    ],
+)
+def test_the_stored_samples_are_those_that_the_value_is_from(
+    opened, tmp_path, journals, visited, disturbed, of_visits, counted
+):
+    """The ruler leaves disturbed visits out where enough others are; the gate's test of samples must not see them."""
+    line = journals.lines_of(visited(3))[0] | {"samples_s": [1.0, 1.0, 2.0, 9.0, 9.0], "disturbed": disturbed}
+    for visit, n_samples, of_visit in zip(line["visits"], (2, 1, 2), of_visits, strict=True):
+        visit |= {"n_samples": n_samples, "disturbed": of_visit}
+    (tmp_path / "mlp.jsonl").write_text(json.dumps(line) + "\n")
+    opened.ingest([tmp_path])
+    (value,) = (row for row in values_at(opened, commit=A) if row.metric == "latency_s")
+    assert (list(value.samples), value.sample_count) == (counted, len(counted))
+
+
 def test_an_older_rulers_points_have_no_visits(opened, tmp_path, journals):
     journals.write_journals(tmp_path, [journals.Sweep(commit=A, operations=("mlp",))])
     opened.ingest([tmp_path])
