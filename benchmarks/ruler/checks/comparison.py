@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.statistics import MedianInterval, median_interval
+from benchmarks.ruler.measure.statistics import MedianInterval, interval_over_visits, median_interval
 from benchmarks.ruler.plan.points import BASELINE, Contender, Shape, contender_from_name
 from benchmarks.ruler.plan.roofline import is_beaten
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.sweep.visits import visits_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,8 +58,9 @@ def standing(ratio: MedianInterval) -> Standing:
 def ratio(ours: TimingOutcome, rival: TimingOutcome, *, rival_name: str, quantity: Quantity) -> MedianInterval | None:
     """Return the rival's time over ours, or None if either has none.
 
-    Wall time: the median over rounds of the ratio of their samples, which were taken one soon after the other. Device
-    time: the ratio of medians, and the widest that their two intervals allow.
+    Wall time: in each visit the median of the rounds' ratios, whose samples were taken one soon after the other, and of
+    the visits the median; disturbed ones are left out where two others are there. Device time: the ratio of medians,
+    and the widest that their two intervals allow.
     """
     if ours.state is not State.OK or rival.state is not State.OK:
         return None
@@ -69,9 +71,25 @@ def ratio(ours: TimingOutcome, rival: TimingOutcome, *, rival_name: str, quantit
         if speedup is None or low is None or high is None:
             return None
         return MedianInterval(median=speedup, low=low, high=high)
-    # Every contender but the baseline takes one sample a round from the first round on, until it is done.
-    ratios = [theirs / own for own, theirs in zip(ours.samples_s, rival.samples_s, strict=False)]
-    return median_interval(ratios) if ratios else None
+    return _paired_ratio(ours, rival)
+
+
+def _paired_ratio(ours: TimingOutcome, rival: TimingOutcome) -> MedianInterval | None:
+    """Return the ratio of two contenders from the rounds of each visit that both had."""
+    if not ours.visits:  # of a ruler before 3: all in one process
+        ratios = _ratios(ours.samples_s, rival.samples_s)
+        return median_interval(ratios) if ratios else None
+    own, theirs = visits_samples(ours), visits_samples(rival)
+    of_visits = {name: _ratios(own[name], theirs[name]) for name in own if own[name] and theirs.get(name)}
+    disturbed = {one.measured_at for one in (*ours.visits, *rival.visits) if one.disturbed}
+    calm = [ratios for name, ratios in of_visits.items() if name not in disturbed]
+    counted = calm if len(calm) > 1 else list(of_visits.values())
+    return interval_over_visits(counted) if counted else None
+
+
+def _ratios(own_s: Sequence[float], their_s: Sequence[float]) -> list[float]:
+    # Every contender takes one sample a round from a visit's first round on, until it is done.
+    return [theirs / own for own, theirs in zip(own_s, their_s, strict=False)]
 
 
 def _ratio_of_device_times(ours: TimingOutcome, rival: TimingOutcome) -> MedianInterval | None:

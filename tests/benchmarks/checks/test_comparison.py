@@ -8,7 +8,7 @@ from benchmarks.ruler.checks import fused_table
 from benchmarks.ruler.checks.comparison import Comparison, Quantity, Standing, markdown, ratio, standing
 from benchmarks.ruler.measure.statistics import MedianInterval
 from benchmarks.ruler.plan.points import contender_from_name
-from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 
 
 def outcome(samples_s, **changes):
@@ -53,6 +53,38 @@ def test_wall_times_are_compared_round_by_round_so_that_drift_cancels():
 def test_rounds_after_one_of_them_was_done_are_left_out():
     found = compared(outcome([1e-6] * 12), outcome([3e-6] * 12 + [99.0] * 20))
     assert found.high == pytest.approx(3.0)
+
+
+def visited(of_visits, *, disturbed=()):
+    """The outcome of a point whose visits took these samples; `disturbed`: the numbers of those that were."""
+    visits = tuple(
+        Visit(
+            measured_at=str(i), n_samples=len(samples), median_s=samples[0],
+            disturbed="a neighbour" if i in disturbed else None,
+        )
+        for i, samples in enumerate(of_visits)
+    )  # fmt: skip
+    return outcome([each for samples in of_visits for each in samples], visits=visits)
+
+
+def test_rounds_are_paired_within_a_visit_however_many_each_contender_had():
+    """Visits differ by their processes' speed: paired across visits, a ratio would be of two machines."""
+    ours = visited([[1e-6] * 8, [2e-6] * 20, [1e-6] * 12])
+    rival = visited([[3e-6] * 16, [6e-6] * 8, [3e-6] * 8])
+    found = compared(ours, rival)
+    assert found.median == pytest.approx(3.0)
+    assert 2.9 < found.low < 3.0 < found.high < 3.1
+
+
+def test_a_disturbed_visit_is_left_out_of_a_ratio_where_two_others_are_there():
+    ours = visited([[1e-6] * 8] * 3)
+    rival = visited([[3e-6] * 8, [99e-6] * 8, [3e-6] * 8], disturbed={1})
+    assert compared(ours, rival).high < 3.1
+    assert compared(ours, visited([[3e-6] * 8, [9e-6] * 8, [3e-6] * 8], disturbed={0, 1})).high == pytest.approx(9.0)
+
+
+def test_a_visit_that_only_one_of_them_had_is_compared_with_nothing():
+    assert compared(visited([[1e-6] * 8]), visited([[3e-6] * 8, [1.0] * 8])).high < 3.2
 
 
 def test_against_the_baseline_which_takes_two_samples_a_round_the_recorded_speedup_counts():
