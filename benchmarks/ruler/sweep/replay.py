@@ -26,6 +26,7 @@ from benchmarks.ruler.record.provenance import RULER_VERSION, expected_device, r
 from benchmarks.ruler.sweep.asv_request import asv_request, samples_to_replay
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.sweep.sweep_plan import read_plan
+from benchmarks.ruler.sweep.visits import counted_samples
 from benchmarks.ruler.worker.parent_death import die_with_asv
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def record(operation: str) -> Recording:
         seen = profile.outcome if profile else None
         recording[key] = Track(
             reason=None if timing.outcome.state is State.OK else f"{timing.outcome.state}: {timing.outcome.reason}",
-            samples_s=timing.outcome.samples_s,
+            samples_s=counted_samples(timing.outcome),
             run=timing.head.run.label(),
             kernel_launches=_or_nan(seen.kernel_launches if seen else None),
             operator_count=_or_nan(seen.operator_count if seen else None),

@@ -100,6 +100,14 @@ def visits_samples(outcome: TimingOutcome) -> dict[str, tuple[float, ...]]:
     return samples
 
 
+def counted_samples(outcome: TimingOutcome) -> tuple[float, ...]:
+    """Return the samples that a point's value is from: those of disturbed visits may be left out."""
+    if not outcome.visits:
+        return outcome.samples_s
+    samples = visits_samples(outcome)
+    return tuple(each for one in _counted(outcome.visits) for each in samples[one.measured_at])
+
+
 def _joined(
     known: TimingOutcome | None, new: TimingOutcome, measured_at: str, machine_speed: float | None
 ) -> TimingOutcome:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 import fusebench
 from benchmarks.ruler.errors import InvalidSettings, JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
+from benchmarks.ruler.record.outcome import Visit
 from benchmarks.ruler.sweep import replay
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.run import run_asv
@@ -61,6 +63,21 @@ def test_plain_asv_keeps_what_no_commit_holds_out_of_the_checkouts_record(monkey
     monkeypatch.setattr(replay, "measure", measured)
     assert replay.record("mlp") == {}
     assert (used == [named]) if named else (used != [Settings().data_dir] and not used[0].exists())
+
+
+def test_asv_is_given_the_samples_that_the_value_is_from(monkeypatch, timing_line):
+    """A disturbed visit that does not count for `fusebench show` does not count for asv, either."""
+    visits = tuple(
+        Visit(measured_at=str(i), n_samples=1, median_s=float(i), disturbed="someone compiled" if i == 2 else None)
+        for i in (1, 2, 3)
+    )
+    outcome = replace(timing_line.outcome, samples_s=(1.0, 2.0, 3.0), visits=visits)
+    key = (timing_line.head.shape, timing_line.head.contender)
+    found = Recorded(timings={key: replace(timing_line, outcome=outcome)}, profiles={})
+    monkeypatch.setattr(replay, "suite_settings", Settings)
+    monkeypatch.setattr(replay, "measure", lambda _, **_options: found)
+    (track,) = replay.record(timing_line.head.shape.operation).values()
+    assert track.samples_s == (1.0, 3.0)
 
 
 def test_relative_paths_start_from_the_checkout_in_asvs_own_processes(monkeypatch, tmp_path):

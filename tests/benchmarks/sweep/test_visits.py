@@ -11,7 +11,7 @@ from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
-from benchmarks.ruler.sweep.visits import Usual, usual_of, visits_samples, with_visit
+from benchmarks.ruler.sweep.visits import Usual, counted_samples, usual_of, visits_samples, with_visit
 
 EAGER, FUSED, COMPILED = (Contender(provider=name) for name in ("eager", "fused", "compiled"))
 
@@ -80,6 +80,7 @@ def test_with_two_undisturbed_visits_a_disturbed_one_does_not_count_but_is_kept(
     assert found.latency_ci_high_s < 1.2
     assert [one.disturbed for one in found.visits] == [None, "someone compiled", None]
     assert len(found.samples_s) == 6
+    assert counted_samples(found) == (1.0,) * 4
 
 
 @pytest.mark.parametrize("n_harmed", [1, 2])
