@@ -12,7 +12,7 @@ from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.questions.point_rows import shape_of
-from results.rows import PointRow
+from results.rows import CEILING_NOT_VALID, PointRow
 from results.units import ABSENT, counted, counted_states, figures, relative_half_width, with_prefix
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def points_as_text(
     parts = [terminal.paragraph(_place(printed[0]), Style.HEADING)] if has_one_place else []
     parts.append(render_blocks(COLUMNS, blocks, terminal))
     parts.append(counted_states([row.state for row in rows], "point"))
-    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in (*_interference(rows), *_undecided(rankings)))
+    notes = (*_interference(rows), *_undecided(rankings), *_beaten_ceilings(rows))
+    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in notes)
     return "\n\n".join(parts)
 
 
@@ -196,3 +197,11 @@ def _undecided(rankings: Sequence[Ranking]) -> list[str]:
     shapes = f"{n_undecided} of {counted(len(rankings), 'shape')}"
     rule = f"a time was disturbed or is known to no better than ± {WIDEST:.0%}"
     return [f"undecided which is fastest, {shapes}: {rule}; measure again: {MEASURE_AGAIN}"]
+
+
+def _beaten_ceilings(rows: Sequence[PointRow]) -> list[str]:
+    n_points = sum(not row.has_valid_ceiling for row in rows)
+    if not n_points:
+        return []
+    why = "faster than the machine's ceilings, which were measured too low, so that nothing bounds these points"
+    return [f"{CEILING_NOT_VALID}, {n_points} of {len(rows)} points: {why}; measure again: {MEASURE_AGAIN}"]

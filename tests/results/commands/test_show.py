@@ -53,6 +53,24 @@ def test_text_gives_the_reason_of_a_point_without_numbers(journal_store, journal
     assert re.search("unavailable +fused is unavailable in this test", text)
 
 
+def test_points_that_beat_their_floor_have_no_percentage_and_text_says_what_to_do(journal_store, journals, tmp_path):
+    store = journal_store([])
+    lines = list(journals.lines_of(journals.Sweep()))
+    fast = [line for line in lines if line["kind"] == "timing" and line["point"]["provider"] == "fused"]
+    for line in fast:
+        line["floor_s"] = 20 * line["latency_s"]
+    (tmp_path / "fast.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    store.ingest([tmp_path / "fast.jsonl"])
+    text = run_show(store, "--all").stdout
+    assert text.count("ceiling not valid") == len(fast) + 1
+    assert f"ceiling not valid, {len(fast)} of" in text
+    assert "fusebench run --again" in text
+    rows = json.loads(run_show(store, "--format", "json").stdout)
+    assert {row["percent_of_floor"] is None for row in rows if row["provider"] == "fused"} == {True}
+    assert {row["percent_of_floor"] is None for row in rows if row["provider"] != "fused"} == {False}
+    assert "ceiling not valid" not in run_show(journal_store()).stdout
+
+
 def test_a_revision_shows_that_commits_points(journal_store, journals):
     rows = json.loads(run_show(journal_store(), journals.commit_hash(0)[:8], "--format", "json").stdout)
     assert {row["commit"] for row in rows} == {journals.commit_hash(0)}
