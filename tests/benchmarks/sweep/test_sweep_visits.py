@@ -6,15 +6,27 @@ import time
 from dataclasses import replace
 from typing import ClassVar
 
+import pytest
+
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.record.provenance import environment_name
 from benchmarks.ruler.sweep import measure as sweep
 from benchmarks.ruler.sweep import sweep_plan
+from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Task
 
 TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02, visits=1)
+
+
+@pytest.fixture
+def elsewhere(elsewhere, known_ceilings):
+    """The same with known ceilings, and a limit that a busy machine does not reach."""
+    environment = environment_name(DeviceKind.CPU, elsewhere)
+    keep_ceilings(elsewhere.data_dir, known_ceilings, machine="testbox", environment=environment)
+    return replace(elsewhere, point_limit_s=100.0)
 
 
 class SeenWorker(WorkerProcess):
@@ -109,7 +121,8 @@ def test_a_sweep_whose_time_ends_within_it_keeps_what_it_has(elsewhere, monkeypa
     assert done.profiles == {}
 
 
-def test_the_process_that_measured_ceilings_measures_no_group(elsewhere, monkeypatch):
+def test_the_process_that_measured_ceilings_measures_no_group(settings, tmp_path, monkeypatch):
+    elsewhere = replace(settings, data_dir=tmp_path, point_limit_s=100.0)
     asked = {"ask_ceilings": [], "ask": []}
 
     def noting(name):
