@@ -37,7 +37,7 @@ check: setup  ## style, types, and who may import whom
 kernels-report: setup  ## compile every kernel for GPUs that need not be here; compare with docs/kernels-report.md
 	$(BIN)/python -m fused_mlp.static_checks --compare docs/kernels-report.md
 
-SELF_CHECKS ?= aa planted ceilings floors referee speed
+SELF_CHECKS ?= aa coverage company planted ceilings floors referee speed
 self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; for a quiet machine
 	@failed=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
 		$(BIN)/python -m benchmarks.ruler.self_check $$check || failed="$$failed $$check"; done; \

@@ -1,6 +1,8 @@
 """Check the ruler on itself: A/A differences, and its own overhead.
 
-`python -m benchmarks.ruler.self_check aa` measures the same function under two names.
+`python -m benchmarks.ruler.self_check aa` measures the same function under two names, beside two others.
+`python -m benchmarks.ruler.self_check coverage` looks whether intervals hold what later processes find.
+`python -m benchmarks.ruler.self_check company` times providers in company, alone and by torch's Timer.
 `python -m benchmarks.ruler.self_check planted` plants disturbances, and compares flags with bias.
 `python -m benchmarks.ruler.self_check ceilings` measures the machine's ceilings twice, and under load.
 `python -m benchmarks.ruler.self_check floors` measures the quick axes and compares every point with its floor.
@@ -12,37 +14,26 @@ same points measured by asv alone.
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.ruler.checks import cheats, floors, planted
+from benchmarks.ruler.checks import cheats, company, coverage, floors, planted
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
-from benchmarks.ruler.plan.axes import QUICK, Axes
+from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from benchmarks.ruler.plan.settings import Settings
-
-_SAME_AGAIN = """
-def build(load):
-    return load.module
-
-
-PROVIDERS = {"eager-again": build}
-"""
 
 # The same 12 points as `_COLD`, the way asv is used without us: a process for each point, which builds and compiles.
 _PLAIN_SUITE = """
@@ -85,20 +76,6 @@ _REPLAYED = replace(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speedup:
-    """Speedup with its 95 % interval, and what disturbed its measurement."""
-
-    median: float
-    low: float
-    high: float
-    disturbed: str | None
-
-    def contains_one(self) -> bool:
-        """Return whether the interval contains 1."""
-        return self.low <= 1.0 <= self.high
-
-
 @click.group()
 def main() -> None:
     """Check the ruler on itself."""
@@ -107,40 +84,34 @@ def main() -> None:
 @main.command()
 @click.option("--points", default=48, show_default=True, help="How many shapes to measure, at least.")
 def aa(*, points: int) -> None:
-    """Measure the same function under two names; 95 in 100 of the intervals should contain 1.0."""
-    batches = tuple(2**power for power in range(9))
-    hiddens = tuple(32 * (step + 1) for step in range(math.ceil(points / (2 * len(batches)))))
-    axes = replace(QUICK, name="A/A", providers=("eager", "eager-again"), batches=batches, hiddens=hiddens)
+    """Measure the same function under two names, beside two others; 95 in 100 of the intervals should contain 1.0."""
     with scratch_settings() as settings:
-        module = _folder(settings) / "same_again.py"
-        module.write_text(_SAME_AGAIN, encoding="utf-8")
-        found = list(speedups(replace(settings, provider_module=module), axes, ("linear", "mlp")))
-    contain = sum(each.contains_one() for each in found)
-    disturbed = sum(each.disturbed is not None for each in found)
-    widest = max(each.high - each.low for each in found)
-    farthest = max(abs(each.median - 1) for each in found)
-    click.echo(f"{contain} of {len(found)} intervals contain 1.0 ({contain / len(found):.0%})")
-    click.echo(
-        f"farthest median from 1.0: {farthest:.2%}; widest interval: {widest:.2%}; disturbed points: {disturbed}"
-    )
+        found = list(coverage.equal_speedups(settings, n_points=points))
+    _tell(coverage.report_of_equals(found))
+
+
+@main.command(name="coverage")
+def coverage_of_intervals() -> None:
+    """Visit a few groups many times: an interval should hold what later processes find, 9 times in 10."""
+    with scratch_settings() as settings:
+        found = list(coverage.held(coverage.visited_often(settings)))
+    _tell(coverage.report(found))
+
+
+@main.command(name="company")
+def company_of_rivals() -> None:
+    """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
+    with scratch_settings() as settings:
+        found = list(company.rows(settings))
+    _tell(company.report(found))
+
+
+def _tell(report: tuple[list[str], bool]) -> None:
+    lines, is_passed = report
+    click.echo("\n".join(lines))
     click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
-
-
-def speedups(settings: Settings, axes: Axes, operations: Sequence[str]) -> Iterator[Speedup]:
-    """Measure the speedup of `eager-again` over `eager` at each shape."""
-    for operation in operations:
-        timings = measure(settings, axes=axes, operation=operation, tasks=(Task.TIME,)).timings
-        for (shape, contender), line in timings.items():
-            outcome = line.outcome
-            is_asked = shape.operation == operation and contender.provider == "eager-again"
-            if is_asked and outcome.speedup_vs_eager is not None:
-                assert outcome.speedup_ci_low is not None and outcome.speedup_ci_high is not None  # noqa: S101, PT018 - given together
-                yield Speedup(
-                    median=outcome.speedup_vs_eager,
-                    low=outcome.speedup_ci_low,
-                    high=outcome.speedup_ci_high,
-                    disturbed=outcome.disturbed,
-                )
+    if not is_passed:
+        sys.exit(1)
 
 
 @main.command()

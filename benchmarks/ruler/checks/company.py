@@ -1,0 +1,148 @@
+"""Is a provider's time its own? In company, alone, and by torch's Timer in a fresh process, at the same shapes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.plan.axes import QUICK, groups
+from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
+from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
+from benchmarks.ruler.record.codec import json_from_value
+from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.worker.process import python_path
+from benchmarks.ruler.worker.protocol import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from benchmarks.ruler.plan.points import Shape
+    from benchmarks.ruler.plan.settings import Settings
+
+PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
+AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
+OPERATION = "mlp"
+# Below so many seconds a call is short, and so much may lie between clocks.
+_SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
+
+# A process of its own per provider; the shapes on stdin, the seconds of a call of each on stdout.
+_TIMER = """
+import json, sys
+import torch
+from torch.utils.benchmark import Timer
+from benchmarks.ruler.plan.points import Shape, contender_from_name
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.built import Built
+from benchmarks.ruler.providers.workload import one_call, workload
+from benchmarks.ruler.record.codec import value_from_json
+
+contender, threads = contender_from_name(sys.argv[1]), int(sys.argv[2])
+torch.set_num_threads(threads)
+found = []
+for values in json.load(sys.stdin):
+    load = workload(value_from_json(Shape, values), device=torch.device("cpu"))
+    torch._dynamo.reset()
+    built = providers.build(contender, load)
+    if not isinstance(built, Built):
+        found.append(None)
+        continue
+    with torch.inference_mode():
+        call = one_call(load, built.function)
+        call()
+        timer = Timer("call()", globals={"call": call}, num_threads=threads)
+        found.append(timer.blocked_autorange(min_run_time=0.5).median)
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A provider at a shape: seconds of a call in company, alone and by torch's Timer; disturbed: any of ours was."""
+
+    provider: str
+    shape: str
+    company_s: float
+    alone_s: float
+    timer_s: float
+    is_disturbed: bool
+
+    @property
+    def limit(self) -> float:
+        """How far the others may lie apart from the time in company, as a part of it."""
+        return _MOST_APART_IF_SHORT if self.company_s < _SHORT_S else _MOST_APART
+
+    @property
+    def is_within(self) -> bool:
+        """Whether company, Timer and solitude agree."""
+        return all(abs(self.company_s / other - 1) <= self.limit for other in (self.alone_s, self.timer_s))
+
+
+def rows(settings: Settings) -> Iterator[Row]:
+    """Measure every provider in all three ways; the Timer before and after, so that a drift cancels."""
+    shapes = [group.shape for group in groups(AXES, operation=OPERATION, device=DeviceKind.CPU)]
+    before = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
+    company = measure(settings, axes=AXES, operation=OPERATION, tasks=(Task.TIME,)).timings
+    alone = {
+        name: measure(
+            replace(settings, run_id=f"alone-{number}"),
+            axes=replace(AXES, providers=(name,)),
+            operation=OPERATION,
+            tasks=(Task.TIME,),
+        ).timings
+        for number, name in enumerate(PROVIDERS)
+    }
+    after = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
+    for name in PROVIDERS:
+        for number, shape in enumerate(shapes):
+            key = (shape, contender_from_name(name))
+            ours = [timings[key].outcome for timings in (company, alone[name])]
+            theirs = [found[name][number] for found in (before, after)]
+            times = [one.latency_s for one in ours if one.state is State.OK]
+            seconds = [each for each in (*times, *theirs) if each is not None]
+            if len(seconds) < len(ours) + len(theirs):
+                continue
+            yield Row(
+                provider=name,
+                shape=shape.label(),
+                company_s=seconds[0],
+                alone_s=seconds[1],
+                timer_s=fmean(seconds[2:]),
+                is_disturbed=any(one.disturbed is not None for one in ours),
+            )
+
+
+def timer_s(settings: Settings, provider: str, shapes: Sequence[Shape]) -> list[float | None]:
+    """Return the median seconds of a call at each of `shapes` by torch's Timer, in a new process; None: no call."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TIMER, provider, str(settings.threads)],
+        input=json.dumps([json_from_value(shape) for shape in shapes]),
+        env=environment_from_settings(settings) | {"PYTHONPATH": python_path()},
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found: list[float | None] = json.loads(done.stdout)
+    return found
+
+
+def report(found: Sequence[Row]) -> tuple[list[str], bool]:
+    """Return the lines of a table, and whether all three ways agree everywhere."""
+    lines = [f"{'provider':14} {'shape':44} {'company':>10} {'alone':>8} {'Timer':>8}"]
+    for row in found:
+        alone, timer = (row.company_s / other - 1 for other in (row.alone_s, row.timer_s))
+        mark = "" if row.is_within else f"  beyond {row.limit:.0%}"
+        lines.append(
+            f"{row.provider:14} {row.shape:44} {row.company_s * 1e6:7.1f} µs {alone:+8.1%} {timer:+8.1%}{mark}"
+            + ("  disturbed" if row.is_disturbed else "")
+        )
+    n_within = sum(row.is_within for row in found)
+    passes = bool(found) and n_within == len(found)
+    verdict = "pass" if passes else "FAIL"
+    lines.append(f"{verdict}: {n_within} of {len(found)} within 3 % of both (5 % below 20 µs)")
+    return lines, passes
