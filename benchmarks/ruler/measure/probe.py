@@ -21,7 +21,7 @@ _PIECES, _LONGEST_PART_S = 4, 0.02
 _SETTLING_S = 0.02
 _SCALAR_STEPS = 2_000
 _PRODUCT_SIZE = 128
-_WINDOW_BYTES, _LEAST_BYTES, _MOST_BYTES = 2**20, 32 * 2**20, 64 * 2**20
+_WINDOW_BYTES, _LEAST_BYTES, _MOST_BYTES = 2**20, 32 * 2**20, 2**30
 
 
 class Part(StrEnum):
@@ -83,11 +83,20 @@ def median_times_s(readings: Sequence[Mapping[Part, float]]) -> dict[Part, float
     return {part: median(reading[part] for reading in readings) for part in (readings[0] if readings else ())}
 
 
+def buffer_bytes(cache_bytes: int) -> int:
+    """Return the size of the buffer that reading goes round in, for a last-level cache of `cache_bytes`.
+
+    Twice as large, so that no window is still in a cache when its turn comes again, whatever the calls between evict.
+    """
+    return min(max(2 * cache_bytes, _LEAST_BYTES), _MOST_BYTES)
+
+
 def _fixed_work() -> dict[Part, Callable[[], object]]:
-    left, right = (torch.ones(_PRODUCT_SIZE, _PRODUCT_SIZE) for _ in range(2))
+    # As much for each thread as for one alone, or most of the time would go to their meeting.
+    size = _PRODUCT_SIZE * round(torch.get_num_threads() ** (1 / 3))
+    left, right = (torch.ones(size, size) for _ in range(2))
     out = torch.empty_like(left)
-    # Reading goes round a buffer larger than the caches, so that no window is still in one when its turn comes again.
-    n_bytes = min(max(4 * last_level_cache_bytes(), _LEAST_BYTES), _MOST_BYTES)
+    n_bytes = buffer_bytes(last_level_cache_bytes())
     windows = np.ones((n_bytes // _WINDOW_BYTES, _WINDOW_BYTES // 4), dtype=np.float32)
     turn = 0
 

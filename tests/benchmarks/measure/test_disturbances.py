@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchmarks.ruler.measure.counters import Counters, minor_faults, read_counters, window_between
 from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch, harm
 from benchmarks.ruler.measure.gpu import GpuState, GpuWatch
-from benchmarks.ruler.measure.probe import Part, Probe, median_times_s
+from benchmarks.ruler.measure.probe import Part, Probe, buffer_bytes, median_times_s
 from benchmarks.ruler.measure.statistics import better_times_s
 
 BEST_S = {"core": 1e-4, "product": 5e-4, "memory": 1e-4}
@@ -251,6 +251,11 @@ def test_the_probe_of_this_machine_takes_a_few_times_half_a_millisecond_of_calls
     times = Probe().times_s()
     assert set(times) == set(Part)
     assert all(time_s > 0 for time_s in times.values())
+
+
+@pytest.mark.parametrize("cache_bytes", [2**23, 2**25, 260 * 10**6])
+def test_what_the_probe_reads_is_in_no_cache_whatever_its_size(cache_bytes):
+    assert buffer_bytes(cache_bytes) >= 2 * cache_bytes
 
 
 def gpu(throttle_reasons=0, clock=1980):
