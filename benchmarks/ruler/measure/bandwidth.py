@@ -73,20 +73,22 @@ def sizes_on_cpu(n_threads: int, *, last_level_cache: int, free: int | None) -> 
 
 
 def trials_on_cuda(device: torch.device, *, launch_s: float) -> Iterator[Trial]:
-    """Yield two ways to move the data of every size, from an eighth of the L2 to 1 GiB: in place, and copied.
+    """Yield two ways to move the data of every size, in place and copied: from an eighth of the L2 to 1 GiB or less.
 
     Kernels run behind a blocked stream, so that no host time is in it; the launch of each, which a floor adds of its
     own, is taken off.
     """
     smallest = _power_of_two(int(torch.cuda.get_device_properties(device).L2_cache_size) // 8)
-    data = _values(_LARGEST, device)
+    free, _ = torch.cuda.mem_get_info(device)
+    largest = max(smallest, min(_LARGEST, _power_of_two(free // 8 + 1) // 2))
+    data = _values(largest, device)
     size = smallest
-    while size <= _LARGEST:
-        yield from _trials_of_size_on_cuda(data, size, launch_s=launch_s)
+    while size <= largest:
+        yield from _trials_of_size_on_cuda(data, size, launch_s=launch_s, is_largest=size == largest)
         size *= 2
 
 
-def _trials_of_size_on_cuda(data: torch.Tensor, size: int, *, launch_s: float) -> Iterator[Trial]:
+def _trials_of_size_on_cuda(data: torch.Tensor, size: int, *, launch_s: float, is_largest: bool) -> Iterator[Trial]:
     whole, source, target = _halves(data, size)
     calls = max(3, min(50, _LARGEST // size))
 
@@ -97,7 +99,7 @@ def _trials_of_size_on_cuda(data: torch.Tensor, size: int, *, launch_s: float) -
     yield Trial(f"{BANDWIDTH}{size}", 2 * size, lambda: without_launch(lambda: whole.mul_(1.0)))
     copy = Trial(f"{BANDWIDTH}{size}", size, lambda: without_launch(lambda: target.copy_(source)))
     yield copy
-    if size == _LARGEST:
+    if is_largest:
         yield copy._replace(quantity=COPY)
 
 

@@ -32,7 +32,6 @@ _DISPATCH, _LAUNCH = "dispatch_per_s", "launch_per_s"
 _CALLS = 1000
 _LOOKS = 3
 _Product = Callable[[], object]
-_Way = Callable[[torch.Tensor, torch.Tensor], _Product | None]
 
 
 def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.5, patience_s: float = 3.0) -> Ceilings:
@@ -90,24 +89,23 @@ def _beginning_with(prefix: str, rates: dict[str, float]) -> dict[str, float]:
 def _products(device: torch.device, clock: Clock) -> Iterator[Trial]:
     ways = (_by_mm, _by_linear, _by_onednn) if device.type == "cpu" else (_by_mm, _by_linear)
     for dtype in _DTYPES[device.type]:
-        for way in ways:
-            yield from _products_of(way, device, dtype, clock)
-
-
-def _products_of(way: _Way, device: torch.device, dtype: str, clock: Clock) -> Iterator[Trial]:
-    flop_per_s = math.inf
-    for n in _PRODUCT_SIZES[device.type]:
-        flop = 2 * n**3
-        if flop / flop_per_s > _LONGEST_PRODUCT_S:
-            return
-        product = way(*(torch.randn(n, n, device=device).to(getattr(torch, dtype)) for _ in range(2)))
-        if product is None:
-            return
-        product()
-        seconds = min(clock.wall(product, calls=1) for _ in range(_LOOKS))
-        flop_per_s = flop / seconds
-        calls = max(1, round(_SHORTEST_SAMPLE_S / seconds))
-        yield Trial(f"{_PRODUCT}{dtype}", flop * calls, partial(clock.wall, product, calls=calls))
+        flop_per_s = dict.fromkeys(ways, math.inf)
+        for n in _PRODUCT_SIZES[device.type]:
+            flop = 2 * n**3
+            fast = [way for way, rate in flop_per_s.items() if flop / rate <= _LONGEST_PRODUCT_S]
+            if not fast:
+                break
+            left, right = (torch.randn(n, n, device=device).to(getattr(torch, dtype)) for _ in range(2))
+            for way in fast:
+                product = way(left, right)
+                if product is None:
+                    del flop_per_s[way]
+                    continue
+                product()
+                seconds = min(clock.wall(product, calls=1) for _ in range(_LOOKS))
+                flop_per_s[way] = flop / seconds
+                calls = max(1, round(_SHORTEST_SAMPLE_S / seconds))
+                yield Trial(f"{_PRODUCT}{dtype}", flop * calls, partial(clock.wall, product, calls=calls))
 
 
 def _by_mm(left: torch.Tensor, right: torch.Tensor) -> _Product | None:

@@ -82,7 +82,10 @@ def test_ceilings_of_a_disturbed_machine_are_refused(small_machine):
         measure_ceilings(CPU, watch=Quiet("a neighbour"), budget_s=0.01, patience_s=0.01)
 
 
-def test_on_a_gpu_bandwidth_is_measured_from_below_the_l2_to_memory_without_the_launch(monkeypatch):
+@pytest.mark.parametrize(
+    ("free", "sizes"), [(2**33, (2**17, 2**18, 2**19, 2**20)), (2**21, (2**17, 2**18)), (1000, (2**17,))]
+)
+def test_on_a_gpu_bandwidth_is_measured_from_below_the_l2_to_memory_without_the_launch(monkeypatch, free, sizes):
     """The GPU is the test's: each byte takes 1 ns, and each launch 3 µs."""
     moved = []
 
@@ -105,8 +108,9 @@ def test_on_a_gpu_bandwidth_is_measured_from_below_the_l2_to_memory_without_the_
     monkeypatch.setattr(bandwidth, "_values", lambda n_bytes, _: torch.zeros(n_bytes // 4).as_subclass(Values))
     properties = SimpleNamespace(L2_cache_size=2**20)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free, 2**40))
     trials = list(bandwidth.trials_on_cuda(CPU, launch_s=3e-6))
-    assert {trial.quantity.split(".")[-1] for trial in trials} == {"131072", "262144", "524288", "1048576", COPY}
+    assert {trial.quantity.split(".")[-1] for trial in trials} == {*map(str, sizes), COPY}
     for trial in trials:
         assert trial.amount / trial.sample_s() == pytest.approx(1e9)
 
