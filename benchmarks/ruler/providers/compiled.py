@@ -41,6 +41,8 @@ def compile_throwaway(device: torch.device, *, trains: bool) -> None:
     What a process pays at its first compilation (imports, inductor's patterns; on a new machine the compiler's
     precompiled header) would else be charged to whoever is compiled first. trains: compile a backward, too.
     """
+    if device.type == "cpu" and _missing_compiler():
+        return  # then nobody is compiled
     from torch._functorch import config as functorch_config  # noqa: PLC0415 - importing it takes a second
     from torch._inductor import config as inductor_config  # noqa: PLC0415 - the same
 

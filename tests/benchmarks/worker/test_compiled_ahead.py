@@ -41,6 +41,17 @@ def test_what_a_process_pays_once_is_charged_to_no_provider(shape, monkeypatch):
     assert cold_s == dict.fromkeys(contenders[1:], 1.0)
 
 
+def test_where_nobody_can_be_compiled_there_is_no_throwaway_either(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(compiled_providers, "_missing_compiler", lambda: "needs a C++ compiler")
+    monkeypatch.setattr(compiled_providers.torch, "compile", never)
+    compiled_providers.compile_throwaway.cache_clear()
+    compiled_providers.compile_throwaway(CPU, trains=False)
+    compiled_providers.compile_throwaway.cache_clear()
+
+
 SCRIPT = """
 import json, time, torch
 from benchmarks.ruler.providers.compiled import clear_counters, compile_throwaway, found_cold_cache, graphs_compiled
