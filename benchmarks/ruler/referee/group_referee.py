@@ -148,7 +148,7 @@ class GroupReferee:
 
     def _why_wrong(self, name: str, record: _Record, kept: object) -> str | None:
         if reason := self._verification.why_wrong(kept, self._rotation.last()):
-            return f"after {record.n_samples} samples, of an input it had not seen, {reason}"
+            return f"in sample {record.n_samples}, of an input it had not seen, {reason}"
         for _ in range(_ROUNDS_OF_SUSPICION):
             kept, why_suspicious = self._surprised(self._calls[name])
             if why_suspicious is None:

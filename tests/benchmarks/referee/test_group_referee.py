@@ -189,7 +189,7 @@ def test_the_first_sample_is_checked_for_there_may_be_no_other(group):
 
     found = group(later=wrong_when_timed)
     assert found.outcomes["later"].state is State.OK
-    with pytest.raises(Implausible, match="after 1 samples"):
+    with pytest.raises(Implausible, match="in sample 1"):
         sampled(found, "later")
 
 
