@@ -123,6 +123,13 @@ def test_a_dtype_that_onednn_lacks_has_torch_s_own_product(small_machine, monkey
     assert set(measure_ceilings(CPU, watch=Quiet(), budget_s=0.01).matmul_flop_per_s) == {"float32", "bfloat16"}
 
 
+def test_a_half_is_also_multiplied_as_float32_and_float32_is_not_twice():
+    half, single = torch.ones(4, 4, dtype=torch.bfloat16), torch.ones(4, 4)
+    product = ceilings._by_float32(half, half)
+    assert torch.equal(product(), half @ half)
+    assert ceilings._by_float32(single, single) is None
+
+
 def test_no_product_is_begun_that_the_smaller_ones_show_to_take_too_long(monkeypatch):
     monkeypatch.setattr(ceilings, "_PRODUCT_SIZES", {"cpu": (16, 2**20)})
     monkeypatch.setattr(ceilings, "_LONGEST_PRODUCT_S", 1e-3)
