@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 
 import pytest
@@ -119,3 +120,12 @@ def test_asv_counts_a_recording_once_whatever_it_is_asked_and_says_what_it_repla
     assert appended[0] == values
     assert [len(one) for one in appended[1]] == [6] * 4
     assert place.journal() == before, "nothing was measured"
+
+
+@pytest.mark.slow
+def test_asvs_own_profile_command_shows_the_providers_calls(recorded_place):
+    place = recorded_place
+    said, code = place.output_of("profile", BENCHMARK + r"\('fused', 8.*", "-E", f"existing:{sys.executable}")
+    assert code == 0, said
+    assert "real calls, profiled" in said
+    assert re.search(r"\s\d+\s.*packable.py:\d+\(forward\)", said), said
