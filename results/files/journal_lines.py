@@ -153,6 +153,7 @@ class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
     bound_detail: str | None = None
     overhead_s: float | None = None
     overhead_in: str | None = None
+    profiled_call_s: float | None = None
     expected_operator_count: float | None = None
     expected_kernel_launches: float | None = None
     unexpected: str | None = None

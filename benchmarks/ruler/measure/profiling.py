@@ -59,6 +59,7 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
         state=State.OK,
         operator_count=len(outermost) / ACTIVE_CALLS,
         operator_time_s=None if on_gpu else _operator_time_s(on_host, outermost),
+        profiled_call_s=None if on_gpu else _profiled_call_s(on_host),
         overhead_in=None if on_gpu else _overhead_in(on_host),
         kernel_launches=sum(row.count for row in kernels) if on_gpu else None,
         device_time_s=sum(row.device_time_s for row in kernels) if on_gpu else None,
@@ -139,6 +140,11 @@ def _operator_time_s(on_host: Iterable[Any], outermost: Sequence[Any]) -> float:
         for step in steps
     ]
     return min(of_calls, default=0.0) * 1e-6
+
+
+def _profiled_call_s(on_host: Iterable[Any]) -> float:
+    """Return the least time of a profiled call, what the profiler adds to it included."""
+    return min((float(event.time_range.elapsed_us()) for event in on_host if is_step(event.name)), default=0.0) * 1e-6
 
 
 def _overhead_in(on_host: Sequence[Any]) -> str | None:

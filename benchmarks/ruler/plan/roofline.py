@@ -130,6 +130,7 @@ def bound_on_cpu(  # noqa: PLR0913 - each is a quantity of its own
     *,
     latency_s: float,
     operator_time_s: float,
+    profiled_call_s: float | None,
     operator_count: float,
     dispatch_s: float,
     overhead_in: str | None = None,
@@ -137,9 +138,13 @@ def bound_on_cpu(  # noqa: PLR0913 - each is a quantity of its own
     """Return `overhead` if half the latency or more passes outside computing operators, else the largest least time.
 
     Least times are those of arithmetic, traffic and dispatch: operators so small that dispatching them takes longer
-    than their work are bound by overhead, too. overhead_in: where most of the host's other time goes, by name.
+    than their work are bound by overhead, too. The profile was taken at another moment than the latency: what is
+    outside operators is no larger a part of the latency than of the profiled call. overhead_in: where most of the
+    host's other time goes, by name.
     """
     overhead_s = max(0.0, latency_s - operator_time_s)
+    if profiled_call_s:
+        overhead_s = min(overhead_s, latency_s * max(0.0, 1 - operator_time_s / profiled_call_s))
     outside = f"{_of(overhead_s, latency_s)} outside computing operators"
     if overhead_s >= latency_s / 2:
         where = f", most of it in {overhead_in}" if overhead_in else ""

@@ -106,7 +106,8 @@ class ProfileOutcome:
 
     operator_count: compute operators, each with what it calls inside; views, allocations and wrappers are not
     counted. operator_time_s: their time on the host, with what they call inside, the least of the profiled calls (CPU
-    only). overhead_in: what takes most of the host's time outside them, by name (CPU only). kernel_launches,
+    only). profiled_call_s: least time of a whole profiled call (CPU only). overhead_in: what takes most of the host's
+    time outside operators, by name (CPU only). kernel_launches,
     device_time_s: CUDA only. peak_memory_bytes: most memory held at once above what existed before the call.
     unexpected: how the counts differ from what the provider declares (expectations.py), in words. trace: the name of
     the profiler's trace, or None. stacks: folded (stacks.py), in nanoseconds of one call.
@@ -116,6 +117,7 @@ class ProfileOutcome:
     reason: str | None = None
     operator_count: float | None = None
     operator_time_s: float | None = None
+    profiled_call_s: float | None = None
     overhead_in: str | None = None
     kernel_launches: float | None = None
     device_time_s: float | None = None

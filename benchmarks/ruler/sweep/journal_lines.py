@@ -77,6 +77,7 @@ def _finding(
         least,
         latency_s=timed.latency_s,
         operator_time_s=profile.operator_time_s,
+        profiled_call_s=profile.profiled_call_s,
         operator_count=profile.operator_count,
         dispatch_s=ceilings.dispatch_s,
         overhead_in=profile.overhead_in,

@@ -111,11 +111,12 @@ MICRO = 1e-6
 WORK = Floor(compute_s=5 * MICRO, memory_s=4 * MICRO, launch_s=0)
 
 
-def bound_of(latency, operators, *, least=WORK, n_operators=1, overhead_in=None):
+def bound_of(latency, operators, *, least=WORK, n_operators=1, overhead_in=None, profiled=None):
     return bound_on_cpu(
         least,
         latency_s=latency * MICRO,
         operator_time_s=operators * MICRO,
+        profiled_call_s=None if profiled is None else profiled * MICRO,
         operator_count=n_operators,
         dispatch_s=MICRO,
         overhead_in=overhead_in,
@@ -143,6 +144,16 @@ def test_operators_that_take_longer_to_dispatch_than_to_work_are_overhead_whatev
     found = bound_of(27, 20, least=Floor(compute_s=0.2 * MICRO, memory_s=1 * MICRO, launch_s=0), n_operators=3)
     assert found.bound is Bound.OVERHEAD
     assert found.detail.startswith("to dispatch 3 operators takes 3 µs at least, their work 0.2 µs of arithmetic")
+
+
+def test_a_machine_that_was_slow_while_it_was_timed_is_no_overhead():
+    found = bound_of(8700, 2900, profiled=3000)
+    assert found.bound is Bound.COMPUTE
+    assert found.overhead_s == pytest.approx(8700 * MICRO / 30)
+
+
+def test_the_profiler_s_own_cost_is_no_overhead():
+    assert bound_of(60, 40, profiled=160).overhead_s == pytest.approx(20 * MICRO)
 
 
 def test_a_profile_slower_than_the_timing_leaves_no_overhead_and_not_less_than_none():
