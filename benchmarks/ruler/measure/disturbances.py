@@ -145,10 +145,7 @@ def slowness(part: Part, speed: float) -> str | None:
     """Return in words that the machine ran slower than it can, or None."""
     if speed >= LEAST_SPEED:
         return None
-    return (
-        f"the machine ran at {speed:.0%} of its best ({_PART_WORDS[part]}); measure again when nothing else uses it, "
-        "or its clock, host or cooling allows more"
-    )
+    return f"the machine ran at {speed:.0%} of its best ({_PART_WORDS[part]}); measure again when it is quiet and cool"
 
 
 def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:

@@ -108,8 +108,7 @@ def test_a_machine_slower_than_its_best_disturbs_with_nobody_else_on_it():
     machine = Machine()
     machine.speed[Part.CORE] = 0.62
     assert machine.after() == (
-        "the machine ran at 62% of its best (one core's arithmetic); measure again when nothing else uses it, "
-        "or its clock, host or cooling allows more"
+        "the machine ran at 62% of its best (one core's arithmetic); measure again when it is quiet and cool"
     )
 
 
