@@ -18,6 +18,7 @@ hiddens = [16]
 providers = ["eager", "addmm-activation"]
 activations.mlp = ["relu"]
 budget_s = 0.02
+visits = 1
 """
 # Written by every Python process of a run, but the worker: which of our functions it called, and what it read.
 SPY = """
@@ -78,7 +79,7 @@ def test_it_prints_the_operation_it_measured_and_no_other(measured):
 def test_it_says_how_many_groups_are_left_within_80_columns(measured):
     _, _, said, _ = measured
     assert "points   2 in 1 groups of the" in said
-    assert "timing mlp: 1 of 1 groups" in said
+    assert "timing mlp: visit 1 of 1, 1 of 1 groups" in said
     progress = said[said.index("timing mlp") : said.index("values stored")].splitlines()[:-1]
     assert max(map(len, progress)) <= 80
 
