@@ -162,6 +162,8 @@ def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_
     if lost is None:
         # Without the time we waited: what more was wanted than there are processors.
         lost = max(0.0, window.own_cores + others - 0.95 * n_cpus) if others > _BUSY_CORES else 0.0
+    if window.others_cores is not None and others < lost / 2:
+        return None  # while we wait somebody runs: it was our own threads
     if lost <= LEAST_LOST or harm(durations_s, lost=lost) <= MOST_HARM:
         return None
     advice = "stop them, or measure with fewer threads (FUSEBENCH_THREADS)" if threads > 1 else "stop them"

@@ -85,6 +85,10 @@ def test_a_neighbour_that_moves_the_median_is_named_with_its_load_and_what_to_do
     )
 
 
+def test_more_threads_than_processors_wait_for_each_other_and_not_for_others():
+    assert Machine(threads=4).after(HIT, ours=2.0, theirs=0.01, waited=0.5) is None
+
+
 def test_who_measures_with_one_thread_is_not_told_to():
     said = Machine(threads=1).after(HIT, theirs=2.0, waited=0.4)
     assert said.endswith("40% of the time; stop them")
