@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from benchmarks.ruler.referee.tampering import Instrument
 
 # How often a sample's result is checked, unless checking takes more than its share of the time.
-_CHECKED, _SHARE = 1 / 8, 0.1
+_CHECKED, _SHARE = 1 / 8, 0.05
+# One check in so many, beginning with the first, comes with inputs that take a contender by surprise.
+_SURPRISED = 4
 # A new input may cost a lone call this much more than one it has just seen, and no more.
 _TIMES_SLOWER, _SLOWER_S = 1.5, {"cpu": 3e-6, "cuda": 50e-6}
 _SURPRISES, _SURPRISES_OF_LONG_CALLS, _LONG_CALL_S = 8, 2, 5e-3
@@ -40,6 +42,7 @@ class _Record:
     """What is known of one contender, in seconds: its calls, and what its samples, turns and checks took."""
 
     n_samples: int = 0
+    n_checks: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
     turn_s: float = 0.0
@@ -127,6 +130,7 @@ class GroupReferee:
         start = self._now()
         reason = None
         if is_due:
+            record.n_checks += 1
             reason = self._verification.why_odd(last_output)
             kept = snapshot(last_output) if reason is None else None
         # Looked at after every sample, so that it is clear who did it.
@@ -134,12 +138,15 @@ class GroupReferee:
         reason = self._sabotage(name, thoroughly=is_due or self._is_wary) or reason
         if is_due and reason is None:
             reason = self._rotation.spoilt() or self._why_wrong(name, record, kept)
-        record.check_s += self._now() - start
+        if is_due:
+            record.check_s += self._now() - start
         return reason or self._why_too_many_cores(record)
 
     def _sabotage(self, name: str, *, thoroughly: bool) -> str | None:
         """Return what the contender did to what all share, or None. What others did is undone, and looked for."""
-        found = self._verification.sabotage(thoroughly=thoroughly)
+        if (found := self._verification.sabotage(thoroughly=False)) is not None or not thoroughly:
+            return found
+        found = self._verification.sabotage(thoroughly=True)
         if found is None or self._is_wary:
             return found
         self._is_wary = True
@@ -149,6 +156,8 @@ class GroupReferee:
     def _why_wrong(self, name: str, record: _Record, kept: object) -> str | None:
         if reason := self._verification.why_wrong(kept, self._rotation.last()):
             return f"in sample {record.n_samples}, of an input it had not seen, {reason}"
+        if record.n_checks % _SURPRISED != 1:
+            return None
         for _ in range(_ROUNDS_OF_SUSPICION):
             kept, why_suspicious = self._surprised(self._calls[name])
             if why_suspicious is None:

@@ -16,8 +16,10 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+# Modules of ours that run between a sample's start and its record; each look costs every sample a little.
 _OURS = (
-    "benchmarks.ruler.measure.",
+    *("benchmarks.ruler.measure.attempt", "benchmarks.ruler.measure.clock", "benchmarks.ruler.measure.timing"),
+    *("benchmarks.ruler.measure.disturbances", "benchmarks.ruler.measure.probe", "benchmarks.ruler.measure.statistics"),
     "benchmarks.ruler.referee.",
     "benchmarks.ruler.providers.workload",
     "benchmarks.ruler.worker.tasks",
@@ -47,8 +49,14 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ),
     ("torch.nn.Module", torch.nn.Module, ("__call__", "_call_impl", "_wrapped_call_impl", "__getattr__", "parameters")),
     ("torch.nn.Linear", torch.nn.Linear, ("forward", "__call__")),
+    ("torch.nn.functional", torch.nn.functional, ("linear", "relu", "gelu", "silu")),
+    (
+        "builtins",
+        builtins,
+        ("all", "any", "callable", "float", "getattr", "int", "isinstance", "len", "list", "map", "max", "min", "next"),
+    ),
+    ("builtins", builtins, ("range", "reversed", "round", "sorted", "sum", "tuple", "type", "vars", "zip")),
 )  # fmt: skip
-_WHOLE = (("torch.nn.functional", torch.nn.functional), ("builtins", builtins))
 # Settings of the process that change what everybody's calls cost or compute: how to read each, and to set it.
 _SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
     "torch.set_num_threads": (torch.get_num_threads, lambda value: torch.set_num_threads(int(str(value)))),
@@ -155,8 +163,6 @@ def _without_hooks() -> str | None:
 
 def _owners() -> Iterator[tuple[str, object, Sequence[str]]]:
     yield from _OWNERS
-    for where, module in _WHOLE:
-        yield where, module, [name for name, value in vars(module).items() if callable(value) and name[0] != "_"]
     for name, module in list(sys.modules.items()):
         if name.startswith(_OURS):
             yield name, module, [key for key, value in vars(module).items() if _is_means(key, value)]

@@ -43,6 +43,7 @@ class Verification:
             self._shared = [*load.module.parameters(), *inputs]
             self._kept = [*self._weights, *(each.detach().clone() for each in inputs)]
             self._versions = self._versions_now()
+            self._module_spaces = [vars(module) for module in load.module.modules()]
             n_bytes = 8 * sum(weight.numel() for weight in self._weights)
             self._exact = load.exact_module() if n_bytes <= _KEPT_BYTES else None
 
@@ -80,11 +81,12 @@ class Verification:
 
         Not thoroughly: of the weights only the tensors' versions are looked at, which a provider can get round.
         """
-        for module in self._load.module.modules():
-            for name in (*_HOOKS, "forward"):
-                if vars(module).get(name):
-                    vars(module)[name].clear() if name in _HOOKS else delattr(module, name)
-                    return "it hooked into the eager module's call"
+        for space in self._module_spaces:
+            if "forward" in space or any(map(space.__getitem__, _HOOKS)):
+                space.pop("forward", None)
+                for name in _HOOKS:
+                    space[name].clear()
+                return "it hooked into the eager module's call"
         is_changed = self._versions_now() != self._versions or (
             thoroughly and not all(map(torch.equal, (each.detach() for each in self._shared), self._kept))
         )
