@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import pytest
+import torch
 
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import DeviceKind
@@ -16,7 +17,8 @@ from benchmarks.ruler.sweep import sweep_plan
 from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.process import WorkerProcess
-from benchmarks.ruler.worker.protocol import Task
+from benchmarks.ruler.worker.protocol import Request, Task
+from benchmarks.ruler.worker.tasks import Worker
 
 TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02, visits=1)
 
@@ -141,3 +143,15 @@ def test_the_process_that_measured_ceilings_measures_no_group(settings, tmp_path
     # A machine that refused them is asked again when everything is timed, and then nothing else is.
     assert asked["ask"]
     assert asked["ask_ceilings"][0] not in asked["ask"]
+
+
+def test_nothing_is_timed_in_a_process_that_a_profiler_has_run_in(shape):
+    class Current:
+        def set(self, index):
+            pass
+
+    worker = Worker(device=torch.device("cpu"), current=Current(), provider_module=None, send=lambda _: None)
+    nobody = Request(task=Task.PROFILE, shape=shape, contenders=(), budget_s=0.0)
+    worker.answer(nobody)
+    with pytest.raises(AssertionError, match="nothing is timed"):
+        worker.answer(replace(nobody, task=Task.TIME))
