@@ -4,7 +4,7 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench test test-slow test-exhaustive test-wheel dashboard gate check kernels-report self-check bench-store gpu-campaign gpu-bundle setup clean
+.PHONY: bench test test-slow test-exhaustive test-wheel dashboard gate check kernels-report models self-check bench-store gpu-campaign gpu-bundle setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -38,6 +38,13 @@ kernels-report: setup  ## compile every kernel for GPUs that need not be here; c
 	$(BIN)/python -m fused_mlp.static_checks --compare docs/kernels-report.md
 
 SELF_CHECKS ?= aa coverage company planted ceilings floors referee speed
+SELF_CHECKS ?= aa planted ceilings floors speed
+models: .venv/models  ## which MLPs of models that people run `fuse` replaces (MODELS="--speed --width 1024 llama"); docs/kernels.md
+	$(BIN)/python tools/fused_models.py $(MODELS)
+
+.venv/models: .venv/installed
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,models]' && touch $@
+
 self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; for a quiet machine
 	@failed=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
 		$(BIN)/python -m benchmarks.ruler.self_check $$check || failed="$$failed $$check"; done; \

@@ -107,6 +107,9 @@ def _fused_class(kind: type[nn.Module], methods: tuple[str, ...]) -> type[nn.Mod
 def _dispatching(name: str, function: FunctionType) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "_fused_sites" not in self.__dict__:
+            # Made by a fused block from its own class, as a slice of an nn.Sequential is; or kept from before unfusing.
+            return function(self, *args, **kwargs)
         return call_stretch(self, name, *args, **kwargs)
 
     return method

@@ -164,11 +164,8 @@ def compute_fused_call(owner: Any, key: str, index: int, x: Tensor) -> Tensor:
 
 def call_stretch(owner: Any, key: str, *args: Any, **kwargs: Any) -> Any:
     """Compute a stretch: what the methods of a fused block call."""
-    sites = getattr(owner, "_fused_sites", None)
-    if sites is None:
-        # Made by a fused block from its own class, as a slice of an nn.Sequential is.
-        return getattr(owner._fused_class, key)(owner, *args, **kwargs)  # noqa: SLF001 - as above
-    return sites[key](owner, *args, **kwargs)
+    site: Callable[..., Any] = owner._fused_sites[key]  # noqa: SLF001 - as above
+    return site(owner, *args, **kwargs)
 
 
 _unavailable: dict[str, str | None] = {}

@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
 from fused_mlp.native import fast_calls
@@ -40,7 +39,7 @@ _why_long_way: str | None = "the CPU kernels were not used yet"
 def ensure_built() -> Path:
     """Return the CPU ops are built and loaded when this returns; where the library lies.
 
-    Takes some seconds the first time on a machine, milliseconds later, nothing within one process.
+    Takes a minute or two the first time on a machine, milliseconds later, nothing within one process.
 
     Raises:
         Unavailable: there is no compiler, or it failed; the message says which and what it printed.
@@ -182,6 +181,8 @@ def _abi_flags() -> list[str]:
 
 def _torch_headers() -> list[str]:
     # No condition of a library: torch's version says what they hold, wherever an environment keeps them.
+    from torch.utils import cpp_extension  # noqa: PLC0415 - it brings setuptools along, which only compiling needs
+
     return [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
 
 
@@ -191,6 +192,8 @@ def _python_headers() -> Path:
 
 def _link_flags() -> list[str]:
     # Not linked with OpenMP: torch has one loaded already, and a second would bring its own threads.
+    from torch.utils import cpp_extension  # noqa: PLC0415 - as above
+
     folders = [f"-L{folder}" for folder in cpp_extension.library_paths()]
     return ["-shared", *folders, "-lc10", "-ltorch_cpu"]
 

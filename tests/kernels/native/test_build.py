@@ -54,7 +54,7 @@ def test_a_compiler_that_fails_is_quoted(tmp_path):
 
 def test_environments_with_the_same_torch_share_a_library_wherever_they_keep_it(monkeypatch):
     here = build._library_path.__wrapped__(), build._calls_path.__wrapped__()
-    monkeypatch.setattr(build.cpp_extension, "include_paths", lambda: ["/elsewhere/torch/include"])
+    monkeypatch.setattr("torch.utils.cpp_extension.include_paths", lambda: ["/elsewhere/torch/include"])
     assert (build._library_path.__wrapped__(), build._calls_path.__wrapped__()) == here
     monkeypatch.setattr(build.torch, "__version__", "2.99.0")
     assert build._library_path.__wrapped__() != here[0]
