@@ -37,14 +37,13 @@ check: setup  ## style, types, and who may import whom
 kernels-report: setup  ## compile every kernel for GPUs that need not be here; compare with docs/kernels-report.md
 	$(BIN)/python -m fused_mlp.static_checks --compare docs/kernels-report.md
 
-SELF_CHECKS ?= aa coverage company planted ceilings floors referee speed
-SELF_CHECKS ?= aa planted ceilings floors speed
 models: .venv/models  ## which MLPs of models that people run `fuse` replaces (MODELS="--speed --width 1024 llama"); docs/kernels.md
 	$(BIN)/python tools/fused_models.py $(MODELS)
 
 .venv/models: .venv/installed
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,models]' && touch $@
 
+SELF_CHECKS ?= aa coverage company planted ceilings floors referee speed
 self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; for a quiet machine
 	@failed=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
 		$(BIN)/python -m benchmarks.ruler.self_check $$check || failed="$$failed $$check"; done; \
