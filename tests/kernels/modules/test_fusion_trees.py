@@ -227,7 +227,8 @@ def x_is_finite_through(model, x):
     return all(each.isfinite().all() and each.abs().max() < 1e6 for each in results(model, x))
 
 
-# A tree is dear, so a failing one is not made smaller.
+# As many as are asked for take as long as they take. A tree is dear, so a failing one is not made smaller.
+@pytest.mark.timeout(0 if "FUSEBENCH_TREES" in os.environ else 600)
 @settings(
     max_examples=TREES,
     deadline=None,
