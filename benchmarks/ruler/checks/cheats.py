@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
 
 CHEATS = ROOT / "tests" / "benchmarks" / "cheating_providers.py"
-_BUDGET_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,7 @@ def reported(say: Callable[[str], None]) -> tuple[tuple[str, bool], ...]:
 def cheating_rows(settings: Settings) -> Iterator[Judged]:
     """Measure every cheating provider beside eager, all in one group; eager must stay unharmed."""
     providers = (BASELINE, *names_in_module(CHEATS))
-    axes = replace(QUICK, name="cheats", providers=providers, batches=(64,), hiddens=(256,), budget_s=_BUDGET_S)
+    axes = replace(QUICK, name="cheats", providers=providers, batches=(64,), hiddens=(256,), visits=1)
     # They are written for one thread of a processor.
     yield from _judged(replace(settings, provider_module=CHEATS, device=DeviceKind.CPU, threads=1), axes, Operation.MLP)
 
@@ -71,7 +70,7 @@ def honest_rows(settings: Settings) -> Iterator[Judged]:
     providers = dict.fromkeys((*FULL.providers, "fused-cpp:packed"))
     axes = replace(QUICK, name="honest", providers=tuple(providers), passes=tuple(Pass), batches=(64,), hiddens=(256,))
     for operation in Operation:
-        yield from _judged(settings, replace(axes, budget_s=_BUDGET_S), operation)
+        yield from _judged(settings, replace(axes, visits=2), operation)
 
 
 def summary_of_cheats(rows: Sequence[Judged]) -> tuple[str, bool]:
