@@ -8,7 +8,7 @@ import os
 
 import pytest
 import torch
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, reject, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
@@ -223,8 +223,16 @@ def results(model, x):
         return [y, *gradients, model(x * 1)]
 
 
-def x_is_finite_through(model, x):
-    return all(each.isfinite().all() and each.abs().max() < 1e6 for each in results(model, x))
+def expected_results(twin, x):
+    """Results of the untouched twin; what torch itself refuses (in place behind a backward hook) is no case."""
+    try:
+        return results(twin, x)
+    except RuntimeError:
+        reject()
+
+
+def x_is_finite_through(twin, x):
+    return all(each.isfinite().all() and each.abs().max() < 1e6 for each in expected_results(twin, x))
 
 
 # As many as are asked for take as long as they take. A tree is dear, so a failing one is not made smaller.
@@ -258,15 +266,18 @@ def test_a_fused_tree_is_its_twin(tree, before, after, mode, packs, seed):
     for each in (model, twin):
         for what, where in after:
             change(each, what, where)
-    expect_close(results(model, x), results(twin, x))
+    expected = expected_results(twin, x)
+    expect_close(results(model, x), expected)
     for training in (False, True, False):
         model.train(training)
         twin.train(training)
-        expect_close(results(model, x), results(twin, x))
+        expected = expected_results(twin, x)
+        expect_close(results(model, x), expected)
     with torch.no_grad():
         for one, other in zip(model.parameters(), twin.parameters(), strict=True):
             one.mul_(0.9)
             other.mul_(0.9)
-    expect_close(results(model, x), results(twin, x))
+    expected = expected_results(twin, x)
+    expect_close(results(model, x), expected)
     unfuse(model)
     assert all(torch.equal(a, b) for a, b in zip(results(model, x), results(twin, x), strict=True) if a is not None)
