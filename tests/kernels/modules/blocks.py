@@ -171,3 +171,18 @@ def expect_close(actual, expected):
             assert one.dtype == other.dtype
             scale = other.detach().abs().max().item() if other.numel() else 0.0
             torch.testing.assert_close(one, other, rtol=0, atol=max(2e-5 * scale, 1e-9), equal_nan=True)
+
+
+class Branching(GptStyle):
+    def forward(self, x):
+        return super().forward(x) if x.sum() > 0 else x
+
+
+def expect_twins(model, twin, x):
+    """Outputs and gradients are those of the twin, in both modes."""
+    for mode in (True, False):
+        model.train(mode)
+        twin.train(mode)
+        expect_close(outputs_and_gradients(model, x), outputs_and_gradients(twin, x))
+        with torch.no_grad():
+            expect_close(model(x), twin(x))
