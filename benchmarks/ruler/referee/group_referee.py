@@ -31,8 +31,10 @@ _SURPRISED = 4
 # A new input may cost a lone call this much more than one it has just seen, and no more.
 _TIMES_SLOWER, _SLOWER_S = 1.5, {"cpu": 3e-6, "cuda": 50e-6}
 _SURPRISES, _SURPRISES_OF_LONG_CALLS, _LONG_CALL_S = 8, 2, 5e-3
+# Whoever is suspected of it takes as many of long calls, too, unless they are so long that noise averages out in one.
+_VERY_LONG_CALL_S = 0.5
 # A machine that slows down looks the same for a moment; one who keeps results does it again.
-_ROUNDS_OF_SUSPICION = 3
+_ROUNDS_OF_SUSPICION = 5
 # Judged from as much sampled time on; threads that wait for the next region may spin a little longer than it lasts.
 _JUDGED_FROM_S, _SPARE_CORES = 0.02, 0.3
 
@@ -158,8 +160,8 @@ class GroupReferee:
             return f"in sample {record.n_samples}, of an input it had not seen, {reason}"
         if record.n_checks % _SURPRISED != 1:
             return None
-        for _ in range(_ROUNDS_OF_SUSPICION):
-            kept, why_suspicious = self._surprised(self._calls[name])
+        for n_round in range(_ROUNDS_OF_SUSPICION):
+            kept, why_suspicious = self._surprised(self._calls[name], is_suspected=n_round > 0)
             if why_suspicious is None:
                 break
         else:
@@ -168,25 +170,28 @@ class GroupReferee:
             return f"of an input that came as a surprise, {reason}"
         return None
 
-    def _surprised(self, call: Callable[[], object]) -> tuple[object, str | None]:
+    def _surprised(self, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, str | None]:
         """Time calls whose input was filled just before, the same once more, and as many in a row as in a sample.
 
         Returns the result of the last input, and why the contender seems to know some inputs already, or None.
-        Each is the least of several times, for noise only adds.
+        Each is the least of several times, for noise only adds; before each alone the input is read, so that what the
+        caches hold of it makes no difference.
         """
         n_calls = self._n_calls
         self._rotation.prepare(n_calls)
         self._rotation.start()
         in_a_row_s, _ = self._timed(call, n_calls)
-        is_long = in_a_row_s / n_calls > _LONG_CALL_S
+        is_long = in_a_row_s / n_calls > (_VERY_LONG_CALL_S if is_suspected else _LONG_CALL_S)
         new_s = seen_s = math.inf
         kept: object = None
         for _ in range(_SURPRISES_OF_LONG_CALLS if is_long else _SURPRISES):
             self._rotation.prepare(1)
             self._rotation.start()
+            self._rotation.read()
             once_s, output = self._timed(call, 1)
             kept = snapshot(output)
             del output
+            self._rotation.read()
             again_s, _ = self._timed(call, 1)
             new_s, seen_s = min(new_s, once_s), min(seen_s, again_s)
         for what, known_s in (("one it had just seen", seen_s), ("those in a row", in_a_row_s / n_calls)):

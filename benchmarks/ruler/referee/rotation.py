@@ -84,6 +84,12 @@ class Rotation:
         items = [self._items[index] for index in self._order]
         self._go_on_with(items * -(-self._calls // len(items)))
 
+    def read(self) -> None:
+        """Read the inputs that were prepared, so that the caches hold of them what they can."""
+        for ring in (self._x, self._grad):
+            if ring is not None:
+                ring.read(self._order)
+
     def rest(self) -> None:
         """Let the next calls take the workload's own input."""
         self._go_on_with(list(self._resting))
@@ -143,6 +149,12 @@ class _Ring:
             self._memory[begin : begin + self._numel].copy_(
                 self._pool[self._starts[index] : self._starts[index] + self._numel]
             )
+
+    def read(self, order: list[int]) -> None:
+        """Read the inputs numbered in `order`."""
+        for index in order:
+            begin = index * self._stride
+            self._memory[begin : begin + self._numel].sum()
 
     def contents(self, index: int) -> torch.Tensor:
         """Return what input `index` was filled with."""

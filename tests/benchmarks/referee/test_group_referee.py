@@ -1,9 +1,11 @@
 """What the referee of a group looks at, and whom it blames, on clocks that the test turns."""
 
+import random
 from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.plan.points import Contender
@@ -146,6 +148,69 @@ def test_a_machine_that_slows_down_for_a_moment_convicts_nobody(group, clocks):
     found = group(bumpy=build)
     for _ in range(100):
         sampled(found, "bumpy")
+    assert found.referee.findings == {}
+
+
+def test_on_a_machine_that_others_use_nobody_is_convicted_for_a_few_long_calls(group, clocks):
+    rng = random.Random(0)
+
+    def build(load):
+        def function(x):
+            clocks.passes(rng.choice([10e-3, 20e-3]))
+            return load.module(x)
+
+        return function
+
+    found = group(bumpy=build)
+    for _ in range(200):
+        # Each time as if it were the first sample, which is always checked.
+        found.referee._records["bumpy"] = group_referee._Record()
+        sampled(found, "bumpy", calls=1)
+    assert found.referee.findings == {}
+
+
+def test_one_who_keeps_results_of_long_calls_is_found_out(group, clocks):
+    found = group(keeper=keeping(clocks, new_s=20e-3, known_s=10e-3))
+    with pytest.raises(Implausible, match="it keeps results"):
+        sampled(found, "keeper", calls=1)
+
+
+class Caches(TorchDispatchMode):
+    """What was just copied somewhere is in no cache until someone reads it."""
+
+    def __init__(self):
+        super().__init__()
+        self.cold = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        places = [each.data_ptr() for each in args if isinstance(each, torch.Tensor)]
+        if func is torch.ops.aten.copy_.default:
+            self.cold.add(places[0])
+        else:
+            self.cold.difference_update(places)
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_call_that_reads_a_new_input_from_memory_and_then_from_a_cache_is_honest(group, clocks, monkeypatch):
+    caches = Caches()
+
+    def build(load):
+        def function(x):
+            clocks.passes(30e-6 if x.data_ptr() in caches.cold else 10e-6)
+            caches.cold.discard(x.data_ptr())
+            return load.module(x)
+
+        return function
+
+    found = group(streaming=build)
+    surprised = found.referee._surprised
+
+    def surprised_with_caches(*args, **kwargs):
+        with caches:
+            return surprised(*args, **kwargs)
+
+    monkeypatch.setattr(found.referee, "_surprised", surprised_with_caches)
+    sampled(found, "streaming", calls=1)
     assert found.referee.findings == {}
 
 
