@@ -23,7 +23,7 @@ class Trial(NamedTuple):
 
 
 class MachineDisturbed(Exception):
-    """Raised if something disturbs the machine whenever it is measured; the message says what, and what to do."""
+    """Raised if something disturbs the machine whenever it is measured; the message says what."""
 
 
 def best_rates(

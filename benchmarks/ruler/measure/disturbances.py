@@ -6,8 +6,9 @@ A flag follows the harm, not the load: what moves no median is no disturbance.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.conditions import private_cache_bytes
@@ -15,7 +16,7 @@ from benchmarks.ruler.measure.counters import Window, read_counters, window_betw
 from benchmarks.ruler.measure.probe import Part, Probe, median_times_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from benchmarks.ruler.measure.counters import Counters
 
@@ -89,7 +90,7 @@ class MachineWatch:
         self._before = self._read()
 
     def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
-        """Return what disturbed the machine since `start` and what to do about it, or None.
+        """Return what disturbed the machine since `start`, or None.
 
         durations_s: seconds that each contender's samples lasted meanwhile.
         """
@@ -100,7 +101,7 @@ class MachineWatch:
         return (
             (slowest and slowness(*slowest))
             or theft(window, durations_s)
-            or contention(window, durations_s, n_cpus=self._demand.n_cpus, threads=self._demand.threads)
+            or contention(window, durations_s, n_cpus=self._demand.n_cpus)
         )
 
     def machine_speed(self) -> float | None:
@@ -123,9 +124,9 @@ class MachineWatch:
         self._readings.append(self._probe.times_s())
         around = self._readings[-2:]
         speeds = {
-            part: self._best_s[part] / (sum(reading[part] for reading in around) / len(around))
+            part: self._best_s[part] / fmean(reading[part] for reading in around)
             for part in self._demand.parts(window)
-            if part in self._best_s
+            if part in self._best_s and min(reading[part] for reading in around) > 0
         }
         if not speeds:
             return None
@@ -141,21 +142,40 @@ _PART_WORDS = {
 }
 
 
+# Of causes that differ in numbers alone the worst has the least of these, and the most of others.
+_SLOW = ("the machine ran at", "the GPU was throttled")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def in_short(causes: Iterable[str]) -> str | None:
+    """Return `causes` as one text, or None without any: of those that differ in numbers alone only the worst."""
+    kinds: dict[str, list[str]] = {}
+    for cause in causes:
+        kinds.setdefault(_NUMBER.sub("…", cause), []).append(cause)
+    worst = [(min if kind.startswith(_SLOW) else max)(same, key=_numbers) for kind, same in kinds.items()]
+    return "; ".join(worst) or None
+
+
+def _numbers(cause: str) -> list[float]:
+    return [float(number) for number in _NUMBER.findall(cause)]
+
+
 def slowness(part: Part, speed: float) -> str | None:
     """Return in words that the machine ran slower than it can, or None."""
     if speed >= LEAST_SPEED:
         return None
-    return f"the machine ran at {speed:.0%} of its best ({_PART_WORDS[part]}); measure again when it is quiet and cool"
+    share = f"{speed:.0%}" if speed >= 0.01 else "less than 1%"
+    return f"the machine ran at {share} of its best ({_PART_WORDS[part]})"
 
 
 def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:
     """Return in words that a hypervisor took processor time and samples show it, or None."""
     if window.stolen is None or window.stolen <= LEAST_LOST or harm(durations_s, lost=window.stolen) <= MOST_HARM:
         return None
-    return f"the host kept {window.stolen:.0%} of the processor time from this machine; measure again, or elsewhere"
+    return f"the host kept {window.stolen:.0%} of the processor time from this machine"
 
 
-def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int, threads: int) -> str | None:
+def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int) -> str | None:
     """Return in words that others took processors and samples show it, or None."""
     others = window.others_cores or 0.0
     lost = window.lost
@@ -166,10 +186,9 @@ def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_
         return None  # while we wait somebody runs: it was our own threads
     if lost <= LEAST_LOST or harm(durations_s, lost=lost) <= MOST_HARM:
         return None
-    advice = "stop them, or measure with fewer threads (FUSEBENCH_THREADS)" if threads > 1 else "stop them"
     return (
         f"other processes used {others:.1f} cores while this was measured, which waited for a processor "
-        f"{lost:.0%} of the time; {advice}"
+        f"{lost:.0%} of the time"
     )
 
 

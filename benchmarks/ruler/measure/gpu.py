@@ -63,14 +63,14 @@ class GpuWatch:
         self._others.start()
 
     def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
-        """Return what disturbed the machine since `start` and what to do about it, or None."""
+        """Return what disturbed the machine since `start`, or None."""
         state = self._read()
         if state is not None:
             self.readings.append(state)
             if reason := state.throttled_by():
                 return (
                     f"the GPU was throttled by {reason} ({state.sm_clock_mhz} MHz, {state.temperature_c} °C, "
-                    f"{state.power_w:.0f} W); let it cool down, or raise its limit"
+                    f"{state.power_w:.0f} W)"
                 )
         return self._others.disturbance(durations_s)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.measure.statistics import better_times_s
@@ -44,15 +46,16 @@ class MachineSpeed:
         known = kept_probe(self._data_dir, machine=self._machine, environment=self._environment)
         if known is not None and known.conditions == self._conditions:
             age = (now or datetime.now(UTC)) - datetime.fromisoformat(known.measured_at)
-            self._kept = known if age <= LONGEST_KEPT else None
+            if age <= LONGEST_KEPT:
+                self._kept = replace(known, seconds={part: s for part, s in known.seconds.items() if _is_time(s)})
 
     def see(self, conditions: Mapping[str, Any]) -> None:
         """Learn from the conditions of one measurement; what is better than was kept is kept at once."""
         for name, seconds in conditions.items():
-            if name.startswith("probe_") and isinstance(seconds, float):
+            if name.startswith("probe_") and isinstance(seconds, float) and _is_time(seconds):
                 self._readings.setdefault(name.removeprefix("probe_").removesuffix("_s"), []).append(seconds)
         best_s, kept_s = self.best_s, self._kept.seconds if self._kept else {}
-        is_better = any(seconds < _WORTH_KEEPING * kept_s.get(part, float("inf")) for part, seconds in best_s.items())
+        is_better = any(seconds < _WORTH_KEEPING * kept_s.get(part, inf) for part, seconds in best_s.items())
         if is_better and self._conditions is not None:
             measured_at = datetime.now(UTC).isoformat(timespec="seconds")
             self._kept = BestProbe(seconds=best_s, measured_at=measured_at, conditions=self._conditions)
@@ -63,3 +66,8 @@ class MachineSpeed:
             part: sorted(readings)[int(_PART_OF_READINGS * (len(readings) - 1))]
             for part, readings in self._readings.items()
         }
+
+
+def _is_time(seconds: float) -> bool:
+    """Tell whether work can take so long. A clock that stood still gives 0, beside which all later speeds are 0 %."""
+    return 0 < seconds < inf

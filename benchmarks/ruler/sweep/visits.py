@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from statistics import median, stdev
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.ruler.measure.disturbances import in_short
 from benchmarks.ruler.measure.statistics import (
     USUAL,
     MedianInterval,
@@ -77,10 +78,9 @@ def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usu
     counted = _counted(outcome.visits)
     samples = visits_samples(outcome)
     latency = interval_over_visits([samples[one.measured_at] for one in counted], usual=usual.latency)
-    reasons = dict.fromkeys(one.disturbed for one in counted if one.disturbed is not None)
     found = replace(
         outcome,
-        disturbed="; ".join(reasons) or None,
+        disturbed=in_short(one.disturbed for one in counted if one.disturbed is not None),
         latency_s=latency.median,
         latency_ci_low_s=latency.low,
         latency_ci_high_s=latency.high,

@@ -169,7 +169,7 @@ def _why_not_here(kind: DeviceKind) -> str | None:
 @click.option("--dtype", default=None, metavar="NAMES", help="Only these; tf32 is float32 that may be rounded so.")
 @click.option("--budget-s", type=float, default=None, help="Begin no cell that would end later than this. [no end]")
 @click.option("--quick", is_flag=True, help="Two small shapes a question: proves the command, writes no table.")
-@click.option("--again", is_flag=True, help="Measure the cells anew that other processes disturbed.")
+@click.option("--again", is_flag=True, help="Measure the cells anew that were disturbed.")
 @click.option("--results", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Where cells are kept.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), default=TABLE, help="What --write writes to.")
 @click.option("--write", is_flag=True, help="Put what was found into fused_mlp's table.")
@@ -241,7 +241,7 @@ def summary(tuned: TuningProgress, path: Path) -> str:
     known = len(tuned.lines) - tuned.n_measured
     left = f"; {tuned.n_left} left by the budget: call again" if tuned.n_left else ""
     disturbed = sum(line.disturbed is not None for line in tuned.lines)
-    noisy = f"; {disturbed} disturbed by other processes" if disturbed else ""
+    noisy = f"; {disturbed} disturbed: --again measures them anew" if disturbed else ""
     return f"measured {tuned.n_measured} cells, {known} were measured before{left}{noisy}"
 
 

@@ -1,10 +1,11 @@
 """The machine's best speed from run to run."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from benchmarks.ruler.sweep.machine_file import kept_probe
+from benchmarks.ruler.sweep.machine_file import keep_probe, kept_probe
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 
 HERE = {"machine": "box", "environment": "py3.11-cpu-t2"}
@@ -54,6 +55,13 @@ def test_a_machine_that_was_slow_when_first_seen_is_found_out(run):
     assert speed.best_s["core"] == 1.4e-3
     seen(speed, *[1e-3] * 3)
     assert speed.best_s["core"] == 1e-3
+
+
+@pytest.mark.parametrize("read", [0.0, -1e-9, float("nan"), float("inf")])
+def test_what_no_clock_that_runs_can_read_is_no_best_even_where_it_was_kept(run, tmp_path, read):
+    assert seen(run(), 1e-3, read, 1e-3, read).best_s["core"] == 1e-3
+    keep_probe(tmp_path, replace(kept_probe(tmp_path, **HERE), seconds={"core": read, "memory": 1e-4}), **HERE)
+    assert run().best_s == {"memory": 1e-4}
 
 
 @pytest.mark.parametrize("changed", ["torch", "python", "device", "os", "cpu_governor"])

@@ -91,6 +91,30 @@ def test_with_fewer_undisturbed_visits_all_count_and_the_point_is_disturbed(n_ha
     assert found.latency_s == {1: 2.0, 2: 3.0}[n_harmed]
 
 
+SLOW = "the machine ran at {}% of its best (one core's arithmetic)"
+WAITED = "other processes used {} cores while this was measured, which waited for a processor {}% of the time"
+THROTTLED = "the GPU was throttled by its temperature ({} MHz, 83 °C, 300 W)"
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        ([SLOW.format(share) for share in (89, 74, 100)], SLOW.format(74)),
+        ([WAITED.format("0.8", 35), WAITED.format("1.4", 9), WAITED.format("1.4", 12)], WAITED.format("1.4", 12)),
+        ([THROTTLED.format(1400), THROTTLED.format(990)], THROTTLED.format(990)),
+        (
+            [SLOW.format(60), WAITED.format("1.0", 20), SLOW.format(58)],
+            f"{SLOW.format(58)}; {WAITED.format('1.0', 20)}",
+        ),
+        (["someone compiled"] * 3, "someone compiled"),
+    ],
+)
+def test_of_causes_that_differ_in_numbers_alone_the_worst_is_told(causes, told):
+    found = visited(*({EAGER: sampled(3.0, 3.0, disturbed=cause)} for cause in causes))[EAGER]
+    assert found.disturbed == told
+    assert [one.disturbed for one in found.visits] == causes
+
+
 def test_what_fails_at_a_later_visit_has_failed_and_says_when():
     crashed = TimingOutcome(state=State.CRASHED, reason="it raised")
     found = visited({EAGER: sampled(1.0), FUSED: sampled(1.0)}, {EAGER: sampled(1.0), FUSED: crashed})
