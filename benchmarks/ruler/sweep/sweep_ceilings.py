@@ -155,5 +155,6 @@ class SweepCeilings:
         return least.total_s if least else None
 
     def _refused(self, reason: str, disturbance: str) -> str:
-        kept = "those kept are used" if self.value else "points have no floor and no bound until a run measures them"
+        without = "points have no floor and no bound until a run measures them while the machine is quiet"
+        kept = "those kept are used" if self.value else without
         return f"the machine's ceilings were refused: {disturbance}; {kept} ({reason})"
