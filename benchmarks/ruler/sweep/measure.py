@@ -22,7 +22,7 @@ from benchmarks.ruler.sweep.progress import Phase, Progress, Step, finding_from_
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
 from benchmarks.ruler.sweep.visits import usual_of, with_visit
-from benchmarks.ruler.worker.outcomes import outcomes_of_group
+from benchmarks.ruler.worker.outcomes import WorkerLost, outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
@@ -218,7 +218,11 @@ class _Measuring:
             n_visits=plan.axes.visits,
             is_first_visit=not known,
         )
-        outcomes, conditions = outcomes_of_group(worker, request)
+        try:
+            outcomes, conditions = outcomes_of_group(worker, request, blames_all=not known)
+        except WorkerLost as lost:
+            self._report(Phase.TIMING, detail=f"{group.shape.label()}: {lost}; its earlier visits stand")
+            return []
         self._ceilings.speed.see(conditions)
         new = {each: outcome for each in contenders if isinstance(outcome := outcomes[each], TimingOutcome)}
         measured_at = journal.now()

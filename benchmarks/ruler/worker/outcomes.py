@@ -14,14 +14,20 @@ if TYPE_CHECKING:
     from benchmarks.ruler.worker.process import WorkerProcess
 
 
+class WorkerLost(Exception):
+    """Raised if a worker dies before any contender runs, which is no contender's fault; the message says how."""
+
+
 def outcomes_of_group(
-    worker: WorkerProcess, request: Request
+    worker: WorkerProcess, request: Request, *, blames_all: bool = True
 ) -> tuple[dict[Contender, TimingOutcome | ProfileOutcome], dict[str, Any]]:
     """Return the outcome of every contender of `request`, and the conditions they were measured under.
 
     A contender that takes the worker down gets its state, and the group is asked for again without it: rivals
     measured beside it were measured together or not at all. The first time that a signal from outside ends the worker,
     no contender is blamed.
+
+    blames_all: a worker that dies before any contender runs is the state of all; else raises: WorkerLost.
     """
     kind: type[TimingOutcome | ProfileOutcome] = ProfileOutcome if request.task is Task.PROFILE else TimingOutcome
     lost: dict[Contender, TimingOutcome | ProfileOutcome] = {}
@@ -43,6 +49,8 @@ def outcomes_of_group(
             was_killed = True
             continue
         index = answer.death.contender_index
+        if index is None and not blames_all:
+            raise WorkerLost(answer.death.reason)
         # A worker that dies before any contender runs would die for every one.
         culprits = list(left) if index is None else [left[index]]
         for culprit in culprits:

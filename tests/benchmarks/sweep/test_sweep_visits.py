@@ -11,12 +11,13 @@ import torch
 
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.provenance import environment_name
 from benchmarks.ruler.sweep import measure as sweep
 from benchmarks.ruler.sweep import sweep_plan
 from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.worker.process import WorkerProcess
+from benchmarks.ruler.worker.process import Death, WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 from benchmarks.ruler.worker.tasks import Worker
 
@@ -89,6 +90,30 @@ def test_a_sweep_that_was_interrupted_between_visits_goes_on_with_those_that_are
     for key, line in done.timings.items():
         assert line.group == begun.timings[key].group
         assert line.outcome.visits[: len(begun.timings[key].outcome.visits)] == begun.timings[key].outcome.visits
+
+
+def test_a_later_visit_whose_worker_does_not_start_takes_nothing_from_the_earlier_ones(elsewhere, monkeypatch, capsys):
+    class Unstartable(WorkerProcess):
+        n_made = 0
+
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            type(self).n_made += 1
+            self.number = self.n_made
+
+        def start(self):
+            if self.number == 1:
+                return super().start()
+            return Death(state=State.CRASHED, reason="the worker exited: no space left", contender_index=None)
+
+    monkeypatch.setattr(sweep, "WorkerProcess", Unstartable)
+    axes = replace(TINY, visits=2)
+    begun = measure(elsewhere, axes=axes, operation="linear")
+    assert [(line.outcome.state, len(line.outcome.visits)) for line in begun.timings.values()] == [("ok", 1)]
+    assert "no space left; its earlier visits stand" in capsys.readouterr().out
+    monkeypatch.setattr(sweep, "WorkerProcess", WorkerProcess)
+    done = measure(elsewhere, axes=axes, operation="linear")
+    assert [(line.outcome.state, len(line.outcome.visits)) for line in done.timings.values()] == [("ok", 2)]
 
 
 def test_a_plan_that_is_handed_on_is_measured_whole_by_the_first_suite_that_comes(elsewhere, monkeypatch, tmp_path):
