@@ -151,7 +151,7 @@ def _runner_up(ranking: Ranking) -> list[Component | str]:
         return [html.Span("no other", className="dimmed")]
     match ranking.standing:
         case Standing.UNDECIDED:
-            return [html.Span(f"measure again: {ranking.doubt}", className="dimmed", title=ranking.doubt)]
+            return [html.Span(ranking.doubt, className="dimmed", title=ranking.doubt)]
         case Standing.TIED:
             return [html.Span("tied: the intervals overlap", className="dimmed")]
         case _:

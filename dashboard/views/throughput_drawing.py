@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.throughput_choice import throughput_view_of
-from results.judgement.winners import Standing, ranking_of
+from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, ranking_of
 from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def note_of_winners(rows: Sequence[PointRow]) -> str:
     rankings = [ranking for _, ranking in rankings_by_batch(rows) if ranking is not None]
     n_undecided = sum(ranking.standing is Standing.UNDECIDED for ranking in rankings)
     if n_undecided:
-        notes.append(f"{n_undecided} of {len(rankings)} undecided")
+        notes.append(f"{n_undecided} of {len(rankings)} undecided ({WHAT_DECIDES_NOTHING})")
     again = ": measure again (fusebench run --again)" if len(notes) > 1 else ""
     return " · ".join(notes) + again
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from results.judgement.noise import doubt_about
+from results.judgement.noise import WIDEST, doubt_about
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from results.rows import PointRow
 
 BASELINE = "eager"
+WHAT_DECIDES_NOTHING = (
+    f"a time that was disturbed, or is known to no better than ± {WIDEST:.0%}, decides nothing however large a lead"
+)
 
 
 class Standing(StrEnum):

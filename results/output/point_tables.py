@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from results.files.records import State
-from results.judgement.noise import WIDEST
-from results.judgement.winners import Standing, ranking_of
+from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, ranking_of
+from results.output.disturbances import causes_in_short
 from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
@@ -64,7 +64,8 @@ def points_as_text(
     parts.append(render_blocks(COLUMNS, blocks, terminal))
     parts.append(counted_states([row.state for row in rows], "point"))
     notes = (*_interference(rows), *_undecided(rankings), *_beaten_ceilings(rows))
-    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in notes)
+    advice = [f"measure again: {MEASURE_AGAIN}, while nothing else keeps the machine busy"] if notes else []
+    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in (*notes, *advice))
     return "\n\n".join(parts)
 
 
@@ -182,12 +183,8 @@ def _remark(row: PointRow, standing: Standing | None) -> Cell:
 
 
 def _interference(rows: Sequence[PointRow]) -> list[str]:
-    reasons = list(dict.fromkeys(row.disturbed for row in rows if row.disturbed))
-    if not reasons:
-        return []
-    n_points = sum(row.disturbed is not None for row in rows)
-    more = f" (and {len(reasons) - 1} similar readings)" if len(reasons) > 1 else ""
-    return [f"disturbed, {n_points} of {len(rows)} points: {reasons[0]}{more}"]
+    texts = [row.disturbed for row in rows if row.disturbed]
+    return [f"disturbed, {len(texts)} of {len(rows)} points: {causes_in_short(texts)}"] if texts else []
 
 
 def _undecided(rankings: Sequence[Ranking]) -> list[str]:
@@ -195,8 +192,7 @@ def _undecided(rankings: Sequence[Ranking]) -> list[str]:
     if not n_undecided:
         return []
     shapes = f"{n_undecided} of {counted(len(rankings), 'shape')}"
-    rule = f"a time was disturbed or is known to no better than ± {WIDEST:.0%}"
-    return [f"undecided which is fastest, {shapes}: {rule}; measure again: {MEASURE_AGAIN}"]
+    return [f"undecided which is fastest, {shapes}: {WHAT_DECIDES_NOTHING}"]
 
 
 def _beaten_ceilings(rows: Sequence[PointRow]) -> list[str]:
@@ -204,4 +200,4 @@ def _beaten_ceilings(rows: Sequence[PointRow]) -> list[str]:
     if not n_points:
         return []
     why = "faster than the machine's ceilings, which were measured too low, so that nothing bounds these points"
-    return [f"{CEILING_NOT_VALID}, {n_points} of {len(rows)} points: {why}; measure again: {MEASURE_AGAIN}"]
+    return [f"{CEILING_NOT_VALID}, {n_points} of {len(rows)} points: {why}"]

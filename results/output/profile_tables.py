@@ -95,9 +95,13 @@ def _visit(visit: VisitRow) -> tuple[Cell, ...]:
         Cell(figures(visit.n_samples)),
         Cell(with_prefix(visit.median_s, "s")),
         Cell(figures(visit.speedup_vs_eager)),
-        Cell(ABSENT if visit.machine_speed is None else f"{visit.machine_speed:.0%}"),
+        Cell(ABSENT if visit.machine_speed is None else _speed(visit.machine_speed)),
         Cell(visit.disturbed or "", Style.DOUBTFUL),
     )
+
+
+def _speed(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "< 1%"
 
 
 def _summary(profile: ProfileRow) -> str:

@@ -75,13 +75,16 @@ def render_blocks(columns: Sequence[Column], blocks: Sequence[Block], terminal: 
 
 
 def _layout(columns: Sequence[Column], widths: Sequence[int], filled: list[int], width: int | None) -> _Layout:
-    """Find the layout that leaves out and stacks the fewest columns and fits; the narrowest if none fits."""
+    """Find the layout that leaves out and stacks the fewest columns and fits; the narrowest if none fits.
+
+    Notes go below their rows before a column is left out for them.
+    """
     notes = [i for i in filled if columns[i].is_note]
     layout = _Layout(inside=filled, above=[], below=[])
     for stacked in range(1 + max(columns[i].stack for i in filled)):
         above = [i for i in filled if 0 < columns[i].stack <= stacked]
-        for below in ([], notes):
-            for kept in range(max(columns[i].drop for i in filled), -1, -1):
+        for kept in range(max(columns[i].drop for i in filled), -1, -1):
+            for below in ([], notes):
                 inside = [i for i in filled if columns[i].drop <= kept and i not in {*above, *below}]
                 layout = _Layout(inside=inside, above=above, below=below)
                 total = sum(widths[i] for i in inside) + len(GAP) * (len(inside) - 1)

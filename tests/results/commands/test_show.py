@@ -71,6 +71,40 @@ def test_points_that_beat_their_floor_have_no_percentage_and_text_says_what_to_d
     assert "ceiling not valid" not in run_show(journal_store()).stdout
 
 
+SLOW = "the machine ran at {}% of its best (one core's arithmetic)"
+WAITED = "other processes used {} cores while this was measured, which waited for a processor {}% of the time"
+OLD = f"{SLOW.format(51)}; measure again when it is quiet and cool; {SLOW.format(60)}; measure again when it is cool"
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "told"),
+    [
+        ([SLOW.format(74), SLOW.format(60)], f"12 of 12 points: {SLOW.format(60)}, at worst\n"),
+        ([SLOW.format(74)], f"12 of 12 points: {SLOW.format(74)}\n"),
+        ([OLD, SLOW.format(74)], f"12 of 12 points: {SLOW.format(51)}, at worst\n"),
+        ([WAITED.format("1.0", 20) + "; stop them"], f"points: {WAITED.format('1.0', 20)}\n"),
+        (
+            [f"{SLOW.format(60)}; {WAITED.format('1.0', 20)}", WAITED.format("1.8", 12)],
+            f"points: {WAITED.format('1.8', 12)}, at worst; {SLOW.format(60)}\n",
+        ),
+        (["a", "b", "c", "d", "e", "e"], "points: e; a; b; and 2 more\n"),
+    ],
+)
+def test_text_tells_each_cause_of_disturbance_once_and_what_to_do_once(
+    journal_store, journals, tmp_path, disturbed, told
+):
+    store = journal_store([])
+    lines = list(journals.lines_of(journals.Sweep(operations=("mlp",))))
+    for number, line in enumerate(line for line in lines if line["kind"] == "timing"):
+        line["disturbed"] = disturbed[number % len(disturbed)]
+    (tmp_path / "busy.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    store.ingest([tmp_path / "busy.jsonl"])
+    text = run_show(store, "--all").stdout
+    assert told in text
+    assert text.count("measure again") == 1
+    assert "stop them" not in text
+
+
 def test_a_revision_shows_that_commits_points(journal_store, journals):
     rows = json.loads(run_show(journal_store(), journals.commit_hash(0)[:8], "--format", "json").stdout)
     assert {row["commit"] for row in rows} == {journals.commit_hash(0)}
