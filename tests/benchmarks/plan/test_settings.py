@@ -1,6 +1,7 @@
 """Settings: one value from the environment, one environment from the value, and nobody else looks."""
 
 import ast
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -86,6 +87,13 @@ def test_every_variable_is_documented():
     filters = {"FUSEBENCH_" + name for name in ("OPERATION", "PROVIDER", "DTYPE", "PASS", "BATCH", "HIDDEN")}
     assert len(variables) > 15
     assert {name for name in variables - filters if f"`{name}" not in documented} == set()
+
+
+def test_every_section_that_how_we_measure_refers_to_exists():
+    text = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"see \*([^*]+)\*", text))
+    assert named
+    assert named <= set(re.findall(r"^## (.+)$", text, re.MULTILINE))
 
 
 # What starts a process passes on the environment; what a library of others reads there is set where it is measured.
