@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +22,15 @@ from results.queries import values_at
 
 A, B = "a" * 40, "b" * 40
 DEEP = "[" * 1000 + "]" * 1000  # what the parser takes and Python cannot print
+
+
+@pytest.fixture(autouse=True)
+def usual_recursion_limit():
+    """Inductor, run by a test before, raises the limit of its process for good."""
+    raised = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(raised)
 
 
 @pytest.fixture
