@@ -20,17 +20,30 @@ if TYPE_CHECKING:
 def timing_line(
     head: Head, outcome: TimingOutcome, group_id: str, ceilings: Ceilings | None, device: DeviceKind
 ) -> TimingLine:
-    """Return the timing line of `outcome`, with its shape's work and floor; an implausible one is wrong."""
-    outcome = plausible_timing(outcome, contender=head.contender, shape=head.shape, ceilings=ceilings)
-    least = roofline.floor(head.shape, ceilings, device=device) if ceilings else None
+    """Return the timing line of `outcome`, with its shape's work and floor."""
     return TimingLine(
         head=head,
         group=group_id,
         outcome=outcome,
         flop=work.flop(head.shape),
         min_bytes=work.min_bytes(head.shape),
-        floor_s=least.total_s if least else None,
+        floor_s=_floor_s(head.shape, ceilings, device),
     )
+
+
+def judged_line(line: TimingLine, ceilings: Ceilings | None, device: DeviceKind) -> TimingLine:
+    """Return `line` by `ceilings`: with their floor, and wrong if it is implausible.
+
+    Not for ceilings that it may show to be too low: those are measured again first.
+    """
+    contender, shape = line.head.contender, line.head.shape
+    outcome = plausible_timing(line.outcome, contender=contender, shape=shape, ceilings=ceilings)
+    return replace(line, outcome=outcome, floor_s=_floor_s(shape, ceilings, device))
+
+
+def _floor_s(shape: Shape, ceilings: Ceilings | None, device: DeviceKind) -> float | None:
+    least = roofline.floor(shape, ceilings, device=device) if ceilings else None
+    return least.total_s if least else None
 
 
 def profile_line(

@@ -112,6 +112,7 @@ class _Measuring:
 
     def _measure_missing(self, tasks: Sequence[Task]) -> None:
         n_visits = self._sweep.plan.axes.visits if Task.TIME in tasks else 0
+        self._ceilings.see(tuple(self._sweep.recorded.timings.values()))
         for visit in range(1, n_visits + 1):
             if not self._sweep.due(visit) or is_time_up(self._settings):
                 continue

@@ -11,6 +11,7 @@ from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.lines import TimingLine
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.sweep.journal_lines import judged_line
 from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.protocol import CeilingsRequest
@@ -142,17 +143,14 @@ class SweepCeilings:
         return self._beaten_by is not None
 
     def corrected(self, lines: Sequence[TimingLine], device: DeviceKind) -> list[TimingLine]:
-        """Return those of `lines` whose floor is another by the present ceilings, with it."""
-        floors = [self._floor_s(line, device) for line in lines]
-        return [
-            replace(line, floor_s=floor_s)
-            for line, floor_s in zip(lines, floors, strict=True)
-            if line.floor_s != floor_s
-        ]
+        """Return those of `lines` that are others by the present ceilings: with their floor, or wrong as implausible.
 
-    def _floor_s(self, line: TimingLine, device: DeviceKind) -> float | None:
-        least = roofline.floor(line.head.shape, self.value, device=device) if self.value else None
-        return least.total_s if least else None
+        Nobody is, while the ceilings are beaten and could not be measured again.
+        """
+        judged = [judged_line(line, self.value, device) for line in lines]
+        if self.is_beaten:
+            judged = [replace(line, outcome=before.outcome) for line, before in zip(judged, lines, strict=True)]
+        return [line for line, before in zip(judged, lines, strict=True) if line != before]
 
     def _refused(self, reason: str, disturbance: str) -> str:
         without = "points have no floor and no bound until a run measures them while the machine is quiet"

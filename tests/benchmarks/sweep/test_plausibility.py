@@ -30,7 +30,9 @@ def line(timing_line):
         latency_s = times * work.flop(head.shape) / PEAK
         speedup = None if eager_times is None else eager_times / times
         outcome = replace(timing_line.outcome, latency_s=latency_s, speedup_vs_eager=speedup)
-        return journal_lines.timing_line(head, outcome, "abcdef01", ceilings, DeviceKind.CPU)
+        found = journal_lines.timing_line(head, outcome, "abcdef01", ceilings, DeviceKind.CPU)
+        assert found.outcome == outcome
+        return journal_lines.judged_line(found, ceilings, DeviceKind.CPU)
 
     return made
 

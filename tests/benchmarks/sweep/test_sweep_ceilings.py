@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import json_from_value
+from benchmarks.ruler.sweep.journal_lines import timing_line as timing_line_of
 from benchmarks.ruler.sweep.machine_file import BestProbe, keep_ceilings, keep_probe, kept_ceilings, kept_probe
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings, why_outdated
 from benchmarks.ruler.worker.process import Answer
@@ -141,6 +143,32 @@ def test_lines_get_the_floors_of_the_present_ceilings_and_those_that_have_them_a
     assert line.floor_s != timing_line.floor_s
     assert replace(line, floor_s=timing_line.floor_s) == timing_line
     assert of_sweep(data).corrected([line], DeviceKind.CPU) == []
+
+
+def test_whoever_is_too_fast_for_ceilings_is_judged_by_those_measured_again(data, timing_line):
+    def faster_than_products(times, kept):
+        keep_ceilings(data, kept, **HERE)
+        sweep = of_sweep(data)
+        latency_s = work.flop(timing_line.head.shape) / 1e11 / times
+        outcome = replace(timing_line.outcome, latency_s=latency_s, speedup_vs_eager=None)
+        line = timing_line_of(timing_line.head, outcome, "abcdef01", sweep.value, DeviceKind.CPU)
+        assert line.outcome.state == "ok"
+        sweep.see([line])
+        return sweep, line
+
+    slow = ceilings(matmul_flop_per_s={"float32": 1e11}, vector_instruction_per_s=1e15)
+    sweep, line = faster_than_products(3, slow)
+    assert sweep.is_beaten
+    sweep.ensure(Worker(ceilings(matmul_flop_per_s={"float32": 2.9e11}, vector_instruction_per_s=1e15)))
+    (found,) = sweep.corrected([line], DeviceKind.CPU)
+    assert (found.outcome, found.floor_s < line.floor_s) == (line.outcome, True)
+    sweep, line = faster_than_products(3, slow)
+    sweep.ensure(Worker(refused="a neighbour"))
+    assert sweep.corrected([line], DeviceKind.CPU) == []
+    sweep.ensure(Worker(slow))
+    (found,) = sweep.corrected([line], DeviceKind.CPU)
+    assert found.outcome.state == "wrong"
+    assert "100 GFLOP/s" in found.outcome.reason
 
 
 def test_the_best_times_of_the_probe_lie_beside_the_ceilings_and_neither_loses_the_other(data):
