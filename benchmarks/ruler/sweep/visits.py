@@ -5,7 +5,7 @@ The rule reads nothing but recorded lines, so that it can be tried on any journa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from statistics import median, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # What a later visit's process finds otherwise: caches that the first one filled.
 _OF_THE_FIRST_VISIT = ("compile_time_cold_s", "recompile_time_s", "time_to_first_call_s", "prepare_time_s")
+_OF_PAIRS = ("speedup_vs_eager", "speedup_ci_low", "speedup_ci_high", "speedup_between_sd")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +58,26 @@ def with_visit(
 ) -> dict[Contender, TimingOutcome]:
     """Return the outcomes of a group's contenders after one more visit, of which `new` are those of that visit alone.
 
-    known: what they were before it. A contender that fails has that state from then on, whatever it was.
+    known: what they were before it. A contender that fails has that state from then on, whatever it was. A visit
+    without the baseline, which was not asked for, leaves a speedup what it was.
     """
     all_visits = {
         contender: _joined(known.get(contender), outcome, measured_at, machine_speed)
         for contender, outcome in new.items()
     }
-    baseline = all_visits.get(Contender(provider=BASELINE))
-    return {
+    eager = Contender(provider=BASELINE)
+    baseline = all_visits.get(eager)
+    found = {
         contender: outcome if outcome.state is not State.OK else valued(outcome, baseline, usual=usual)
         for contender, outcome in all_visits.items()
+    }
+    if eager in new or eager in known:
+        return found
+    return {
+        contender: replace(outcome, **_named(known[contender], _OF_PAIRS))
+        if contender in known and outcome.state is State.OK
+        else outcome
+        for contender, outcome in found.items()
     }
 
 
@@ -142,8 +153,11 @@ def _joined(
 
 
 def _of_the_first_visit(before: TimingOutcome) -> dict[str, Any]:
-    known = {each.name: getattr(before, each.name) for each in fields(before) if each.name in _OF_THE_FIRST_VISIT}
-    return {name: value for name, value in known.items() if value is not None}
+    return {name: value for name, value in _named(before, _OF_THE_FIRST_VISIT).items() if value is not None}
+
+
+def _named(outcome: TimingOutcome, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in names}
 
 
 def _counted(visits: Sequence[Visit]) -> list[Visit]:

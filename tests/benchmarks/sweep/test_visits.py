@@ -131,6 +131,18 @@ def test_rivals_of_a_baseline_that_has_failed_have_no_speedup():
     assert found[FUSED].latency_s == 1.0
 
 
+def test_a_visit_that_the_baseline_was_filtered_out_of_leaves_the_speedup_what_it_was():
+    both = visited({EAGER: sampled(2.0, 2.0), FUSED: sampled(1.0, 1.0)})
+    later = {"measured_at": "2026-01-02", "machine_speed": 1.0, "usual": Usual()}
+    alone = with_visit({FUSED: both[FUSED]}, {FUSED: sampled(3.0, 3.0)}, **later)[FUSED]
+    assert alone.latency_s == 2.0
+    assert [one.speedup_vs_eager for one in alone.visits] == [2.0, None]
+    for name in ("speedup_vs_eager", "speedup_ci_low", "speedup_ci_high"):
+        assert getattr(alone, name) == getattr(both[FUSED], name)
+    never = visited({FUSED: sampled(1.0)}, {FUSED: sampled(1.0)})[FUSED]
+    assert never.speedup_vs_eager is None
+
+
 def test_compile_times_are_those_of_the_first_visit_and_the_greatest_error_counts():
     first = sampled(1.0, recompile_time_s=0.5, compile_time_cold_s=9.0, error_rel=1e-7)
     found = visited({COMPILED: first}, {COMPILED: sampled(1.0, recompile_time_s=3.0, error_rel=2e-7)})[COMPILED]
