@@ -26,6 +26,7 @@ VISIT_COLUMNS = (
     Column(name="machine speed", is_right=True),
     Column(name="disturbed", is_note=True),
 )
+LEFT_OUT = "The latency is from the undisturbed visits alone."
 OPERATOR_COLUMNS = (
     Column(name="operator on the host", stack=1),
     Column(name="calls", is_right=True),
@@ -60,6 +61,8 @@ def profile_as_text(
         parts.append(terminal.paragraph(f"unexpected: {profile.unexpected}", Style.DOUBTFUL))
     if visits:
         parts.append(render_blocks(VISIT_COLUMNS, [Block(title="", rows=list(map(_visit, visits)))], terminal))
+        if point.state == State.OK and point.disturbed is None and any(visit.disturbed for visit in visits):
+            parts.append(terminal.paragraph(LEFT_OUT))
     if profile.operators:
         rows = [
             (

@@ -59,7 +59,7 @@ class Display:
                 self._print(step.detail)
             return
         if step.phase in _SAID:
-            self._print(f"{step.phase} {step.operation}: {step.detail}")
+            self._print(f"{step.phase}: {step.detail}")
         elif step.is_group_done:
             self._print(text_from_step(step))
             if step.findings:

@@ -88,7 +88,8 @@ def finding_from_line(line: Line) -> str | None:
     if outcome.state is not State.OK:
         return f"{contender} {outcome.state}: {outcome.reason}"
     if isinstance(outcome, TimingOutcome):
-        return f"{contender} {(outcome.latency_s or 0.0) * 1e6:.1f} µs"
+        disturbed = " (disturbed)" if outcome.disturbed else ""
+        return f"{contender} {text_from_latency(outcome.latency_s or 0.0)}{disturbed}"
     return f"{contender} unexpected: {outcome.unexpected}" if outcome.unexpected else None
 
 
@@ -141,6 +142,11 @@ def text_from_left(step: Step) -> str:
     visit = f"visit {step.visit} of {step.n_visits}, " if step.visit else ""
     counted = f"{visit}{step.n_done} of {step.n_groups} groups"
     return f"{counted}, about {text_from_seconds(step.seconds_left)} left" if step.seconds_left else counted
+
+
+def text_from_latency(seconds: float) -> str:
+    """Return the time of a call in µs, from 1 ms on in ms."""
+    return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
 
 
 def text_from_seconds(seconds: float) -> str:

@@ -11,7 +11,7 @@ from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.display import Display
-from benchmarks.ruler.sweep.progress import Phase, Step, step_from_sweep, text_from_step
+from benchmarks.ruler.sweep.progress import Phase, Step, finding_from_line, step_from_sweep, text_from_step
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
 
 STEP = Step(
@@ -113,4 +113,17 @@ def test_groups_are_counted_and_not_points_timed_and_profiled(sweep, timing_line
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_that_ceilings_were_refused_is_said(shown, is_terminal):
     refused = replace(STEP, phase=Phase.CEILINGS, detail="refused: a neighbour", findings=(), is_group_done=False)
-    assert "refused: a neighbour" in shown(refused, is_terminal=is_terminal)
+    said = shown(refused, is_terminal=is_terminal)
+    assert "refused: a neighbour" in said
+    assert is_terminal or said == "ceilings: refused: a neighbour\n", "of the machine, and of no operation"
+
+
+@pytest.mark.parametrize(
+    ("latency_s", "disturbed", "told"),
+    [(24.68e-6, None, "24.7 µs"), (7.9714e-3, "a neighbour", "7.97 ms (disturbed)"), (0.5, None, "500 ms")],
+)
+def test_a_finding_has_its_time_in_a_unit_that_can_be_read_and_says_if_it_was_disturbed(
+    timing_line, latency_s, disturbed, told
+):
+    line = replace(timing_line, outcome=replace(timing_line.outcome, latency_s=latency_s, disturbed=disturbed))
+    assert finding_from_line(line) == f"{timing_line.head.contender} {told}"

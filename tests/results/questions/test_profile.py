@@ -149,3 +149,21 @@ def test_the_visits_that_a_latency_is_from_are_printed_with_the_machines_speed(j
     for words in ("visit at (UTC)", "2026-01-05 13:02:00", "99%", "overhead", "(a fifth of the time is outside operat"):
         assert words in answer.stdout
     assert "visit at" not in run_profile(journal_store([journals.Sweep()]).name, *ONE_POINT).stdout
+
+
+@pytest.mark.parametrize(("n_disturbed", "says_so"), [(0, False), (1, True), (2, False)])
+def test_which_visits_a_latency_is_from_is_said_where_that_is_not_all(
+    journal_store, journals, tmp_path, n_disturbed, says_so
+):
+    (path,) = journals.write_journals(tmp_path / "visits", [journals.Sweep(ruler_version="3", n_visits=3)])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in (line for line in lines if line["kind"] == "timing"):
+        for visit in line["visits"][:n_disturbed]:
+            visit["disturbed"] = "a neighbour"
+        line["disturbed"] = "a neighbour" if n_disturbed > 1 else None
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    store = journal_store([])
+    store.ingest([path])
+    printed = run_profile(store.name, *ONE_POINT).stdout
+    assert printed.count("a neighbour") == n_disturbed
+    assert ("from the undisturbed visits alone" in printed) is says_so
