@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -45,8 +46,9 @@ def _opened(path: Path) -> int:
             # Another user's: locking it needs no right to write, and some systems refuse O_CREAT there.
             return os.open(path, flags | os.O_RDONLY)
     except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise InvalidSettings(
-            f"{path}: cannot be the machine's lock ({error.strerror}); name a file that everybody who measures here "
+            f"{path}: cannot be the machine's lock ({why}); name a file that everybody who measures here "
             "may open with FUSEBENCH_LOCK_FILE"
         ) from error
     with suppress(PermissionError):
