@@ -225,8 +225,8 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_names_kept(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / "lock").symlink_to(precious)
-    with pytest.raises(InvalidSettings, match="it is a link.*FUSEBENCH_LOCK_FILE"), machine_lock(tmp_path / "lock", say=print):
-        pass
+    with pytest.raises(InvalidSettings, match=r"it is a link.*FUSEBENCH_LOCK_FILE"):
+        machine_lock(tmp_path / "lock", say=print).__enter__()
     assert precious.read_text() == "mine"
 
 
