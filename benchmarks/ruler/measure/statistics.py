@@ -81,6 +81,9 @@ class Spread:
     dof: int
 
 
+# What is further beyond most spreads of a run met one group, and is not usual.
+_MOST_TIMES_USUAL = 4
+
 # What one process's median differs from the next one's by where nothing else is known yet.
 USUAL = Spread(sd=0.015, dof=_WEIGHT_OF_USUAL)
 
@@ -93,8 +96,14 @@ def spread_between(medians: Sequence[float]) -> Spread:
 
 
 def usual_spread(spreads: Iterable[Spread]) -> Spread:
-    """Return the spread that is usual where those of many points are `spreads`: their root mean square, with USUAL."""
-    known = [*spreads, USUAL]
+    """Return the spread that is usual where those of many points are `spreads`: their root mean square, with USUAL.
+
+    What exceeds both USUAL and 4 times the median spread counts as the larger of these: otherwise one group that was
+    slow at one visit would widen the intervals of all.
+    """
+    known = [one for one in spreads if one.dof]
+    most = max(USUAL.sd, _MOST_TIMES_USUAL * median([one.sd for one in known])) if known else 0.0
+    known = [*(Spread(sd=min(one.sd, most), dof=one.dof) for one in known), USUAL]
     dof = sum(one.dof for one in known)
     return Spread(sd=math.sqrt(sum(one.dof * one.sd**2 for one in known) / dof), dof=dof)
 

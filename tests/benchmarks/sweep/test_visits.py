@@ -172,6 +172,20 @@ def test_what_is_usual_is_learnt_from_undisturbed_visits():
     assert usual_of(harmed).latency == USUAL
 
 
+def test_a_group_that_was_slow_at_one_visit_leaves_the_intervals_of_others_as_they_were():
+    rng = random.Random(0)
+
+    def points(n, *, slow=1.0):
+        medians = [[rng.lognormvariate(0, 0.01) for _ in range(3)] for _ in range(n)]
+        return [visited(*({EAGER: sampled(s)} for s in (one, slow * two, three)))[EAGER] for one, two, three in medians]
+
+    calm = points(92)
+    quiet, met = usual_of(calm).latency, usual_of([*calm, *points(4, slow=1.4)]).latency
+    assert quiet.sd == pytest.approx(0.01, rel=0.2)
+    assert quiet.sd < met.sd < 1.4 * quiet.sd
+    assert usual_of(points(96, slow=1.4)).latency.sd > 0.15
+
+
 @pytest.mark.parametrize("sd", [0.003, 0.015, 0.04])
 def test_intervals_hold_the_median_of_ten_later_processes_nine_times_in_ten(sd):
     rng = random.Random(0)
