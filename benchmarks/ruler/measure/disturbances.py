@@ -6,7 +6,6 @@ A flag follows the harm, not the load: what moves no median is no disturbance.
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field
 from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from benchmarks.ruler.measure.counters import Window, read_counters, window_betw
 from benchmarks.ruler.measure.probe import Part, Probe, median_times_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.ruler.measure.counters import Counters
 
@@ -140,24 +139,6 @@ _PART_WORDS = {
     Part.PRODUCT: "a small matrix product",
     Part.MEMORY: "reading memory",
 }
-
-
-# Of causes that differ in numbers alone the worst has the least of these, and the most of others.
-_SLOW = ("the machine ran at", "the GPU was throttled")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
-
-def in_short(causes: Iterable[str]) -> str | None:
-    """Return `causes` as one text, or None without any: of those that differ in numbers alone only the worst."""
-    kinds: dict[str, list[str]] = {}
-    for cause in causes:
-        kinds.setdefault(_NUMBER.sub("…", cause), []).append(cause)
-    worst = [(min if kind.startswith(_SLOW) else max)(same, key=_numbers) for kind, same in kinds.items()]
-    return "; ".join(worst) or None
-
-
-def _numbers(cause: str) -> list[float]:
-    return [float(number) for number in _NUMBER.findall(cause)]
 
 
 def slowness(part: Part, speed: float) -> str | None:

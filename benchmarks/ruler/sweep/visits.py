@@ -5,11 +5,11 @@ The rule reads nothing but recorded lines, so that it can be tried on any journa
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from statistics import median, stdev
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.measure.disturbances import in_short
 from benchmarks.ruler.measure.statistics import (
     USUAL,
     MedianInterval,
@@ -24,6 +24,10 @@ from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+# Of causes that differ in numbers alone the worst has the least of these, and the most of others.
+_SLOW = ("the machine ran at", "the GPU was throttled")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 # What a later visit's process finds otherwise: caches that the first one filled.
 _OF_THE_FIRST_VISIT = ("compile_time_cold_s", "recompile_time_s", "time_to_first_call_s", "prepare_time_s")
@@ -91,7 +95,7 @@ def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usu
     latency = interval_over_visits([samples[one.measured_at] for one in counted], usual=usual.latency)
     found = replace(
         outcome,
-        disturbed=in_short(one.disturbed for one in counted if one.disturbed is not None),
+        disturbed=_in_short(one.disturbed for one in counted if one.disturbed is not None),
         latency_s=latency.median,
         latency_ci_low_s=latency.low,
         latency_ci_high_s=latency.high,
@@ -198,3 +202,16 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 def _known(*values: float | None) -> list[float]:
     return [value for value in values if value is not None]
+
+
+def _in_short(causes: Iterable[str]) -> str | None:
+    """Return `causes` as one text, or None without any: of those that differ in numbers alone only the worst."""
+    kinds: dict[str, list[str]] = {}
+    for cause in causes:
+        kinds.setdefault(_NUMBER.sub("…", cause), []).append(cause)
+    worst = [(min if kind.startswith(_SLOW) else max)(same, key=_numbers) for kind, same in kinds.items()]
+    return "; ".join(worst) or None
+
+
+def _numbers(cause: str) -> list[float]:
+    return [float(number) for number in _NUMBER.findall(cause)]
