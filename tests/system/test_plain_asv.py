@@ -125,7 +125,8 @@ def test_asv_continuous_finds_the_commit_that_was_recorded_slower(two_commits, t
     assert answer.code == 1, answer.output
     assert "PERFORMANCE DECREASED" in answer.out
     ratios = re.findall(r"(\d+\.\d+)\s*\|\s*mlp\.Mlp\.time_forward\(", answer.out)
-    assert [float(ratio) for ratio in ratios] == [1.5] * 3
+    # asv lists those that it holds for significant: on a busy machine a provider's samples may spread too far.
+    assert {float(ratio) for ratio in ratios} == {1.5}
 
 
 def recorded_before(path, commit, point):

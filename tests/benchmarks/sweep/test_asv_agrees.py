@@ -67,6 +67,7 @@ def test_asv_compares_and_shows_what_was_recorded(asv_place):
 
 BENCHMARK = "mlp.Mlp.time_forward"
 VISIT = Visit(measured_at="2026-01-02T03:04:05.678+00:00", n_samples=1, median_s=1e-5)
+VISITS = tuple(replace(VISIT, n_samples=n) for n in (2, 2, 1))
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def recorded_place(asv_place, timing_line, profile_line):
         for contender in group.contenders:
             at = replace(timing_line.head, run=run, shape=group.shape, contender=contender, threads=1)
             samples_s = tuple((number + each) * 1e-6 for each in (1.0, 2.0, 3.0, 4.0, 50.0))
-            outcome = replace(timing_line.outcome, samples_s=samples_s, visits=(VISIT,) * 3)
+            outcome = replace(timing_line.outcome, samples_s=samples_s, visits=VISITS)
             lines = (replace(timing_line, head=at, outcome=outcome), replace(profile_line, head=at))
             append(journal_path(place.folder / "data", run), lines)
     return place
