@@ -67,7 +67,10 @@ def test_asv_compares_and_shows_what_was_recorded(asv_place):
 
 BENCHMARK = "mlp.Mlp.time_forward"
 VISIT = Visit(measured_at="2026-01-02T03:04:05.678+00:00", n_samples=1, median_s=1e-5)
-VISITS = tuple(replace(VISIT, n_samples=n) for n in (2, 2, 1))
+VISITS = tuple(
+    replace(VISIT, n_samples=n, measured_at=f"2026-01-02T03:04:0{n_done}.678+00:00")
+    for n_done, n in enumerate((2, 2, 1), 5)
+)
 
 
 @pytest.fixture
