@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.ruler.sweep import replay as _replay
+from benchmarks.ruler.replay import suite as _suite
 
 
-class GatedMlp(_replay.Recorded):
+class GatedMlp(_suite.Recorded):
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ; the axes choose the points, the ruler measures them."""
 
     operation = "gated_mlp"
-    params = _replay.parameters("gated_mlp")
+    params = _suite.parameters("gated_mlp")
 
-    def setup_cache(self) -> _replay.Recording:
+    def setup_cache(self) -> _suite.Recording:
         """Measure the sweep once; asv's processes replay it."""
-        return _replay.record("gated_mlp")
+        return _suite.record("gated_mlp")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.ruler.sweep import replay as _replay
+from benchmarks.ruler.replay import suite as _suite
 
 
-class Linear(_replay.Recorded):
+class Linear(_suite.Recorded):
     """act(x·Wᵀ + b); the axes choose the points, the ruler measures them."""
 
     operation = "linear"
-    params = _replay.parameters("linear")
+    params = _suite.parameters("linear")
 
-    def setup_cache(self) -> _replay.Recording:
+    def setup_cache(self) -> _suite.Recording:
         """Measure the sweep once; asv's processes replay it."""
-        return _replay.record("linear")
+        return _suite.record("linear")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.ruler.sweep import replay as _replay
+from benchmarks.ruler.replay import suite as _suite
 
 
-class Mlp(_replay.Recorded):
+class Mlp(_suite.Recorded):
     """Linear → activation → Linear; the axes choose the points, the ruler measures them."""
 
     operation = "mlp"
-    params = _replay.parameters("mlp")
+    params = _suite.parameters("mlp")
 
-    def setup_cache(self) -> _replay.Recording:
+    def setup_cache(self) -> _suite.Recording:
         """Measure the sweep once; asv's processes replay it."""
-        return _replay.record("mlp")
+        return _suite.record("mlp")

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html, set_props
+from flask import redirect, request
 
-from dashboard.pages import history, throughput
+from dashboard.compression import compress_answers
+from dashboard.pages import history, overview, throughput
 from dashboard.pages.notices import empty_store, unknown_path
+from dashboard.payloads import refuse_wrong_payloads
+from dashboard.views.overview import MAP_AXES
+from dashboard.views.throughput_choice import KEYS
 from results.errors import ResultsError
 from results.queries import projects
 
@@ -16,11 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dash.development.base_component import Component
+    from werkzeug.wrappers import Response
 
     from dashboard.pages import Page
     from results.store import Store
 
-PAGES = (throughput.PAGE, history.PAGE)
+PAGES = (overview.PAGE, throughput.PAGE, history.PAGE)
+# URL parameters that only the page *Throughput* has; it was at `/` once, and copied URLs are kept.
+MOVED = frozenset(KEYS) - {axis.name for axis in MAP_AXES}
 
 # Fonts of the machine: a page that works without any network can load none.
 THEME = {
@@ -44,6 +52,10 @@ def create_app(store: Store) -> Dash:
         on_error=show_error,
     )
     app.layout = shell
+    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    app.server.before_request(moved_page)
+    compress_answers(app.server)
+    refuse_wrong_payloads(app)
     for page in PAGES:
         page.register(app, store)
 
@@ -66,6 +78,13 @@ def shell() -> Component:
         defaultColorScheme="auto",
     )
     return provider
+
+
+def moved_page() -> Response | None:
+    """Redirect a URL of the page *Throughput* from before it had a path of its own; None for any other request."""
+    if request.path != "/" or not MOVED.intersection(request.args):
+        return None
+    return redirect(f"{throughput.PAGE.path}?{request.query_string.decode('latin-1')}")
 
 
 def page_and_links(path: str, store: Store) -> tuple[Component, list[Component]]:

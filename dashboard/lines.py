@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from results.rows import parameters_in_words
+from results.rows import contender_of, parameters_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +22,11 @@ class HistoryLine:
     name: str
     label: str
     series: tuple[SeriesRow, ...]
+
+    @property
+    def contender(self) -> str | None:
+        """Name its provider competes under; None where the benchmark has no providers."""
+        return contender_of(self.series[0].parameters)
 
 
 def lines_from(series: Iterable[SeriesRow]) -> list[HistoryLine]:

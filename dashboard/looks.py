@@ -19,18 +19,47 @@ class Look:
         red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
         return f"rgba({red},{green},{blue},{alpha})"
 
+    @property
+    def ink(self) -> str:
+        """Black or white, whichever is the more readable on the colour: WCAG 2's relative luminance decides."""
+        parts = [int(self.colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.0556 else "#111111"
 
-# Chosen for 3:1 contrast on white and on near-black, and to stay apart for deuteranopes and protanopes;
-# the pairs that come closest for them (grey and teal, orange and olive) differ in the marker too.
-# The baseline is grey: everything else is read against it.
+
+# Chosen for 3:1 contrast on white and on near-black, and to stay apart for deuteranopes and protanopes; where two come
+# close for them the markers differ, too. The baseline is grey: everything else is read against it.
 KNOWN_LOOKS = {
     "eager": Look(colour="#868e96", symbol="circle"),
     "compiled": Look(colour="#2a8bd8", symbol="square"),
     "fused": Look(colour="#e8590c", symbol="diamond"),
+    # What compilers make is cool, what is fused by hand is warm; no two share colour and marker.
+    "packed-eager": Look(colour="#868e96", symbol="hexagon", dash="dot"),
+    "compiled-dynamic": Look(colour="#1ca0b5", symbol="pentagon"),
+    "compiled-frozen": Look(colour="#1ca0b5", symbol="square", dash="dot"),
+    "compiled-cudagraphs": Look(colour="#4c5fd5", symbol="hexagram"),
+    "compiled-max-autotune": Look(colour="#7c6cf0", symbol="triangle-down"),
+    "compiled-max-autotune-no-cudagraphs": Look(colour="#7c6cf0", symbol="triangle-up", dash="dot"),
+    "compiled-max-autotune-tma": Look(colour="#7c6cf0", symbol="star", dash="dashdot"),
+    "fused-hoisted": Look(colour="#e8590c", symbol="triangle-right", dash="dot"),
+    "fused-captured": Look(colour="#d6314a", symbol="star"),
+    "fused-epilogue": Look(colour="#d6314a", symbol="triangle-up", dash="dot"),
+    "fused-onednn": Look(colour="#d6314a", symbol="pentagon", dash="dashdot"),
+    "fused-pure": Look(colour="#a67c00", symbol="bowtie"),
+    "fused-pointwise": Look(colour="#a67c00", symbol="triangle-left", dash="dot"),
+    "fused-single": Look(colour="#b93f96", symbol="cross"),
+    "fused-cuda": Look(colour="#b93f96", symbol="star", dash="dot"),
+    "fused-cublaslt": Look(colour="#8c6450", symbol="triangle-left"),
+    "fused-cpp": Look(colour="#8c6450", symbol="hexagon", dash="dot"),
+    "liger": Look(colour="#12a182", symbol="triangle-up"),
+    "liger-mlp": Look(colour="#12a182", symbol="triangle-down", dash="dot"),
+    "addmm-activation": Look(colour="#6a8f1e", symbol="hexagon"),
+    "onnxruntime": Look(colour="#6a8f1e", symbol="hexagram", dash="dot"),
 }
 OTHER_LOOKS = (
     ("#12a182", "triangle-up"),
-    ("#c2479f", "cross"),
+    ("#b93f96", "cross"),
     ("#7c6cf0", "triangle-down"),
     ("#6a8f1e", "hexagon"),
     ("#d6314a", "star"),
@@ -41,7 +70,7 @@ OTHER_LOOKS = (
 )
 # The strongest contrasts first: blue, orange, then what stays apart from both.
 PLACED_LOOKS = (
-    *((look.colour, look.symbol) for name, look in reversed(KNOWN_LOOKS.items()) if name != "eager"),
+    *((KNOWN_LOOKS[name].colour, KNOWN_LOOKS[name].symbol) for name in ("fused", "compiled")),
     *OTHER_LOOKS[:5],
 )
 DASHES = ("solid", "dot", "dashdot")
@@ -66,6 +95,13 @@ def look_at(position: int) -> Look:
     """Return the look of the curve at `position`, for curves named by parameters; neighbours differ."""
     colour, symbol = PLACED_LOOKS[position % len(PLACED_LOOKS)]
     return Look(colour=colour, symbol=symbol, dash=DASHES[position // len(PLACED_LOOKS) % len(DASHES)])
+
+
+def look_among(contender: str, number: int) -> Look:
+    """Return the look of the contender's curve `number`, from 0, among several of its own: dashes tell them apart."""
+    look = look_of(contender)
+    dashes = (look.dash, *(dash for dash in (*DASHES, LAYOUT_DASH) if dash != look.dash))
+    return replace(look, dash=dashes[number % len(dashes)])
 
 
 def _look_of_other(provider: str) -> Look:

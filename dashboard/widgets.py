@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import quote
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
     from dashboard.looks import Look
 
+# What an element of HTML may hold.
+Content: TypeAlias = "Component | str | Sequence[Component | str]"
+SPARKLINE_WIDTH, SPARKLINE_HEIGHT = 96, 24
+NEUTRAL = "#868e96"
+# A picture in an img element cannot take the style sheet's colours; these are readable on light and on dark.
+TONE_COLOURS = {"bad": "#e03131", "good": "#2f9e44"}
 GRAPH_CONFIG: dcc.Graph.Config = {
     "displaylogo": False,
     "responsive": True,
@@ -43,6 +50,44 @@ def labelled_stroke(look: Look, label: str) -> Component:
 def contender_label(contender: str) -> Component:
     """Build the contender's name with its stroke."""
     return labelled_stroke(look_of(contender), contender)
+
+
+def sparkline(values: Sequence[float], *, kind: str) -> Component:
+    """Build a small curve of two or more values, its end a dot in the colour of `kind`: good, bad or neither."""
+    low, high = min(values), max(values)
+    span = max(high - low, 0.05 * abs(high), 1e-300)
+    points = [
+        (3 + (SPARKLINE_WIDTH - 8) * i / (len(values) - 1), 4 + (SPARKLINE_HEIGHT - 8) * (high - value) / span)
+        for i, value in enumerate(values)
+    ]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    (x, y), colour = points[-1], TONE_COLOURS.get(kind, NEUTRAL)
+    svg = (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{SPARKLINE_WIDTH}' height='{SPARKLINE_HEIGHT}'>"
+        f"<polyline points='{path}' fill='none' stroke='{NEUTRAL}' stroke-width='1.5'/>"
+        f"<circle cx='{x:.1f}' cy='{y:.1f}' r='3' fill='{colour}'/></svg>"
+    )
+    return html.Img(src=f"data:image/svg+xml,{quote(svg)}", className="sparkline", alt="")
+
+
+def labelled_cells(headings: Sequence[tuple[str, str]], contents: Sequence[Content]) -> list[Component]:
+    """Build a row's cells; each keeps its heading, text and class, which a narrow page shows beside the content."""
+    return [
+        html.Td(content, className=kind, **cast("dict[str, Any]", {"data-label": text}))
+        for (text, kind), content in zip(headings, contents, strict=True)
+    ]
+
+
+def picture_buttons(*, csv_id: str | None = None) -> Component:
+    """Build the buttons that save a card's chart (assets/pictures.js), and the link to its values as CSV."""
+    buttons: list[Component] = [
+        html.Button(kind.upper(), type="button", title=f"Save the chart as {kind.upper()}",
+                    **cast("dict[str, Any]", {"data-picture": kind}))
+        for kind in ("png", "svg")
+    ]  # fmt: skip
+    if csv_id is not None:
+        buttons.append(html.A("CSV", id=csv_id, href="", download="", title="Save the values as CSV"))
+    return html.Div(buttons, className="saving")
 
 
 def card(title: Sequence[Component], *children: Component) -> Component:

@@ -1,17 +1,26 @@
 """Questions that the judgement, the commands and the dashboard may ask; they answer in frozen rows (results.rows).
 
 Every question takes the store first and everything else by keyword. Nothing here writes. Where they are: what is
-stored (inventory), series of any suite (histories), one commit (commit_values), sweep points (sweeps), what one call
-does inside (profiles), what was measured when (freshness), what fails since when (failures), known changes (decisions).
+stored (inventory), series of any suite (histories), many of a place at once (history_tables), one commit
+(commit_values), sweep points (sweeps), what one call does inside (profiles), what was measured when (freshness), what
+fails since when (failures), known changes (decisions).
+Two commits are judged here, for the gate and the dashboard alike.
 """
 
 from __future__ import annotations
 
-from results.questions.commit_values import values_at
+import math
+from typing import TYPE_CHECKING
+
+from results.judgement.run_spreads import run_spreads
+from results.judgement.sides import controls_among
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, in_question, judge, with_known
+from results.questions.commit_values import all_values_at, values_at
 from results.questions.decisions import known_changes, known_levels
 from results.questions.failures import failures
 from results.questions.freshness import freshness
 from results.questions.histories import history_of, series_where
+from results.questions.history_tables import history_tables
 from results.questions.inventory import (
     benchmark_names,
     benchmarks,
@@ -22,9 +31,16 @@ from results.questions.inventory import (
     projects,
     series_places,
 )
-from results.questions.profiles import profile_of, stacks_of
+from results.questions.profiles import profile_of, stacks_of, trace_of
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
 from results.questions.visits import visits_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from results.judgement.verdicts import Judgement
+    from results.rows import SeriesFilter
+    from results.store import Store
 
 __all__ = [
     "benchmark_names",
@@ -33,8 +49,10 @@ __all__ = [
     "failures",
     "freshness",
     "history_of",
+    "history_tables",
+    "judged_commits",
+    "judged_rounds",
     "known_changes",
-    "known_levels",
     "latest_points",
     "parameter_names",
     "places",
@@ -46,6 +64,54 @@ __all__ = [
     "stacks_of",
     "throughput_by_batch",
     "throughput_by_commit",
+    "trace_of",
     "values_at",
     "visits_of",
 ]
+
+
+def judged_commits(
+    store: Store, *, base: str, head: str, least_change: float = LEAST_RELEVANT_CHANGE, **chosen: Unpack[SeriesFilter]
+) -> Judgement:
+    """Judge the series that `chosen` takes between two commits, full hashes, by all their runs there.
+
+    What looks changed is judged again by how it varied from run to run up to now; acknowledged changes are known.
+    """
+    before, after = (all_values_at(store, commit=commit, **chosen) for commit in (base, head))
+    judgement = judge(before, after, base_commit=base, head_commit=head, least_change=least_change)
+    suspected = [
+        verdict.head.series_id
+        for verdict in judgement.verdicts
+        if verdict.evidence and abs(math.log(verdict.evidence.ratio)) >= math.log1p(least_change)
+    ]
+    if suspected:
+        controls = controls_among(after, suspected)
+        spreads = run_spreads(
+            history_of(store, series_ids=suspected),
+            without=head,
+            controls=controls,
+            control_histories=history_of(store, series_ids=set(controls.values())),
+        )
+        if spreads:
+            judgement = judge(
+                before, after, base_commit=base, head_commit=head, least_change=least_change, spreads=spreads
+            )
+    if series_ids := in_question(judgement):
+        judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
+    return judgement
+
+
+def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge them
+    store: Store, *, base: str, head: str, base_run: str, head_run: str, least_change: float, q: float
+) -> Judgement:
+    """Judge two commits, full hashes, by one run of each whose visits alternated; they may be one commit.
+
+    Acknowledged changes are known. q: share of false findings in this look.
+    """
+    before, after = (
+        all_values_at(store, commit=commit, run_ids=[run_id]) for commit, run_id in ((base, base_run), (head, head_run))
+    )
+    judgement = judge(before, after, base_commit=base, head_commit=head, least_change=least_change, is_paired=True, q=q)
+    if base != head and (series_ids := in_question(judgement)):
+        judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
+    return judgement

@@ -25,9 +25,9 @@ PRODUCTS_OF_OPERATION = {"linear": 1, "mlp": 2, "gated_mlp": 3}
 class Sweep:
     """What one run of a test journal measures.
 
-    slowdowns: factor by (operation, provider); a missing one is 1. states: what a point is instead of ok, by
-    (operation, provider). noise: relative half-width of the samples around the latency. n_visits: those a ruler from 3
-    on has made so far, 0 for an older one.
+    weights: of a provider, where they are not plain. slowdowns: factor by (operation, provider); a missing one is 1.
+    states: what a point is instead of ok, by (operation, provider). noise: relative half-width of the samples around
+    the latency. n_visits: those a ruler from 3 on has made so far, 0 for an older one.
     """
 
     commit: str = "a" * 40
@@ -41,6 +41,7 @@ class Sweep:
     batches: tuple[int, ...] = (1, 64)
     hiddens: tuple[int, ...] = (256, 1024)
     activation: str = "gelu"
+    weights: dict[str, str] = field(default_factory=dict)
     slowdowns: dict[tuple[str, str], float] = field(default_factory=dict)
     states: dict[tuple[str, str], str] = field(default_factory=dict)
     noise: float = 0.01
@@ -136,7 +137,7 @@ def _common(sweep: Sweep, kind: str, operation: str, provider: str, batch: int, 
             "hidden": hidden,
             "dim": hidden // 4,
             "cache": "warm",
-            "weights": "plain",
+            "weights": sweep.weights.get(provider, "plain"),
             "threads": 2,
         },
         "measured_at": (started_at + timedelta(minutes=5)).isoformat(),
@@ -147,6 +148,11 @@ def _timing(sweep: Sweep, operation: str, provider: str, batch: int, hidden: int
     line = _common(sweep, "timing", operation, provider, batch, hidden)
     shape = (operation, batch, hidden)
     line |= {"group": f"{zlib.crc32(repr(shape).encode()):08x}", "disturbed": sweep.disturbed, "provider_detail": None}
+    line |= {
+        "flop": PRODUCTS_OF_OPERATION[operation] * 2 * batch * hidden * (hidden // 4),
+        "min_bytes": 4 * (batch * hidden // 2 + hidden * (hidden // 4)),
+        "floor_s": None,
+    }
     state = sweep.states.get((operation, provider), "ok")
     if state != "ok":
         return line | {"state": state, "reason": f"{provider} is {state} in this test"}
@@ -155,7 +161,6 @@ def _timing(sweep: Sweep, operation: str, provider: str, batch: int, hidden: int
     # Evenly spread and shuffled by a fixed stride: the median is the latency itself.
     spread = [(i * 7 % sweep.n_samples) / (sweep.n_samples - 1) * 2 - 1 for i in range(sweep.n_samples)]
     speedup = latency_s(sweep, operation, "eager", batch, hidden) / latency
-    flop = PRODUCTS_OF_OPERATION[operation] * 2 * batch * hidden * (hidden // 4)
     return (
         line
         | _visited(sweep, latency, speedup)
@@ -176,8 +181,6 @@ def _timing(sweep: Sweep, operation: str, provider: str, batch: int, hidden: int
             "compile_time_s": 1.5 if provider == "compiled" else None,
             "prepare_time_s": None,
             "error_rel": 1e-7,
-            "flop": flop,
-            "min_bytes": 4 * (batch * hidden // 2 + hidden * (hidden // 4)),
             "floor_s": latency * 0.4,
         }
     )
@@ -208,8 +211,27 @@ def _visited(sweep: Sweep, latency: float, speedup: float) -> dict[str, object]:
     }
 
 
+def _timeline(latency: float, n_launches: int | None) -> dict[str, object]:
+    """Return what a profile's second pass says of a device: of one that launches nothing, why it says nothing."""
+    why = {"operators_min_bytes": "aten::t: no rule"}
+    if n_launches is None:
+        numbers = dict.fromkeys(("device_busy_s", "gap_count", "gap_time_s", "longest_gap_s"))
+        return {**numbers, "gaps": [], "runtime_calls": None, "missing": why | dict.fromkeys(numbers, "no device")}
+    gap = {"duration_s": latency * 0.05, "after": "gemm_tn", "before": "gemm_tn"}
+    launch = {"name": "cudaLaunchKernel", "kind": "launch", "count": n_launches, "time_s": latency * 0.1}
+    return {
+        "device_busy_s": latency * 0.6,
+        "gap_count": 1,
+        "gap_time_s": latency * 0.05,
+        "longest_gap_s": latency * 0.05,
+        "gaps": [gap],
+        "runtime_calls": [launch],
+        "missing": why,
+    }
+
+
 def _profile(sweep: Sweep, operation: str, provider: str, batch: int, hidden: int) -> dict[str, object]:
-    line = _common(sweep, "profile", operation, provider, batch, hidden)
+    line = _common(sweep, "profile", operation, provider, batch, hidden) | {"bound": None}
     state = sweep.states.get((operation, provider), "ok")
     if state != "ok":
         return line | {"state": state, "reason": f"{provider} is {state} in this test"}
@@ -222,6 +244,10 @@ def _profile(sweep: Sweep, operation: str, provider: str, batch: int, hidden: in
             "overhead_s": latency * 0.2,
             "overhead_in": "aten::t",
             "bound_detail": "a fifth of the time is outside operators",
+            "allocated_bytes": 8.0 * batch * hidden,
+            "freed_bytes": 8.0 * batch * hidden,
+            "operators_min_bytes": None,
+            **_timeline(latency, n_operators if is_cuda else None),
         }
     return line | {
         "state": "ok",

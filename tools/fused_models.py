@@ -1,46 +1,51 @@
 """Which MLPs of models that people run `fused_mlp.fuse` replaces, and whether the models stay right.
 
-    python tools/fused_models.py                       # the table, Markdown
-    python tools/fused_models.py --speed --layers 4 --width 256   # and times at 1 × 16 tokens, in alternating rounds
-    python tools/fused_models.py llama opt             # only these
+    python tools/fused_models.py                          # the table, Markdown
+    python tools/fused_models.py llama opt                # only these
+    python tools/fused_models.py --write docs/kernels.md  # the table into the page, between its marks
+    python tools/fused_models.py --speed                  # times at 1 × 16 tokens instead: eager, compiled, fused
 
 Models are made from configurations with random weights, so nothing is downloaded. A model is wrong (exit code 2) if
 its outputs or gradients leave the float32 tolerance of the untouched model, its state dict changes, or `unfuse` does
-not give back the very same outputs, classes and hooks.
+not give back the very same outputs, state dict, modules and hooks.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import copy
-import os
-import statistics
 import sys
-import time
 import warnings
-from importlib import import_module
+from dataclasses import dataclass, field
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-from known_models import MODELS, Inputs, Model
-from torch import nn
+from fused_round_trip import differences_after_undoing, results_of, state_items
+from known_models import MODELS, Model
+from model_speeds import HEADS as SPEED_HEADS
+from model_speeds import Timed
 
 import fused_mlp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Sequence
 
 TOLERANCE = 2e-5
-ROUNDS = 15
-BUSY_CORES = 0.3
+HEADS = ("model", "MLPs", "training", "inference", "largest error", "undone", "why not the others")
+MARKS = {False: "make models", True: "make models MODELS=--speed"}
+# Width and layers where none are given: times of models whose layers cost nothing say nothing.
+SIZES = {False: (64, 2), True: (512, 4)}
 
 
-def first_output(module: Callable[..., object], inputs: Inputs) -> torch.Tensor:
-    """Return the model's result, the first of several."""
-    result: Any = module(**inputs)
-    return result if isinstance(result, torch.Tensor) else result[0]
+@dataclass
+class Counts:
+    """Sums over the models of a table. missing: models whose library is not there."""
+
+    mlps: int = 0
+    replaced: int = 0
+    wrong: int = 0
+    missing: list[str] = field(default_factory=list)
 
 
 def error(actual: torch.Tensor, expected: torch.Tensor) -> float:
@@ -49,45 +54,27 @@ def error(actual: torch.Tensor, expected: torch.Tensor) -> float:
     return (actual - expected).abs().max().item() / scale
 
 
-def gradients(module: nn.Module, inputs: Inputs) -> torch.Tensor:
-    """Return all parameters' gradients in one row."""
-    torch.manual_seed(0)
-    outcome = first_output(module, inputs)
-    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    # Against a fixed direction: the square of what a norm puts out hardly depends on any parameter.
-    direction = torch.randn(outcome.shape, generator=torch.Generator().manual_seed(1))
-    found = torch.autograd.grad((outcome * direction).sum(), parameters, allow_unused=True)
-    return torch.cat([gradient.flatten() for gradient in found if gradient is not None])
-
-
-def checked(model: Model, mode: str) -> tuple[fused_mlp.FusionReport, float, list[str]]:
-    """Fuse, compare and unfuse; returns the report, the largest relative error, and what went wrong."""
-    module, inputs = model.module, model.inputs
+def compared(model: Model, mode: str) -> tuple[fused_mlp.FusionReport, float, list[str], list[str]]:
+    """Fuse, compare and undo; returns the report, the largest relative error, what is wrong and what is not undone."""
+    module = model.module
     module.train(mode == "training")
-    state = list(module.state_dict())
-    before = [(each, type(each)) for each in module.modules()]
-    wrong = []
-    torch.manual_seed(0)
-    with torch.no_grad():
-        expected = first_output(module, inputs)
-    expected_gradients = gradients(module, inputs) if mode == "training" else torch.empty(0)
+    names = [name for name, _ in state_items(module)]
+    expected = results_of(model)
     report = fused_mlp.fuse(module, mode=mode)
-    torch.manual_seed(0)
-    with torch.no_grad():
-        largest = error(first_output(module, inputs), expected)
-    if mode == "training":
-        largest = max(largest, error(gradients(module, inputs), expected_gradients))
-    if list(module.state_dict()) != state:
-        wrong.append("state dict")
+    actual = results_of(model)
+    wrong = [] if [name for name, _ in state_items(module)] == names else ["state dict"]
     fused_mlp.unfuse(module)
-    torch.manual_seed(0)
-    with torch.no_grad():
-        same = torch.equal(first_output(module, inputs), expected)
-    if not same or [(each, type(each)) for each in module.modules()] != before:
-        wrong.append("unfuse")
+    largest = max(error(one, other) for one, other in zip(actual.outputs, expected.outputs, strict=True))
+    if expected.gradients:
+        largest = max(largest, error(in_one_row(actual.gradients), in_one_row(expected.gradients)))
     if largest > TOLERANCE:
         wrong.append("result")
-    return report, largest, wrong
+    return report, largest, wrong, differences_after_undoing(model, mode=mode)
+
+
+def in_one_row(gradients: list[torch.Tensor]) -> torch.Tensor:
+    """Return all gradients as one: one that is zero but for rounding has no scale of its own."""
+    return torch.cat([gradient.flatten() for gradient in gradients])
 
 
 def n_mlps_in(report: fused_mlp.FusionReport) -> int:
@@ -101,45 +88,19 @@ def reason_of(report: fused_mlp.FusionReport) -> str:
     return next(iter(reasons), "")
 
 
-def others_s() -> float | None:
-    """Return the seconds of CPU that all other processes have used, or None where /proc does not say."""
-    with contextlib.suppress(OSError):
-        fields = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
-        busy = sum(map(int, fields[:3])) / os.sysconf("SC_CLK_TCK")
-        own = os.times()
-        return busy - own.user - own.system
-    return None
-
-
-def speeds(model: Model) -> list[str]:
-    """Time eager, compiled and fused in alternating rounds: eager ÷ the others with the quartiles, in words."""
-    module, inputs = model.module.eval(), model.inputs
-    fused = copy.deepcopy(module)
-    fused_mlp.fuse(fused, mode="inference", rows=16)
-    torch.compiler.reset()
-    contenders: dict[str, Any] = {"eager": module, "compiled": torch.compile(copy.deepcopy(module)), "fused": fused}
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    with torch.no_grad():
-        for each in contenders.values():
-            for _ in range(3):
-                first_output(each, inputs)
-        start, before = time.perf_counter(), others_s()
-        for _ in range(ROUNDS):
-            for name, each in contenders.items():
-                began = time.perf_counter()
-                for _ in range(5):
-                    first_output(each, inputs)
-                times[name].append((time.perf_counter() - began) / 5)
-        after = others_s()
-        elapsed = time.perf_counter() - start
-    busy = None if before is None or after is None else (after - before) / elapsed
-    cells = [f"{statistics.median(times['eager']) * 1e3:.2f} ms"]
-    for name in ("compiled", "fused"):
-        ratios = [eager / other for eager, other in zip(times["eager"], times[name], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        cells.append(f"{middle:.2f} ({low:.2f}–{high:.2f})")
-    cells.append("unknown" if busy is None else f"disturbed: {busy:.1f} cores" if busy > BUSY_CORES else "quiet")
-    return cells
+def coverage(name: str, model: Model, counts: Counts) -> list[str]:
+    """Return the cells of a model's line, and add it to the counts."""
+    training, error_training, wrong, undone = compared(model, "training")
+    inference, error_inference, wrong_too, undone_too = compared(model, "inference")
+    faults, not_undone = dict.fromkeys(wrong + wrong_too), dict.fromkeys(undone + undone_too)
+    counts.mlps += model.n_mlps
+    counts.replaced += n_mlps_in(inference)
+    counts.wrong += bool(faults or not_undone)
+    reason = reason_of(training) if n_mlps_in(training) < model.n_mlps else ""
+    cells = [name, str(model.n_mlps), str(n_mlps_in(training)), str(n_mlps_in(inference))]
+    cells += [f"{max(error_training, error_inference):.0e}"]
+    cells += [f"not: {', '.join(not_undone)}" if not_undone else "yes"]
+    return [*cells, "; ".join(filter(None, [*faults, reason]))]
 
 
 def without_operators_of_torchvision() -> None:
@@ -155,44 +116,86 @@ def without_operators_of_torchvision() -> None:
         globals()["_kept"] = library
 
 
-def main() -> int:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="of models; none for all")
-    parser.add_argument("--width", type=int, default=64, help="of a layer's input (timm's models have their own)")
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--speed", action="store_true", help="time eager, compiled and fused as well")
-    options = parser.parse_args()
-    unknown = set(options.names) - set(MODELS)
-    if unknown:
-        parser.error(f"no model {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
-    warnings.filterwarnings("ignore")
-    without_operators_of_torchvision()
-    heads = ["model", "MLPs", "training", "inference", "largest error", "why not the others"]
-    heads += ["eager", "compiled is faster by", "fused is faster by", "machine"] if options.speed else []
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    n_all, n_replaced, n_wrong = 0, 0, 0
+def lines(options: argparse.Namespace, counts: Counts) -> Iterator[str]:
+    """Yield the table line by line, and what it was made with."""
+    heads = SPEED_HEADS if options.speed else HEADS
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    timed = Timed() if options.speed else None
     for name in options.names or MODELS:
         torch.manual_seed(0)
         try:
             model = MODELS[name](options.width, options.layers)
         except ImportError as missing:
-            print(f"| {name} | | | | | not tried: {missing} |")
+            counts.missing.append(f"{name} ({missing})")
             continue
-        training, error_training, wrong = checked(model, "training")
-        inference, error_inference, wrong_too = checked(model, "inference")
-        n_all += model.n_mlps
-        n_replaced += n_mlps_in(inference)
-        n_wrong += bool(wrong or wrong_too)
-        reason = reason_of(training) if n_mlps_in(training) < model.n_mlps else ""
-        cells = [name, str(model.n_mlps), str(n_mlps_in(training)), str(n_mlps_in(inference))]
-        cells += [f"{max(error_training, error_inference):.0e}", "; ".join(filter(None, [*wrong, *wrong_too, reason]))]
-        if options.speed:
-            cells += speeds(model)
-        print(f"| {' | '.join(cells)} |", flush=True)
-    share = 100 * n_replaced / n_all if n_all else 0.0
-    print(f"\n{n_replaced} of {n_all} MLPs replaced for inference ({share:.0f} %); {n_wrong} models wrong.")
-    return 2 if n_wrong else 0
+        cells = [name, *timed.cells(model)] if timed else coverage(name, model, counts)
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    made = f"{options.layers} layers of width {options.width}, {', '.join(versions())}"
+    if timed:
+        yield f"1 × 16 tokens (or 16 patches), {made}, {torch.get_num_threads()} threads. Medians of ratios within"
+        yield "alternating rounds, with 95 % intervals; `fused`: `fuse(model, mode='inference', rows=16)`."
+    else:
+        share = 100 * counts.replaced / counts.mlps if counts.mlps else 0.0
+        yield f"{counts.replaced} of {counts.mlps} MLPs replaced for inference ({share:.0f} %); {counts.wrong} models"
+        yield f"wrong or not undone. {made}."
+    if counts.missing:
+        yield f"Not tried: {'; '.join(counts.missing)}."
+
+
+def versions() -> Iterator[str]:
+    """Yield the libraries' names and versions, where they are installed."""
+    for name in ("torch", "transformers", "timm"):
+        try:
+            yield f"{name} {metadata.version(name).partition('+')[0]}"
+        except metadata.PackageNotFoundError:
+            continue
+
+
+def write_between_marks(page: Path, mark: str, text: str) -> None:
+    """Put `text` in the page between `<!-- mark -->` and the next `<!-- end -->`. Raises: ValueError without them."""
+    before, found, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    if not found or not end:
+        raise ValueError(f"{page} has no <!-- {mark} --> with an <!-- end --> behind it")
+    page.write_text(f"{before}{found}\n{text}\n\n{end}{after}", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print or write the table; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="of models; none for all")
+    parser.add_argument("--width", type=int, help="of a layer's input (timm's models have their own)")
+    parser.add_argument("--layers", type=int)
+    parser.add_argument("--speed", action="store_true", help="time eager, compiled and fused instead")
+    parser.add_argument("--write", metavar="PAGE", type=Path, help="also put the table into PAGE between its marks")
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - set(MODELS)
+    if unknown:
+        parser.error(f"no model {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
+    if options.write and options.names:
+        parser.error(f"--write {options.write}: the page has all models, not only {', '.join(options.names)}")
+    if options.write and f"<!-- {MARKS[options.speed]} -->" not in _text_of(options.write):
+        parser.error(f"--write {options.write}: there is no page with <!-- {MARKS[options.speed]} -->")
+    width, layers = SIZES[options.speed]
+    options.width, options.layers = options.width or width, options.layers or layers
+    warnings.filterwarnings("ignore")
+    without_operators_of_torchvision()
+    counts, table = Counts(), []
+    for line in lines(options, counts):
+        print(line, flush=True)
+        table.append(line)
+    if options.write and counts.missing:
+        print(f"{options.write} is left as it is: the table lacks models", file=sys.stderr)
+        return 2
+    if options.write:
+        write_between_marks(options.write, MARKS[options.speed], "\n".join(table))
+    return 2 if counts.wrong else 0
+
+
+def _text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8") if page.is_file() else ""
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def whisper_inputs() -> Inputs:
 
 MODELS = {
     "llama": transformers_model("Llama", **GROUPED),
-    "llama, mlp_bias": transformers_model("Llama", mlp_bias=True, **GROUPED),
+    "llama-mlp-bias": transformers_model("Llama", mlp_bias=True, **GROUPED),
     "mistral": transformers_model("Mistral", **GROUPED),
     "gemma": transformers_model("Gemma", head_dim=16, **GROUPED),
     "gemma2": transformers_model("Gemma2", head_dim=16, **GROUPED),
@@ -136,8 +136,8 @@ MODELS = {
         "DistilBert", hidden_size=None, intermediate_size=None, num_hidden_layers=None, num_attention_heads=None,
         dim=of_width(), hidden_dim=of_width(2), n_layers=of_layers, n_heads=4,
     ),
-    "t5 encoder": transformers_model("T5EncoderModel", config="T5Config", **T5),
-    "t5 v1.1 encoder": transformers_model(
+    "t5-encoder": transformers_model("T5EncoderModel", config="T5Config", **T5),
+    "t5-v1.1-encoder": transformers_model(
         "T5EncoderModel", config="T5Config", feed_forward_proj="gated-gelu", **T5
     ),
     "opt": transformers_model(
@@ -148,17 +148,18 @@ MODELS = {
         "Whisper", inputs=whisper_inputs, max_source_positions=30, decoder_start_token_id=1, **IDS
     ),
     "vit": transformers_model("ViT", inputs=lambda: pixels(32), vocab_size=None, image_size=32, patch_size=8),
-    "clip, vision": transformers_model(
+    "clip-vision": transformers_model(
         "CLIPVisionModel", config="CLIPVisionConfig", inputs=lambda: pixels(32), vocab_size=None, image_size=32,
         patch_size=8,
     ),
+    "clip-text": transformers_model("CLIPTextModel", config="CLIPTextConfig", **IDS),
     "mixtral": transformers_model("Mixtral", num_local_experts=4, n_mlps=lambda n: 4 * n, **GROUPED),
     "nn.TransformerEncoder": torch_encoder,
-    "timm vit": timm_model("vit_tiny_patch16_224", img_size=64, depth=of_layers),
-    "timm deit": timm_model("deit_tiny_patch16_224", img_size=64, depth=of_layers),
-    "timm swin": timm_model(
+    "timm-vit": timm_model("vit_tiny_patch16_224", img_size=64, depth=of_layers),
+    "timm-deit": timm_model("deit_tiny_patch16_224", img_size=64, depth=of_layers),
+    "timm-swin": timm_model(
         "swin_tiny_patch4_window7_224", img_size=64, window_size=2, depths=lambda _, n: (n, n), num_heads=(2, 4),
         n_per_layer=2,
     ),
-    "timm mixer": timm_model("mixer_s32_224", img_size=64, all_layers=8, n_per_layer=2),
+    "timm-mixer": timm_model("mixer_s32_224", img_size=64, all_layers=8, n_per_layer=2),
 }  # fmt: skip

@@ -7,7 +7,9 @@ RulerError
 ├── UncommittedChanges      the code under test differs from every commit
 ├── UnknownCommit           nothing says which commit is installed
 ├── JournalError            a journal that cannot be read or written
-└── MachineBusy             another sweep measures on this machine
+├── MachineBusy             another sweep measures on this machine
+├── InvalidMilestones       a file of milestones that cannot be read, or names what git does not know
+└── WheelFailed             a commit of which no wheel can be made
 """
 
 
@@ -41,3 +43,11 @@ class JournalError(RulerError):
 
 class MachineBusy(RulerError):
     """Raised if another sweep measures on this machine, and the settings forbid to wait."""
+
+
+class InvalidMilestones(RulerError):
+    """Raised for a file of milestones that cannot be read, or names a commit that git does not know."""
+
+
+class WheelFailed(RulerError):
+    """Raised if no wheel can be made of a commit."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dashboard.looks import Look
     from dashboard.quantities import Ordinate, Reading
 
 # Position of a mark on the x axis: a short hash, a batch or a date.
 Position: TypeAlias = str | int | datetime
+
+MOST_FEW = 2
 
 
 class Across(StrEnum):
@@ -25,11 +29,12 @@ class Across(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Measured point of a curve. `key`: the commit or batch that a click on it chooses."""
+    """Measured point of a curve. `key`: the commit or batch that a click on it chooses. `text`: the value in words."""
 
     at: Position
     key: str
     reading: Reading
+    text: str
     note: str
     is_disturbed: bool
 
@@ -64,7 +69,8 @@ class Absence:
 class Chart:
     """Content of one figure. `positions`: all of the x axis, in order, each with its click's key.
 
-    `interval_level`: of the readings' intervals, 0.95 for 95 %.
+    `labels`: of positions that are named otherwise on the axis. `interval_level`: of the readings' intervals, 0.95
+    for 95 %.
     """
 
     ordinate: Ordinate
@@ -73,3 +79,9 @@ class Chart:
     curves: tuple[Curve, ...]
     absences: tuple[Absence, ...]
     interval_level: float = 0.95
+    labels: Mapping[Position, str] = field(default_factory=dict)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the axis has so few batches that curves would have no course: bars fit them."""
+        return self.across is Across.BATCHES and len(self.positions) <= MOST_FEW

@@ -40,7 +40,8 @@ PREFIXED_LABELS = tuple(
 )
 PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
 MOST_MARKERS = 120
-MOST_HASHES = 8
+MOST_COMMITS = 5  # labels of two lines
+MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are thinned by plotly
 LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would push the curves aside
 
 
@@ -195,9 +196,11 @@ def _x_axis(chart: Chart) -> dict[str, object]:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": names,
-            "nticks": MOST_HASHES,
-            "autotickangles": [0, 45, 90],
-            "title": {**TITLE, "text": "Commit"},
+            **_commit_ticks(len(names)),
+            "labelalias": dict(chart.labels),
+            "autotickangles": [0, 90],
+            "tickfont": {"size": 11},
+            "title": {**TITLE, "text": "Commit, oldest first"},
         }
     if chart.across is Across.DATES:
         return {"type": "date", "title": {**TITLE, "text": "Commit date"}}
@@ -207,6 +210,14 @@ def _x_axis(chart: Chart) -> dict[str, object]:
         "tickvals": batches, "ticktext": [str(batch) for batch in batches],
         "range": [math.log10(min(batches)) - 0.1, math.log10(max(batches)) + 0.1] if batches else None,
     }  # fmt: skip
+
+
+def _commit_ticks(n_commits: int) -> dict[str, object]:
+    """Return where commits have labels: at the newest, and evenly before it."""
+    if not 0 < n_commits <= MOST_PLACED:
+        return {"nticks": MOST_COMMITS}
+    step = math.ceil(n_commits / MOST_COMMITS)
+    return {"tickmode": "linear", "tick0": (n_commits - 1) % step, "dtick": step}
 
 
 def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
-from dashboard.figures.notes import commit_lines, escaped, short_hashes, wrapped
-from dashboard.looks import look_at
+from dashboard.figures.notes import MOST_SUBJECTS, commit_lines, escaped, short_hashes, tick_label, wrapped
+from dashboard.looks import look_among, look_at
 from dashboard.quantities import Reading
 from dashboard.scales import CommitSpacing
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from dashboard.figures.chart import Position
     from dashboard.lines import HistoryLine
+    from dashboard.looks import Look
     from dashboard.quantities import MetricFormat
     from results.rows import HistoryValue, SeriesHistory
 
@@ -47,9 +49,18 @@ def chart_of_lines(
         for commit in measured
     }
     drawn = [
-        _curve(line, position, of_line[line.name], places=places, metric_format=metric_format)
-        for position, line in enumerate(lines)
+        _curve(line, look, of_line[line.name], places=places, metric_format=metric_format)
+        for line, look in zip(lines, looks_of(lines), strict=True)
     ]
+    has_room = len(measured) <= MOST_SUBJECTS
+    labels: dict[Position, str] = {}
+    if spacing is not CommitSpacing.DATE:
+        labels = {
+            hashes[commit]: tick_label(
+                commit, values[commit].commit_date, values[commit].commit_subject, has_room=has_room
+            )
+            for commit in measured
+        }
     return Chart(
         ordinate=metric_format.ordinate,
         across=Across.DATES if spacing is CommitSpacing.DATE else Across.COMMITS,
@@ -57,7 +68,19 @@ def chart_of_lines(
         curves=tuple(curve for curve, _ in drawn if curve.pieces),
         absences=tuple(absence for _, absences in drawn for absence in absences),
         interval_level=lines[0].series[0].interval_level if lines else 0.95,
+        labels=labels,
     )
+
+
+def looks_of(lines: Sequence[HistoryLine]) -> list[Look]:
+    """Return the look of each line: its provider's, as on every page, where it has one; else by its position."""
+    seen: Counter[str] = Counter()
+    looks = []
+    for position, line in enumerate(lines):
+        contender = line.contender
+        looks.append(look_at(position) if contender is None else look_among(contender, seen[contender]))
+        seen[contender or ""] += 1
+    return looks
 
 
 def _newest_at_commits(
@@ -77,13 +100,12 @@ def _newest_at_commits(
 
 def _curve(
     line: HistoryLine,
-    position: int,
+    look: Look,
     values: Sequence[tuple[HistoryValue, str]],
     *,
     places: Mapping[str, Position],
     metric_format: MetricFormat,
 ) -> tuple[Curve, list[Absence]]:
-    look = look_at(position)
     pieces: list[list[Mark]] = [[]]
     absences: list[Absence] = []
     before: tuple[float, str] | None = None
@@ -104,7 +126,7 @@ def _curve(
             before = None
         pieces[-1].append(
             Mark(
-                at=at, key=value.commit, reading=_reading(value, number),
+                at=at, key=value.commit, reading=_reading(value, number), text=metric_format.text(number),
                 note=_note(line, value, number, before=before and before[0], metric_format=metric_format),
                 is_disturbed=value.reason is not None,
             )

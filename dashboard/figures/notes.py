@@ -10,12 +10,23 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 SHORTEST_HASH = 7
+LONGEST_SUBJECT = 15  # on an axis with five labels
+MOST_SUBJECTS = 120  # of commits of one axis: with more, labels say the date alone
 
 
 def commit_lines(commit: str, date: datetime | None, subject: str | None) -> list[str]:
     """Write the commit's hash, date and subject, naming what is missing."""
     day = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
     return [f"{commit[:10]} · {day}", wrapped(subject or "no subject")]
+
+
+def tick_label(commit: str, date: datetime | None, subject: str | None, *, has_room: bool) -> str:
+    """Write a commit's label on an axis: its date, and below it its subject, cut short, or its hash."""
+    day = "no date" if date is None else f"{date:%Y-%m-%d}"
+    if not has_room:
+        return day
+    name = subject or commit[:SHORTEST_HASH]
+    return f"{day}<br>{escaped(name if len(name) <= LONGEST_SUBJECT else name[: LONGEST_SUBJECT - 1].rstrip() + '…')}"
 
 
 def escaped(text: str) -> str:

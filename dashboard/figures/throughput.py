@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
-from dashboard.figures.notes import commit_lines, escaped, short_hashes, wrapped
+from dashboard.figures.notes import MOST_SUBJECTS, commit_lines, escaped, short_hashes, tick_label, wrapped
 from dashboard.looks import look_of
 from dashboard.quantities import Quantity, Reading, reading_of
 from dashboard.scales import CommitSpacing
@@ -31,7 +32,13 @@ def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing:
         dated = [row for row in rows if row.commit_date is not None]
         return _chart(dated, quantity=quantity, across=Across.DATES, place=_commit_date)
     names = short_hashes(row.commit for row in rows)
-    return _chart(rows, quantity=quantity, across=Across.COMMITS, place=lambda row: names[row.commit])
+    chart = _chart(rows, quantity=quantity, across=Across.COMMITS, place=lambda row: names[row.commit])
+    has_room = len(names) <= MOST_SUBJECTS
+    labels: dict[Position, str] = {
+        names[row.commit]: tick_label(row.commit, row.commit_date, row.commit_subject, has_room=has_room)
+        for row in rows
+    }
+    return replace(chart, labels=labels)
 
 
 def chart_over_batch(rows: Sequence[PointRow], *, quantity: Quantity) -> Chart:
@@ -63,8 +70,9 @@ def _chart(
             if reading is not None:
                 note = _note(row, quantity=quantity, reading=reading)
                 is_disturbed = row.disturbed is not None
+                text = quantity.text(reading.value)
                 pieces[-1].append(
-                    Mark(at=place(row), key=key(row), reading=reading, note=note, is_disturbed=is_disturbed)
+                    Mark(at=place(row), key=key(row), reading=reading, text=text, note=note, is_disturbed=is_disturbed)
                 )
             elif row.state != "ok":
                 absences.append(

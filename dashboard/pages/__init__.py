@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from werkzeug.wrappers import Response
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,3 +31,9 @@ class Page:
     layout: Callable[[], Component]
     register: Callable[[Dash, Store], None]
     needs_sweep: bool = True
+
+
+def csv_response(text: str, *, name: str) -> Response:
+    """Return an answer that a browser saves as `name`.csv."""
+    disposition = f'attachment; filename="{name}.csv"'
+    return Response(text, mimetype="text/csv", headers={"Content-Disposition": disposition})

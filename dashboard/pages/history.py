@@ -9,22 +9,33 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
+from flask import request
+from werkzeug.exceptions import NotFound
 
 from dashboard.figures.drawing import figure_from_chart
-from dashboard.looks import look_at
-from dashboard.pages import Page
+from dashboard.figures.history import looks_of
+from dashboard.pages import Page, csv_response
 from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
 from dashboard.tables.changes import changes_table
-from dashboard.views.history_choice import CASCADE, MOST_LINES, query_from_history_choice
-from dashboard.views.history_drawing import history_drawing_of, judged_commit, note_of_changes, note_of_lines
+from dashboard.tables.export import csv_of_histories
+from dashboard.views.history_choice import CASCADE, MOST_LINES, history_view_of, query_from_history_choice
+from dashboard.views.history_drawing import (
+    answer_of_changes,
+    history_drawing_of,
+    judged_commit,
+    note_of_changes,
+    note_of_lines,
+)
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, labelled_stroke
+from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, labelled_stroke, picture_buttons
+from results.queries import history_of, projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dash import Dash
     from dash.development.base_component import Component
+    from werkzeug.wrappers import Response
 
     from dashboard.views.history_drawing import HistoryDrawing
     from results.store import Store
@@ -61,8 +72,9 @@ def layout() -> Component:
             dcc.Store(id=_id("shown")),
             html.Div([*selects, lines], className="bar"),
             html.Div(id=_id("problems"), className="problems"),
+            html.Section(html.H1(id=_id("answer"), className="answer uncertain"), className="card"),
             card([html.H2("Over commits"), html.Span(id=_id("note"), className="dimmed"), at_end(*switches)],
-                 html.Div(id=_id("legend"), className="keys"), graph),
+                 html.Div(id=_id("legend"), className="keys"), graph, picture_buttons(csv_id=_id("csv"))),
             card([html.H2("What a commit changed"), commit, html.Span(id=_id("changes-note"), className="dimmed")],
                  html.Div(id=_id("changes"))),
         ],
@@ -72,6 +84,15 @@ def layout() -> Component:
 
 def register(app: Dash, store: Store) -> None:
     """Connect the page's URL, selectors and figure: a change of any redraws the page."""
+
+    def history_csv() -> Response:
+        if not projects(store):
+            raise NotFound("nothing is stored")
+        view = history_view_of(store, query=request.query_string.decode("latin-1"))
+        wanted = [row.series_id for line in view.chosen_lines for row in line.series]
+        return csv_response(csv_of_histories(history_of(store, series_ids=wanted)), name="history")
+
+    app.server.add_url_rule(f"{PAGE.path}.csv", view_func=history_csv)
 
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(
@@ -131,13 +152,19 @@ def page_props(drawing: HistoryDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
         "problems": alert(view.problems),
         "note": note_of_lines(drawing),
-        "legend": [labelled_stroke(look_at(i), line.label) for i, line in enumerate(view.chosen_lines) if has_lines],
+        "legend": [
+            labelled_stroke(look, line.label)
+            for look, line in zip(looks_of(view.chosen_lines), view.chosen_lines, strict=True)
+            if has_lines
+        ],
         "figure": figure_from_chart(
             drawing.chart,
             scale=choice.scale,
             chosen=judged_commit(drawing),
             keeps_zoom_of=query_from_history_choice(replace(choice, commit=None, lines=())),
         ),
+        "csv": f"{PAGE.path}.csv{query}",
+        "answer": f"{answer_of_changes(drawing)}.",
         "changes_note": note_of_changes(drawing),
         "changes": _changes(drawing),
     }
@@ -166,6 +193,8 @@ OUTPUTS = {
     "note": Output(_id("note"), "children"),
     "legend": Output(_id("legend"), "children"),
     "figure": Output(_id("graph"), "figure"),
+    "csv": Output(_id("csv"), "href"),
+    "answer": Output(_id("answer"), "children"),
     "changes_note": Output(_id("changes-note"), "children"),
     "changes": Output(_id("changes"), "children"),
 }

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 import dash_mantine_components as dmc
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
+from flask import request
+from werkzeug.exceptions import NotFound
 
+from dashboard.figures.bars import bars_from_chart, height_of_bars
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
-from dashboard.pages import Page
+from dashboard.looks import look_of
+from dashboard.pages import Page, csv_response
 from dashboard.selectors import (
     SWITCH_LABELS,
     card_select,
@@ -22,7 +26,9 @@ from dashboard.selectors import (
     switch,
 )
 from dashboard.sweep_axes import AXES, text_of
+from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
+from dashboard.views.advice import answer_from
 from dashboard.views.throughput_choice import query_from_choice, query_from_values
 from dashboard.views.throughput_drawing import (
     ALWAYS_SHOWN,
@@ -34,7 +40,8 @@ from dashboard.views.throughput_drawing import (
     throughput_drawing_of,
 )
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card
+from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, picture_buttons, stroke
+from results.queries import projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +49,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from dash import Dash
     from dash.development.base_component import Component
+    from werkzeug.wrappers import Response
 
+    from dashboard.views.advice import Answer
     from dashboard.views.throughput_choice import ThroughputChoice
     from dashboard.views.throughput_drawing import ThroughputDrawing
     from results.store import Store
@@ -61,8 +70,9 @@ def layout() -> Component:
                       html.Span(id=_id("facts"), className="facts")],
                      className="bar legend"),
             html.Div(id=_id("problems"), className="problems"),
+            html.Section(id=_id("answer"), className="card"),
             html.Div([_batch_card(), _commits_card()], className="charts"),
-            card([html.H2("Which one to run"), html.Span(id=_id("winners-note"), className="dimmed")],
+            card([html.H2("Which one to run at each batch"), html.Span(id=_id("winners-note"), className="dimmed")],
                  html.Div(id=_id("winners"), className="verdict")),
         ],
         className="page",
@@ -70,7 +80,15 @@ def layout() -> Component:
 
 
 def register(app: Dash, store: Store) -> None:
-    """Connect the page's URL, selectors and figures: a change of any redraws the page."""
+    """Connect the page's URL, selectors and figures: a change of any redraws the page; its points are a CSV, too."""
+
+    def throughput_csv() -> Response:
+        if not any(row.has_sweep for row in projects(store)):
+            raise NotFound("no sweep point is stored")
+        drawing = throughput_drawing_of(store, query=request.query_string.decode("latin-1"))
+        return csv_response(csv_of_points([*drawing.by_batch, *drawing.by_commit]), name="throughput")
+
+    app.server.add_url_rule(f"{PAGE.path}.csv", view_func=throughput_csv)
 
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(
@@ -128,20 +146,36 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "providers": provider_props(view.providers, chosen=[name for name in view.providers if choice.shows(name)]),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
+        "answer": answer_lines(answer_from(drawing.by_batch, batch=choice.batch)),
         "problems": alert(view.problems),
         "batch_note": note_of_commit(drawing.by_batch),
         "commits_note": note_of_commits(drawing),
-        "batch_figure": _batch_figure(drawing),
+        **_batch_props(drawing),
         "commits_figure": _commits_figure(drawing),
+        # A single commit has no course; what it measured is in the other chart.
+        "commits_card": {} if len({row.commit for row in drawing.by_commit}) > 1 else HIDDEN,
+        "csv": [f"{PAGE.path}.csv{query}"] * 2,
         "winners_note": note_of_winners(drawing.by_batch),
         "winners": [winners_table(rankings_by_batch(drawing.by_batch)), absences_list(drawing.by_batch)],
     }
+
+
+def answer_lines(answer: Answer) -> list[Component]:
+    """Build the answer in large letters, marked in the colours of whom it names, and its details below."""
+    marks = [stroke(look_of(name)) for name in answer.contenders]
+    kind = "answer" if answer.is_certain else "answer uncertain"
+    return [
+        html.H1([*marks, f"{answer.sentence}."], className=kind),
+        *(html.P(detail, className="detail") for detail in answer.details),
+    ]
 
 
 def _id(name: str) -> str:
     return f"throughput-{name}"
 
 
+HIDDEN = {"display": "none"}
+CURVES_HEIGHT = "380px"
 # Graphs in which a click chooses a batch or a commit.
 GRAPHS = {"batch": "batch-graph", "commit": "commits-graph"}
 PICKED = (*(axis.name for axis in AXES), "commit", "providers", *SWITCH_LABELS)
@@ -159,11 +193,16 @@ OUTPUTS = {
     "providers": {name: Output(_id("providers"), name) for name in ("children", "value")},
     "switches": {name: Output(_id(name), "value") for name in SWITCH_LABELS},
     "facts": Output(_id("facts"), "children"),
+    "answer": Output(_id("answer"), "children"),
     "problems": Output(_id("problems"), "children"),
     "batch_note": Output(_id("batch-note"), "children"),
     "commits_note": Output(_id("commits-note"), "children"),
     "batch_figure": Output(_id("batch-graph"), "figure"),
+    "batch_style": Output(_id("batch-graph"), "style"),
+    "batch_scales": Output(_id("batch-scales"), "style"),
+    "commits_card": Output(_id("commits-card"), "style"),
     "commits_figure": Output(_id("commits-graph"), "figure"),
+    "csv": [Output(_id(f"{name}-card-csv"), "href") for name in ("batch", "commits")],
     "winners_note": Output(_id("winners-note"), "children"),
     "winners": Output(_id("winners"), "children"),
 }
@@ -175,21 +214,22 @@ def _batch_card() -> Component:
         html.H2("Over batch"),
         html.Span("at commit"),
         select,
-        at_end(switch("batch_scale", component_id=_id("batch_scale"))),
+        at_end(html.Div(switch("batch_scale", component_id=_id("batch_scale")), id=_id("batch-scales"))),
     ]
-    return _graph_card(title, note_id=_id("batch-note"), graph_id=_id("batch-graph"))
+    return _graph_card(title, card_id=_id("batch-card"), note_id=_id("batch-note"), graph_id=_id("batch-graph"))
 
 
 def _commits_card() -> Component:
     select = card_select(component_id=_id("batch"), label="Batch", is_wide=False)
     switches = [switch(name, component_id=_id(name)) for name in ("spacing", "commits_scale")]
     title = [html.H2("Over commits"), html.Span("at batch"), select, at_end(*switches)]
-    return _graph_card(title, note_id=_id("commits-note"), graph_id=_id("commits-graph"))
+    return _graph_card(title, card_id=_id("commits-card"), note_id=_id("commits-note"), graph_id=_id("commits-graph"))
 
 
-def _graph_card(title: Sequence[Component], *, note_id: str, graph_id: str) -> Component:
-    graph = dcc.Graph(id=graph_id, config=GRAPH_CONFIG, style={"height": "380px"})
-    return card(title, html.Div(id=note_id, className="note"), graph)
+def _graph_card(title: Sequence[Component], *, card_id: str, note_id: str, graph_id: str) -> Component:
+    graph = dcc.Graph(id=graph_id, config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
+    saving = picture_buttons(csv_id=f"{card_id}-csv")
+    return html.Div(card(title, html.Div(id=note_id, className="note"), graph, saving), id=card_id)
 
 
 def _clicked_key(click: Mapping[str, Any]) -> str | None:
@@ -198,12 +238,19 @@ def _clicked_key(click: Mapping[str, Any]) -> str | None:
     return None if key is None else str(key)[:12]
 
 
-def _batch_figure(drawing: ThroughputDrawing) -> go.Figure:
+def _batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:
+    """Return the figure over batch and its size: curves, or bars where there are too few batches for any."""
     choice = drawing.view.choice
     chart = chart_over_batch(drawing.by_batch, quantity=choice.quantity)
-    return figure_from_chart(
+    if chart.are_few:
+        height = height_of_bars(chart)
+        return {
+            "batch_figure": bars_from_chart(chart), "batch_style": {"height": f"{height}px"}, "batch_scales": HIDDEN,
+        }  # fmt: skip
+    figure = figure_from_chart(
         chart, scale=choice.batch_scale, chosen=str(choice.batch), keeps_zoom_of=_zoom_key(choice, "batch")
     )
+    return {"batch_figure": figure, "batch_style": {"height": CURVES_HEIGHT}, "batch_scales": {}}
 
 
 def _commits_figure(drawing: ThroughputDrawing) -> go.Figure:
@@ -223,4 +270,4 @@ def _zoom_key(choice: ThroughputChoice, name: str) -> str:
     return query_from_choice(moves)
 
 
-PAGE = Page(path="/", name="Throughput", layout=layout, register=register)
+PAGE = Page(path="/throughput", name="Throughput", layout=layout, register=register)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dash import html
 
 from dashboard.lines import NO_PARAMETERS
+from dashboard.widgets import labelled_cells
 from results.judgement.verdicts import Outcome
 from results.rows import parameters_in_words
 from results.units import SECOND_NAMES, change_in_words
@@ -45,15 +46,18 @@ WORDS_OF_TIME = {Outcome.REGRESSION: "slower", Outcome.IMPROVEMENT: "faster"}
 MOST_ROWS = 30
 
 
-def summary_of(judgement: Judgement) -> str:
-    """Write how many parameter sets have which verdict."""
+def counts_of(judgement: Judgement) -> str:
+    """Write how many parameter sets have which verdict, the worst first."""
     words = Counter(
-        _word(verdict) for outcome in (*ORDER, Outcome.UNCHANGED) for verdict in judgement.with_outcome(outcome)
+        word_of(verdict) for outcome in (*ORDER, Outcome.UNCHANGED) for verdict in judgement.with_outcome(outcome)
     )
-    if not words:
-        return "nothing was measured at both commits"
-    counts = ", ".join(f"{n} {word}" for word, n in words.items())
-    return f"{counts} (counted from {100 * judgement.least_change:g} % and beyond the noise)"
+    return ", ".join(f"{n} {word}" for word, n in words.items()) or "nothing was measured at both commits"
+
+
+def summary_of(judgement: Judgement) -> str:
+    """Write how many parameter sets have which verdict, and from what on a change counts."""
+    counted = f" (counted from {100 * judgement.least_change:g} % and beyond the noise)" if judgement.verdicts else ""
+    return f"{counts_of(judgement)}{counted}"
 
 
 def changes_table(judgement: Judgement, *, metric_format: MetricFormat, labels: Mapping[str, str]) -> list[Component]:
@@ -74,11 +78,16 @@ def _row(verdict: Verdict, *, metric_format: MetricFormat, labels: Mapping[str, 
     name = parameters_in_words(verdict.head.parameters) or NO_PARAMETERS
     return html.Tr(
         [
-            html.Td(labels.get(name, name)),
-            html.Td(_value(verdict.base.value, metric_format), className="number"),
-            html.Td(_value(verdict.head.value, metric_format), className="number"),
-            html.Td(change_in_words(verdict.ratio), className="number"),
-            html.Td([f"{_word(verdict)} ", html.Span(verdict.why, className="dimmed")]),
+            *labelled_cells(
+                HEADINGS,
+                [
+                    labels.get(name, name),
+                    _value(verdict.base.value, metric_format),
+                    _value(verdict.head.value, metric_format),
+                    change_in_words(verdict.ratio),
+                    [f"{word_of(verdict)} ", html.Span(verdict.why, className="dimmed")],
+                ],
+            )
         ]
     )
 
@@ -87,6 +96,6 @@ def _value(value: float | None, metric_format: MetricFormat) -> str:
     return "–" if value is None else metric_format.text(value)
 
 
-def _word(verdict: Verdict) -> str:
+def word_of(verdict: Verdict) -> str:
     """Return the verdict in words; of a duration, slower or faster."""
     return {**WORDS, **(WORDS_OF_TIME if verdict.head.unit in SECOND_NAMES else {})}[verdict.outcome]

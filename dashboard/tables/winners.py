@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import html
 
-from dashboard.widgets import contender_label
+from dashboard.widgets import contender_label, labelled_cells
 from results.judgement.winners import Standing
 from results.rows import CEILING_NOT_VALID
 from results.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
@@ -76,13 +76,18 @@ def _line(batch: int, ranking: Ranking | None) -> Component:
     return html.Tr(
         [
             head,
-            html.Td(_choice(ranking)),
-            html.Td(_latency(row), className="number"),
-            html.Td("" if row.rows_per_s is None else si(row.rows_per_s, ""), className="number"),
-            html.Td(_speedup(row), className="number"),
-            html.Td(_pieces(row)),
-            html.Td(_bound(row)),
-            html.Td(_runner_up(ranking)),
+            *labelled_cells(
+                HEADINGS[1:],
+                [
+                    _choice(ranking),
+                    _latency(row),
+                    "" if row.rows_per_s is None else si(row.rows_per_s, ""),
+                    _speedup(row),
+                    _pieces(row),
+                    _bound(row),
+                    _runner_up(ranking),
+                ],
+            ),
         ]
     )
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
 from dashboard.quantities import MetricFormat
-from dashboard.tables.changes import summary_of
+from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.history_choice import history_view_of
-from results.judgement.verdicts import in_question, judge, with_known
 from results.metrics import Role, metric_of
-from results.queries import commits, history_of, known_levels, values_at
+from results.queries import commits, history_of, judged_commits
 
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
@@ -82,6 +81,15 @@ def note_of_lines(drawing: HistoryDrawing) -> str:
     return " · ".join(parts)
 
 
+def answer_of_changes(drawing: HistoryDrawing) -> str:
+    """Write in a sentence what the chosen commit changed, or what is shown where nothing is judged."""
+    choice = drawing.view.choice
+    name = f"{choice.benchmark}, {metric_of(choice.metric, unit='').label}"
+    if drawing.judgement is None:
+        return f"{name}: {note_of_changes(drawing) or 'nothing measured for this choice'}"
+    return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
+
+
 def note_of_changes(drawing: HistoryDrawing) -> str:
     """Write which commits are compared with what outcome, or why there is nothing to compare."""
     judgement = drawing.judgement
@@ -112,21 +120,13 @@ def _judgement(store: Store, choice: HistoryChoice, measured: list[str]) -> Judg
     at = measured.index(choice.commit) if choice.commit else len(measured) - 1
     if at < 1:
         return None
-    base, head = measured[at - 1], measured[at]
-    before, after = (
-        values_at(
-            store,
-            commit=commit,
-            project=choice.project,
-            benchmark=choice.benchmark,
-            metric=choice.metric,
-            machine=choice.machine,
-            environment=choice.environment,
-        )
-        for commit in (base, head)
+    return judged_commits(
+        store,
+        base=measured[at - 1],
+        head=measured[at],
+        project=choice.project,
+        benchmark=choice.benchmark,
+        metric=choice.metric,
+        machine=choice.machine,
+        environment=choice.environment,
     )
-    judgement = judge(before, after, base_commit=base, head_commit=head)
-    series_ids = in_question(judgement)
-    if not series_ids:
-        return judgement
-    return with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES, text_of
+from dashboard.views.axis_values import in_order, settled
 from dashboard.views.url import LATEST, member_of, unknown_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dashboard.sweep_axes import Axis, AxisValue
+    from dashboard.sweep_axes import AxisValue
     from results.rows import CommitRow, PointChoice
+
+_SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
+KEYS = (*(axis.name for axis in AXES), "commit", "providers", *_SWITCHES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,19 +70,15 @@ def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Se
     middle size and the plain variants.
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
-    problems = unknown_parameters(wanted, known=_KEYS)
+    problems = unknown_parameters(wanted, known=KEYS)
     columns: dict[str, AxisValue] = {}
     options: dict[str, tuple[AxisValue, ...]] = {}
     left = list(points)
     for axis in AXES:
         values = tuple(dict.fromkeys(axis.value_of(row) for row in left))
-        value = _default(axis, values, columns)
-        if axis.name in wanted:
-            value = _nearest(wanted[axis.name], values, default=value)
-            if text_of(value) != wanted[axis.name]:
-                problems.append(_not_measured(axis, wanted[axis.name], value, values))
+        value = settled(axis, values, wanted=wanted, before=columns, problems=problems)
         columns[axis.column] = value
-        options[axis.name] = tuple(sorted(values, key=_sort_key))
+        options[axis.name] = in_order(values)
         left = [row for row in left if axis.value_of(row) == value]
         if axis.name == "threads":
             providers = tuple(sorted({row.contender for row in left}, key=_provider_key))
@@ -113,40 +112,6 @@ def query_from_values(values: Mapping[str, str | None], *, providers: Sequence[s
     return "?" + urlencode(pairs, safe=",")
 
 
-_SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
-_KEYS = (*(axis.name for axis in AXES), "commit", "providers", *_SWITCHES)
-
-
-def _default(axis: Axis, values: Sequence[AxisValue], settled: Mapping[str, AxisValue]) -> AxisValue:
-    """Return the value shown by default. `values` come newest measurement first."""
-    if axis.preferred in values:
-        return axis.preferred
-    numbers = sorted(value for value in values if isinstance(value, int))
-    hidden = settled.get("hidden")
-    if axis.name == "dim" and isinstance(hidden, int):
-        return min(numbers, key=lambda dim: abs(log(4 * dim / hidden)))
-    return numbers[len(numbers) // 2] if numbers else values[0]
-
-
-def _nearest(requested: str, values: Sequence[AxisValue], *, default: AxisValue) -> AxisValue:
-    """Return the value spelled `requested`; else the number nearest to it by ratio; else `default`."""
-    exact = next((value for value in values if text_of(value) == requested), None)
-    if exact is not None:
-        return exact
-    numbers = [value for value in values if isinstance(value, int)]
-    if numbers and requested.isdecimal() and int(requested) > 0:
-        return min(numbers, key=lambda value: abs(log(value / int(requested))))
-    return default
-
-
-def _not_measured(axis: Axis, requested: str, shown: AxisValue, values: Sequence[AxisValue]) -> str:
-    measured = ", ".join(text_of(value) for value in sorted(values, key=_sort_key))
-    return (
-        f"{axis.label} {requested} was not measured with the rest of this choice; "
-        f"showing {text_of(shown)}. Measured: {measured}."
-    )
-
-
 def _commit(requested: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
     """Return the only commit whose hash begins with `requested`; else None, the newest."""
     if requested == LATEST:
@@ -168,11 +133,6 @@ def _providers(requested: str | None, known: Sequence[str], problems: list[str])
         problems.append(f"No provider {', '.join(unknown)} here; there are {', '.join(known)}.")
     chosen = tuple(name for name in known if name in names)
     return None if chosen == tuple(known) or (names and not chosen) else chosen
-
-
-def _sort_key(value: AxisValue) -> tuple[bool, int, str]:
-    """Order None first, then numbers by size and names alphabetically."""
-    return (value is not None, value if isinstance(value, int) else 0, str(value))
 
 
 def _provider_key(provider: str) -> tuple[bool, str]:

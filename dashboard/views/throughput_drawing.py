@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.throughput_choice import throughput_view_of
-from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, ranking_of
+from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
 from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
+from results.units import change_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,13 +73,13 @@ def facts(view: ThroughputView) -> str:
 
 
 def note_of_commit(rows: Sequence[PointRow]) -> str:
-    """Write which commit the curves over batch show."""
+    """Write who takes the least time at how many batches, and which commit the chart over batch shows."""
     if not rows:
         return NOTHING_MEASURED
     row = rows[0]
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
     marks = OPEN_MARKS if any(row.disturbed for row in rows) else ""
-    return f"{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}{marks}"
+    return f"{_leaders(rows)}{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}{marks}"
 
 
 def note_of_winners(rows: Sequence[PointRow]) -> str:
@@ -85,6 +87,9 @@ def note_of_winners(rows: Sequence[PointRow]) -> str:
     if not rows:
         return ""
     notes = [f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"]
+    n_incomplete = sum(row.lacks_visits for row in rows)
+    if n_incomplete:
+        notes.append(f"{n_incomplete} of {len(rows)} points had fewer visits than planned")
     n_disturbed = sum(row.disturbed is not None for row in rows)
     if n_disturbed:
         notes.append(f"{n_disturbed} of {len(rows)} points were disturbed")
@@ -92,20 +97,43 @@ def note_of_winners(rows: Sequence[PointRow]) -> str:
     n_undecided = sum(ranking.standing is Standing.UNDECIDED for ranking in rankings)
     if n_undecided:
         notes.append(f"{n_undecided} of {len(rankings)} undecided ({WHAT_DECIDES_NOTHING})")
-    again = ": measure again (fusebench run --again)" if len(notes) > 1 else ""
-    return " · ".join(notes) + again
+        if leads := leads_in_words(rankings):
+            notes.append(leads)
+    # What is missing comes first: to measure anew would begin another run.
+    advice = "complete them (fusebench run)" if n_incomplete else "measure again (fusebench run --again)"
+    return " · ".join(notes) + (f": {advice}" if len(notes) > 1 else "")
 
 
 def note_of_commits(drawing: ThroughputDrawing) -> str:
-    """Write how many commits the curves over commits show."""
+    """Write how the newest commit differs from the one before, and how many the chart over commits shows."""
     measured = {row.commit: row.commit_date for row in drawing.by_commit}
     undated = sum(date is None for date in measured.values())
-    note = f"{len(measured)} commit{'' if len(measured) == 1 else 's'} measured at this batch"
+    note = f"{_last_step(drawing.by_commit)}{len(measured)} commit{'' if len(measured) == 1 else 's'} at this batch"
     if any(row.disturbed for row in drawing.by_commit):
         note += OPEN_MARKS
     if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
         return f"{note}, {undated} without a date left out"
     return note
+
+
+def _leaders(rows: Sequence[PointRow]) -> str:
+    leaders = Counter(ranking.leader.contender for _, ranking in rankings_by_batch(rows) if ranking is not None)
+    n_batches = len({row.batch for row in rows})
+    if n_batches < 2 or not leaders:
+        return ""
+    parts = ", ".join(f"{name} at {n}" for name, n in leaders.most_common())
+    return f"least time of {n_batches} batches: {parts} · "
+
+
+def _last_step(rows: Sequence[PointRow]) -> str:
+    """Write by how much the newest commit's times differ from those of the commit before; `rows` come oldest first."""
+    newest = list(dict.fromkeys(row.commit for row in rows))[-2:]
+    if len(newest) < 2:
+        return ""
+    before, after = ({row.contender: row.latency_s for row in rows if row.commit == commit} for commit in newest)
+    steps = [(name, time, before.get(name)) for name, time in after.items()]
+    changes = ", ".join(f"{name} {change_in_words(now / then)}" for name, now, then in steps if now and then)
+    return f"time at the newest commit against the one before: {changes} · " if changes else ""
 
 
 def _fact(name: str, value: str) -> str:

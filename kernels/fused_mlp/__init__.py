@@ -16,7 +16,8 @@ Errors are a tree: see fused_mlp.errors. The oracle everything is tested against
 
 from fused_mlp import reference
 from fused_mlp.activations import Activation
-from fused_mlp.choice.choices import Choice, choice_for
+from fused_mlp.choice.choice import Choice
+from fused_mlp.choice.choices import choice_for
 from fused_mlp.choice.implementations import why_not_for_shape, why_unavailable
 from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 from fused_mlp.gated_mlp import gated_mlp

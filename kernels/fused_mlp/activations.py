@@ -21,14 +21,17 @@ class Activation(StrEnum):
     """Elementwise nonlinearity. Each is equal to its name, so a plain string does as well.
 
     GELU is x·Φ(x) with the exact normal distribution (erf); GELU_TANH is its tanh approximation; SILU is
-    x·sigmoid(x).
+    x·sigmoid(x); QUICK_GELU is x·sigmoid(1.702·x), as in CLIP.
     """
 
     RELU = "relu"
     GELU = "gelu"
     GELU_TANH = "gelu_tanh"
     SILU = "silu"
+    QUICK_GELU = "quick_gelu"
 
+
+_QUICK_GELU_SLOPE = 1.702
 
 # Plain strings as values: graphs and TorchScript carry them as constants, enum members they would not.
 _NAMES: dict[str, str] = {activation: activation.value for activation in Activation}
@@ -60,6 +63,8 @@ def activate(z: Tensor, name: str) -> Tensor:
             return functional.gelu(z, approximate="tanh")
         case Activation.SILU:
             return functional.silu(z)
+        case Activation.QUICK_GELU:
+            return _quick_gelu(z)
         case unknown:
             assert_never(unknown)
 
@@ -78,6 +83,8 @@ def activate_in_place(z: Tensor, name: str) -> Tensor:
             return _as_tensor(aten.gelu_(z, approximate="tanh"))
         case Activation.SILU:
             return functional.silu(z, inplace=True)
+        case Activation.QUICK_GELU:
+            return _quick_gelu(z)
         case unknown:
             assert_never(unknown)
 
@@ -101,8 +108,21 @@ def activation_gradient(grad: Tensor, z: Tensor, name: str) -> Tensor:
             return _as_tensor(aten.gelu_backward(grad, z, approximate="tanh"))
         case Activation.SILU:
             return _silu_gradient(grad, z)
+        case Activation.QUICK_GELU:
+            # silu(1.702·z)/1.702, so its derivative is silu's there.
+            return _silu_gradient(_widened(grad), _QUICK_GELU_SLOPE * _widened(z)).to(z.dtype)
         case unknown:
             assert_never(unknown)
+
+
+def _quick_gelu(z: Tensor) -> Tensor:
+    # Rounded to the dtype of z once, as PyTorch's own activations are.
+    wide = _widened(z)
+    return (wide * torch.sigmoid(_QUICK_GELU_SLOPE * wide)).to(z.dtype)
+
+
+def _widened(t: Tensor) -> Tensor:
+    return t.to(torch.promote_types(t.dtype, torch.float32))
 
 
 def _silu_gradient(grad: Tensor, z: Tensor) -> Tensor:

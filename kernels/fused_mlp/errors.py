@@ -22,7 +22,8 @@ class InvalidArgument(FusedMlpError, ValueError):
     """
 
     def __init__(self, argument: str, *, got: str, expected: str) -> None:
-        super().__init__(f"{argument} is {got}; expected {expected}")
+        # Not by super(), where torch.compile(fullgraph=True) would stop and tell of that instead of the message.
+        ValueError.__init__(self, f"{argument} is {got}; expected {expected}")
         self.argument = argument
         self.got = got
         self.expected = expected

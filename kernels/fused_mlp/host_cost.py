@@ -1,20 +1,41 @@
-"""Host time per launch, through the compiled handle and through Triton's JIT. Needs a CUDA device."""
+"""Host time of calls: per launch on a GPU, and of whole calls without one, against a driver that starts nothing.
+
+    python -m fused_mlp.host_cost
+
+Without a GPU, tensors are the CPU's and so small that arithmetic takes no time to speak of; kernels of ours are
+compiled for Hopper but not loaded, and the driver returns at once. What is timed is everything above a driver: the
+module, its parameters, PyTorch's dispatcher, allocation, and PyTorch's own operators, eager's and those that are left
+to ours, which run as the CPU has them. What a launch costs the host is in neither; eager launches as many or more.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
+from torch.nn import functional
 
+from fused_mlp.choice.call_recipes import remember
+from fused_mlp.compiled_ahead import CAPABILITY, compiling_for_absent_gpu
 from fused_mlp.errors import Unavailable
-from fused_mlp.gpu.launch import LaunchPath, launch_path, launching_through
+from fused_mlp.gpu.launch import LaunchPath, launch_path, launching_through, noting_launches
 from fused_mlp.linear.triton_epilogue import launch_linear
+from fused_mlp.modules.layers import FusedGatedMLP, FusedMLP
+from fused_mlp.native import fast_calls
+from fused_mlp.native.build import ensure_calls_built
+from fused_mlp.vocabulary import Implementation, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from torch import Tensor
 
 BLOCKED_CYCLES = 40_000_000
 """How long the stream is kept busy while launches queue behind it: 20 ms at 2 GHz, longer than the launches take."""
@@ -42,7 +63,7 @@ def host_cost_per_launch(*, launches: int = 200, rounds: int = 15) -> HostCost:
     """
     if not torch.cuda.is_available():
         raise Unavailable("host cost per launch is measured by launching on a CUDA device, and there is none")
-    import fused_mlp  # noqa: PLC0415 - the package imports this module's neighbours
+    from fused_mlp.linear import linear  # noqa: PLC0415 - only where there is a GPU
 
     x, w, b = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((16, 64), (64, 64), (64,)))
 
@@ -56,7 +77,7 @@ def host_cost_per_launch(*, launches: int = 200, rounds: int = 15) -> HostCost:
 
     def by_op() -> None:
         for _ in range(launches):
-            fused_mlp.linear(x, w, b, activation="relu", implementation="epilogue")
+            linear(x, w, b, activation="relu", implementation="epilogue")
 
     ways = (through(LaunchPath.HANDLE), through(LaunchPath.JIT), by_op)
     with torch.no_grad():
@@ -85,3 +106,117 @@ def medians_of_rounds(
 def _block() -> None:
     torch.cuda.synchronize()
     torch.cuda._sleep(BLOCKED_CYCLES)  # noqa: SLF001 - torch's own way to keep a stream busy
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbsentCost:
+    """Seconds of host time per call of a module without a GPU, medians of alternating rounds: eager's and the fused.
+
+    level: whose kernels the fused one launches, by recipe (host/launches.h).
+    """
+
+    operation: Operation
+    level: Implementation
+    eager_s: float
+    fused_s: float
+
+
+_ROWS, _WIDTH = 2, 16
+
+
+class _EagerGated(nn.Module):
+    def __init__(self, gate: nn.Module, up: nn.Module, down: nn.Module) -> None:
+        super().__init__()
+        self.gate_proj, self.up_proj, self.down_proj = gate, up, down
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
+        return out
+
+
+@contextmanager
+def absent_gpu() -> Iterator[None]:
+    """Let calls on the CPU go by recipe to a driver that starts nothing. For a process that does only that.
+
+    Raises: Unavailable if the fast path cannot be compiled here.
+    """
+    if reason := ensure_calls_built():
+        raise Unavailable(reason)
+    with compiling_for_absent_gpu():
+        fast_calls.drive(*fast_calls.absent_gpu(), "cpu", lambda _: 0)
+        try:
+            yield
+        finally:
+            fast_calls.drive(0, 0, 0, "cuda", int)
+
+
+def record_call(
+    operation: Operation, level: Implementation, tensors: tuple[Tensor | None, ...], *, activation: str
+) -> None:
+    """Recipe calls of `operation` on tensors like these, by `level` in its rule's configuration; within absent_gpu.
+
+    Raises: Unavailable if the level has no recipe for them.
+    """
+    levels = import_module(f"fused_mlp.{operation}.cuda").LEVELS
+    with noting_launches() as started:
+        levels[level].launch(*tensors, activation=activation, tiles=None)
+    if not remember(operation, level, tensors, started, activation=activation):
+        raise Unavailable(f"{operation} by {level} has no recipe for tensors of these sizes")
+
+
+def host_cost_without_gpu(*, calls: int = 1000, rounds: int = 15) -> Iterator[AbsentCost]:
+    """Yield the cost of a call at each level that has recipes, for both operations of two and three products."""
+    for operation in (Operation.MLP, Operation.GATED_MLP):
+        fused, eager, activation = _modules(operation)
+        parameters = tuple(fused._parameters_in_order())  # noqa: SLF001 - this package's
+        for level in (Implementation.SINGLE, Implementation.EPILOGUE, Implementation.POINTWISE):
+            x = torch.randn(_ROWS, _WIDTH)
+            with torch.no_grad():
+                record_call(operation, level, (x, *parameters), activation=activation)
+                eager_s, fused_s = (
+                    s / calls
+                    for s in medians_of_rounds(
+                        (_repeated(eager, x, calls), _repeated(fused, x, calls)),
+                        rounds=rounds,
+                        before_each=lambda: None,
+                        now=time.perf_counter,
+                    )
+                )
+            fast_calls.forget()
+            yield AbsentCost(operation=operation, level=level, eager_s=eager_s, fused_s=fused_s)
+
+
+def _modules(operation: Operation) -> tuple[Any, nn.Module, str]:
+    if operation is Operation.GATED_MLP:
+        gated = FusedGatedMLP(_WIDTH, _WIDTH)
+        return gated, _EagerGated(*gated.children()), "silu"
+    mlp = FusedMLP(_WIDTH, _WIDTH, activation="gelu_tanh")
+    first, second = mlp.children()
+    return mlp, nn.Sequential(first, nn.GELU("tanh"), second), "gelu_tanh"
+
+
+def _repeated(module: nn.Module, x: Tensor, calls: int) -> Callable[[], None]:
+    def call() -> None:
+        for _ in range(calls):
+            module(x)
+
+    return call
+
+
+def main() -> int:
+    """Print the costs that this machine can tell; the exit code."""
+    if torch.cuda.is_available():
+        print(host_cost_per_launch())  # noqa: T201 - this is a command
+        return 0
+    print(f"no GPU here: {_ROWS} × {_WIDTH} on the CPU, a driver that starts nothing, kernels for sm_{CAPABILITY}")  # noqa: T201
+    with absent_gpu():
+        for cost in host_cost_without_gpu():
+            print(  # noqa: T201
+                f"{cost.operation} by {cost.level}: {cost.fused_s * 1e6:.2f} µs,"
+                f" eager {cost.eager_s * 1e6:.2f} µs: {cost.fused_s / cost.eager_s:.2f} of it"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

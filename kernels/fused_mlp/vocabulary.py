@@ -20,8 +20,9 @@ class Implementation(StrEnum):
     On the CPU: CPP, the C++ kernels; ONEDNN, oneDNN's fused linear on weights it has packed, so only through a
     module's `prepare`.
     On CUDA, by level of fusion: POINTWISE, cuBLAS products and one pointwise Triton kernel (level 1); EPILOGUE, Triton
-    products with bias and activation in the epilogue, the down product in cuBLAS (level 2); SINGLE, one launch, the
-    hidden activations never in device memory (level 3); CUDA, the op written in CUDA C++ (mlp only).
+    products with bias and activation in the epilogue, the down product in cuBLAS (level 2); CUBLASLT, the same with
+    the epilogue of cuBLASLt, which has relu and gelu_tanh and no gate; SINGLE, one launch, the hidden activations never
+    in device memory (level 3); CUDA, the op written in CUDA C++ (mlp only).
     """
 
     PURE = "pure"
@@ -29,11 +30,18 @@ class Implementation(StrEnum):
     ONEDNN = "onednn"
     POINTWISE = "pointwise"
     EPILOGUE = "epilogue"
+    CUBLASLT = "cublaslt"
     SINGLE = "single"
     CUDA = "cuda"
 
 
-CUDA_LEVELS = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE, Implementation.CUDA)
+CUDA_LEVELS = (
+    Implementation.POINTWISE,
+    Implementation.EPILOGUE,
+    Implementation.CUBLASLT,
+    Implementation.SINGLE,
+    Implementation.CUDA,
+)
 
 
 class Weights(StrEnum):

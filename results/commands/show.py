@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_csv, echo_rendered, terminal_of_output
-from results.commands.known_changes import known_of_points, known_of_values
+from results.commands.judging.known_changes import known_of_points, known_of_values
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected, nothing_to_show
 from results.commands.options import all_option, db_option, where_option
 from results.commands.selected_rows import SelectedPoints, SelectedValues, select_rows
@@ -24,6 +24,7 @@ from results.store import OpenMode, open_store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from results.commands.selection import Selection
     from results.rows import KnownChange, PointRow, SeriesValueRow
     from results.store import Store
 
@@ -55,7 +56,8 @@ LONG = 40  # rows: an answer of up to as many is printed whole
 def show(revision: str | None, show_format: str, where: Sequence[str], db: str | None, *, shows_all: bool) -> int:
     """Print the newest measurements, or those of commit REV (a hash, its start, or a name git knows).
 
-    Where a sweep is stored it is the sweep that is shown; --where project=NAME shows another suite.
+    Where a sweep is stored it is the sweep that is shown; --where project=NAME shows another suite. Without REV, the
+    tables are of the machine that measured last; --where machine=NAME shows another.
 
     \b
     fusebench show HEAD~1                                    those of another commit
@@ -69,7 +71,7 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
             selected = select_rows(store, selection)
             if selected is None:
                 return nothing_to_show(EMPTY_STORE)
-            is_printed = _print(store, selected, revision, ShowFormat(show_format), shows_all=shows_all)
+            is_printed = _print(store, selected, selection, revision, ShowFormat(show_format), shows_all=shows_all)
         except UnknownRevision as error:
             return not_measured(store, error)
         if not is_printed:
@@ -79,9 +81,10 @@ def show(revision: str | None, show_format: str, where: Sequence[str], db: str |
     return ExitCode.FINE
 
 
-def _print(
+def _print(  # noqa: PLR0913 - what is asked for
     store: Store,
     selected: SelectedPoints | SelectedValues,
+    selection: Selection,
     revision: str | None,
     show_format: ShowFormat,
     *,
@@ -90,13 +93,27 @@ def _print(
     """Print the selected rows; return False if there are none."""
     if isinstance(selected, SelectedPoints):
         points = selected.latest(store, revision)
-        if points:
-            _print_points(store, points, show_format, shows_all=shows_all)
+        is_of_all = revision is not None or "machine" in selection.texts or show_format is not ShowFormat.TEXT
+        shown, others = (points, ()) if is_of_all else of_newest_machine(points)
+        if shown:
+            _print_points(store, shown, show_format, shows_all=shows_all)
+        if others:
+            echo(f"Measured on other machines, too: {', '.join(others)} (--where machine={others[0]}).", err=True)
         return bool(points)
     values = selected.latest(store, revision)
     if values:
         _print_values(store, values, show_format, shows_all=shows_all)
     return bool(values)
+
+
+def of_newest_machine(rows: Sequence[PointRow]) -> tuple[Sequence[PointRow], tuple[str, ...]]:
+    """Return the rows of the machine that measured last, and the names of the others, the newest first.
+
+    What a repository publishes of other machines is not what somebody looks for who has just measured.
+    """
+    newest_first = sorted(rows, key=lambda row: row.measured_at, reverse=True)
+    machines = tuple(dict.fromkeys(row.machine for row in newest_first))
+    return [row for row in rows if row.machine in machines[:1]], machines[1:]
 
 
 def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowFormat, *, shows_all: bool) -> None:

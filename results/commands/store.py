@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from results.commands.decisions import acknowledge, join
 from results.commands.echo import echo
 from results.commands.groups import SuggestingGroup
+from results.commands.judging.decisions import acknowledge, join
 from results.commands.options import NumberRange, db_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode

@@ -340,8 +340,10 @@ class Profile(Base):
 
     overhead_s: the host's time outside compute operators; overhead_in: what takes most of it. bound_detail: the
     evidence for `bound`, in words.
-    expected_…: counts that the provider declares; unexpected: the difference, in words. stacks: folded,
-    compressed (results.files.stacks). trace: the name of a file under traces/, which may have been removed since.
+    expected_…: by what the provider declares; unexpected: the difference, in words. compilations: by torch.compile.
+    stacks: folded, compressed (results.files.stacks). trace: the name of a file under traces/, which may have been
+    removed since.
+    gaps, runtime_calls: as objects in the journal's form. missing: why a column is null, by its name.
     """
 
     __tablename__ = "profile"
@@ -368,10 +370,23 @@ class Profile(Base):
     unexpected: Mapped[str | None]
     stacks: Mapped[bytes | None]
     trace: Mapped[str | None]
+    allocated_bytes: Mapped[float | None]
+    freed_bytes: Mapped[float | None]
+    operators_min_bytes: Mapped[float | None]
+    device_busy_s: Mapped[float | None]
+    gap_count: Mapped[float | None]
+    gap_time_s: Mapped[float | None]
+    longest_gap_s: Mapped[float | None]
+    gaps: Mapped[list[dict[str, Any]] | None]
+    runtime_calls: Mapped[list[dict[str, Any]] | None]
+    missing: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    expected_bytes: Mapped[float | None]
+    expected_time_s: Mapped[float | None]
+    compilations: Mapped[float | None]
 
 
 class ProfileOperator(Base):
-    """Operator of a profile, per call."""
+    """Operator of a profile, per call. inputs: a line for each distinct list. outermost: calls in no other."""
 
     __tablename__ = "profile_operator"
     __table_args__ = (
@@ -387,6 +402,12 @@ class ProfileOperator(Base):
     self_time_s: Mapped[float | None]
     total_time_s: Mapped[float | None]
     is_compute: Mapped[bool]
+    inputs: Mapped[str | None]
+    allocated_bytes: Mapped[float | None]
+    freed_bytes: Mapped[float | None]
+    min_bytes: Mapped[float | None]
+    min_bytes_reason: Mapped[str | None]
+    outermost: Mapped[float | None]
 
 
 class ProfileKernel(Base):

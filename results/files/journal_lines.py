@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from results.files.disturbances import disturbed_in_short
 from results.files.json_fields import shown
 from results.files.records import CommitRecord, Count, PointRecord, Scalar, State, Text
 from results.files.stacks import is_folded
@@ -60,20 +61,25 @@ class VisitRecord(Struct, frozen=True, kw_only=True):
     measured_at: datetime | None = None
     n_samples: Count | None = None
     median_s: float | None = None
+    calls_per_sample: Count | None = None
+    minor_faults_per_call: float | None = None
     speedup_vs_eager: float | None = None
     device_time_s: float | None = None
+    device_time_cold_s: float | None = None
     host_time_s: float | None = None
     machine_speed: float | None = None
     disturbed: str | None = None
 
     def __post_init__(self) -> None:
         _in_utc(self, "measured_at")
+        _in_short(self)
 
 
 class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
     """`timing` line; SI units, None where not known.
 
-    visits: in the order made; empty before ruler 3. recompile_time_s: ruler 2 calls it compile_time_s.
+    visits: in the order made; empty before ruler 3. recompile_time_s: ruler 2 calls it compile_time_s. disturbed: of
+    each kind of cause that the line has, the worst.
     """
 
     group: str | None = None
@@ -93,6 +99,7 @@ class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
     speedup_between_sd: float | None = None
     minor_faults_per_call: float | None = None
     device_time_s: float | None = None
+    device_time_cold_s: float | None = None
     host_time_s: float | None = None
     compile_time_s: float | None = None
     compile_time_cold_s: float | None = None
@@ -103,6 +110,10 @@ class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
     flop: float | None = None
     min_bytes: float | None = None
     floor_s: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _in_short(self)
 
     @property
     def counted_samples_s(self) -> list[float]:
@@ -119,13 +130,19 @@ class TimingRecord(_Line, frozen=True, kw_only=True, tag="timing"):
 
 
 class OperatorRecord(Struct, frozen=True, kw_only=True):
-    """One operator of a profile, per call."""
+    """One operator of a profile, per call. inputs: a text for each distinct list. outermost: calls in no other."""
 
     name: Text
     count: float | None = None
     self_time_s: float | None = None
     total_time_s: float | None = None
     is_compute: bool | None = None
+    inputs: list[Text] | None = None
+    allocated_bytes: float | None = None
+    freed_bytes: float | None = None
+    min_bytes: float | None = None
+    min_bytes_reason: str | None = None
+    outermost: float | None = None
 
 
 class KernelRecord(Struct, frozen=True, kw_only=True):
@@ -136,12 +153,30 @@ class KernelRecord(Struct, frozen=True, kw_only=True):
     device_time_s: float | None = None
 
 
+class GapRecord(Struct, frozen=True, kw_only=True):
+    """Stretch of a call in which the device did nothing, between two activities."""
+
+    duration_s: float
+    after: Text
+    before: Text
+
+
+class RuntimeCallRecord(Struct, frozen=True, kw_only=True):
+    """One function of the device's runtime, per call."""
+
+    name: Text
+    kind: Text
+    count: float | None = None
+    time_s: float | None = None
+
+
 class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
     """`profile` line; counts and times are per call.
 
     stacks: folded (results.files.stacks). trace: the name of a file under traces/. unexpected: how the counts differ
     from what the provider declares. overhead_s: the host's time outside compute operators; overhead_in: what takes most
-    of it. bound_detail: the evidence for `bound`, in words.
+    of it. bound_detail: the evidence for `bound`, in words. gaps: the longest of `gap_count`. missing: why a key is
+    null, by its name.
     """
 
     operator_count: float | None = None
@@ -161,6 +196,19 @@ class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
     kernels: list[KernelRecord] | None = None
     stacks: list[str] | None = None
     trace: str | None = None
+    allocated_bytes: float | None = None
+    freed_bytes: float | None = None
+    operators_min_bytes: float | None = None
+    device_busy_s: float | None = None
+    gap_count: float | None = None
+    gap_time_s: float | None = None
+    longest_gap_s: float | None = None
+    gaps: list[GapRecord] | None = None
+    runtime_calls: list[RuntimeCallRecord] | None = None
+    missing: dict[str, str] | None = None
+    expected_bytes: float | None = None
+    expected_time_s: float | None = None
+    compilations: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,6 +219,11 @@ class ProfileRecord(_Line, frozen=True, kw_only=True, tag="profile"):
             trace = PurePosixPath(self.trace)
             if trace.is_absolute() or ".." in trace.parts:
                 raise ValueError(f"`trace` is {shown(self.trace)}, not the name of a file under traces/")
+
+
+def _in_short(record: VisitRecord | TimingRecord) -> None:
+    if record.disturbed is not None:
+        msgspec.structs.force_setattr(record, "disturbed", disturbed_in_short(record.disturbed))
 
 
 def _in_utc(record: Struct, *names: str) -> None:

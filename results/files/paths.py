@@ -59,3 +59,11 @@ def path_from_text(text: str) -> Path:
     if text.startswith(FILE_URI):
         return Path(os.fsdecode(unquote_to_bytes(text.removeprefix(FILE_URI))))
     return Path(text)
+
+
+def trace_path(journal: Path, name: str) -> Path | None:
+    """Return the path of a journal's trace: under traces/ beside journal/. None for a name that leads out of there."""
+    folders = [parent.parent for parent in journal.parents if parent.name == "journal"]
+    traces = (folders[0] if folders else journal.parent) / "traces"
+    path = (traces / name).resolve()
+    return path if traces.resolve() in path.parents else None

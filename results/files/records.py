@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 RECORDS_VERSION = 1
-JOURNAL_RECORDS_VERSION = 2  # 2: compile_time_cold_s, stacks, traces, expected counts
+JOURNAL_RECORDS_VERSION = 4  # 4: what was expected of a profile, and its compilations
 
 Scalar = str | int | float | bool | None
 Text = Annotated[str, Meta(min_length=1)]

@@ -201,7 +201,8 @@ def _value_row(run_id: int, series_id: int, metric: Metric, line: Line) -> Value
         reason = reason or line.disturbed
         low, high = line.latency_ci_low_s, line.latency_ci_high_s
         calls = line.calls_per_sample
-        if counted := line.counted_samples_s:
+        # What failed at a later visit keeps the samples of earlier ones, which are no value of it.
+        if counted := line.counted_samples_s if number is not None else []:
             ordered = sorted(counted)
             q25, q75 = percentile(ordered, 0.25), percentile(ordered, 0.75)
             count = len(ordered)

@@ -11,11 +11,12 @@ from results.database.schema import Measurement, Profile, ProfileKernel, Profile
 from results.files.stacks import stacks_as_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from msgspec import Struct
     from sqlalchemy.engine import Connection
 
-    from results.files.journal_lines import ProfileRecord, TimingRecord
+    from results.files.journal_lines import OperatorRecord, ProfileRecord, TimingRecord
 
 MEASUREMENT_COLUMNS = (
     "reason",
@@ -37,7 +38,19 @@ PROFILE_NUMBERS = (
     "overhead_s",
     "expected_operator_count",
     "expected_kernel_launches",
+    "allocated_bytes",
+    "freed_bytes",
+    "operators_min_bytes",
+    "device_busy_s",
+    "gap_count",
+    "gap_time_s",
+    "longest_gap_s",
+    "expected_bytes",
+    "expected_time_s",
+    "compilations",
 )
+PROFILE_OBJECTS = ("gaps", "runtime_calls")
+OPERATOR_COLUMNS = ("allocated_bytes", "freed_bytes", "min_bytes", "min_bytes_reason", "outermost")
 
 
 def insert_measurements(connection: Connection, run_id: int, lines: Mapping[int, TimingRecord]) -> None:
@@ -51,7 +64,7 @@ def insert_measurements(connection: Connection, run_id: int, lines: Mapping[int,
             line.group,
             line.state.value,
             *(getattr(line, name) for name in MEASUREMENT_COLUMNS),
-            None if line.visits is None else [msgspec.to_builtins(visit) for visit in line.visits],
+            _as_objects(line.visits),
             line.conditions,
         )
         for point_id, line in lines.items()
@@ -76,18 +89,21 @@ def insert_profiles(connection: Connection, run_id: int, lines: Mapping[int, Pro
             line.unexpected,
             stacks_as_bytes(line.stacks or ()),
             line.trace,
+            *(_as_objects(getattr(line, name)) for name in PROFILE_OBJECTS),
+            line.missing,
         )
         for point_id, line in lines.items()
     ]
     texts = ("overhead_in", "bound", "bound_detail", "unexpected", "stacks", "trace")
     key = ("run_id", "point_id")
-    insert_rows(connection, Profile, (*key, "measured_at", "state", "reason", *PROFILE_NUMBERS, *texts), rows)
+    columns = ("measured_at", "state", "reason", *PROFILE_NUMBERS, *texts, *PROFILE_OBJECTS, "missing")
+    insert_rows(connection, Profile, (*key, *columns), rows)
     insert_rows(
         connection,
         ProfileOperator,
-        (*key, "position", "name", "count", "self_time_s", "total_time_s", "is_compute"),
+        (*key, "position", "name", "count", "self_time_s", "total_time_s", "is_compute", "inputs", *OPERATOR_COLUMNS),
         [
-            (run_id, point_id, i, of.name, of.count or 0.0, of.self_time_s, of.total_time_s, bool(of.is_compute))
+            (run_id, point_id, i, *_operator_cells(of))
             for point_id, line in lines.items()
             for i, of in enumerate(line.operators or ())
         ],
@@ -102,3 +118,13 @@ def insert_profiles(connection: Connection, run_id: int, lines: Mapping[int, Pro
             for i, kernel in enumerate(line.kernels or ())
         ],
     )
+
+
+def _operator_cells(of: OperatorRecord) -> tuple[object, ...]:
+    times = (of.name, of.count or 0.0, of.self_time_s, of.total_time_s, bool(of.is_compute))
+    inputs = None if of.inputs is None else "\n".join(of.inputs)
+    return (*times, inputs, *(getattr(of, name) for name in OPERATOR_COLUMNS))
+
+
+def _as_objects(records: Sequence[Struct] | None) -> list[object] | None:
+    return None if records is None else [msgspec.to_builtins(record) for record in records]

@@ -2,254 +2,203 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from enum import StrEnum
+import math
+from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from results.exit_codes import ExitCode
-from results.files.records import State
-from results.judgement.noise import Evidence, Observation, difference_between, doubt_about
-from results.metrics import SWEEP_METRICS, Direction, Metric, Precision, Role, metric_of
+from results.judgement.comparison.evidence import Compared, compare
+from results.judgement.comparison.false_discoveries import Q
+from results.judgement.comparison.moderation import USUAL, Prior
+from results.judgement.known_levels import in_question, with_known
+from results.judgement.outcomes import (
+    EXPLAINABLE,
+    LEAST_RELEVANT_CHANGE,
+    Change,
+    ControlChange,
+    Judgement,
+    Outcome,
+    Verdict,
+)
+from results.judgement.series_verdicts import Context, metric_of_row, verdict_on
+from results.judgement.sides import BASELINE, Side, are_other_axes, pair_of, sides_of, with_controls
+from results.metrics import Precision, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
-    from results.rows import HistoryValue, KnownChange, KnownLevel, SeriesValueRow
+    from results.judgement.comparison.processes import Controls, Pair
+    from results.rows import SeriesValueRow
 
-LEAST_RELEVANT_CHANGE = 0.05
+__all__ = [
+    "EXPLAINABLE",
+    "LEAST_RELEVANT_CHANGE",
+    "Change",
+    "ControlChange",
+    "Judgement",
+    "Outcome",
+    "Verdict",
+    "exit_code",
+    "in_question",
+    "judge",
+    "with_known",
+]
 
-
-class Outcome(StrEnum):
-    """Outcome of one series between two commits."""
-
-    REGRESSION = "regression"
-    FAILED = "failed"  # ok at the base, not ok at the head
-    IMPROVEMENT = "improvement"
-    FIXED = "fixed"  # not ok at the base, ok at the head
-    KNOWN = "known"  # would be a regression or a failure, but it was acknowledged
-    UNDECIDED = "undecided"  # slower or faster, but the measurement was disturbed or is not known well enough
-    CHANGED = "changed"  # relevant and significant, better direction unknown
-    UNCHANGED = "unchanged"
-
-
-# What a person can acknowledge.
-EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, Outcome.CHANGED})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """Judgement of one series that was measured at both commits.
-
-    ratio: head ÷ base, or None. known: the acknowledged change that explains it, where the outcome is `known`.
-    """
-
-    base: SeriesValueRow
-    head: SeriesValueRow
-    metric: Metric
-    outcome: Outcome
-    ratio: float | None
-    why: str
-    known: KnownChange | None = None
-
-    @property
-    def may_be_worse(self) -> bool:
-        """Whether it is undecided and the head looks worse: what keeps a gate from passing."""
-        if self.outcome is not Outcome.UNDECIDED or self.base.value is None or self.head.value is None:
-            return False
-        return _outcome(self.metric, self.base.value, self.head.value) is not Outcome.IMPROVEMENT
+_LEAST_OF_ALL = 10
+_GONE = "gone"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """Verdicts on the series measured at both commits, and the series that only one of them measured."""
-
-    base_commit: str
-    head_commit: str
-    verdicts: tuple[Verdict, ...]
-    only_at_base: tuple[SeriesValueRow, ...]
-    only_at_head: tuple[SeriesValueRow, ...]
-    least_change: float
-
-    def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
-        """Return the verdicts with these outcomes, the largest change first."""
-        chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
-        return sorted(chosen, key=lambda verdict: -abs((verdict.ratio or 1.0) - 1.0))
-
-    @property
-    def n_perhaps_worse(self) -> int:
-        """Number of undecided series whose head looks worse."""
-        return sum(verdict.may_be_worse for verdict in self.verdicts)
-
-    def count(self) -> Counter[Outcome]:
-        """Count the series by outcome."""
-        return Counter(verdict.outcome for verdict in self.verdicts)
-
-
-def judge(
+def judge(  # noqa: PLR0913 - two commits, and how to judge them
     base: Sequence[SeriesValueRow],
     head: Sequence[SeriesValueRow],
     *,
     base_commit: str,
     head_commit: str,
     least_change: float = LEAST_RELEVANT_CHANGE,
+    spreads: Mapping[int, Prior] | None = None,
+    is_paired: bool = False,
+    q: float = Q,
 ) -> Judgement:
-    """Compare the values of two commits, series by series.
+    """Compare the values of two commits, all series at once; rows of one series are its runs, all of which count.
 
     Metrics that only explain others are left out. least_change: smallest relative change of a noisy metric that is
-    relevant.
+    relevant. spreads: how series vary from run to run, by id (`run_spreads`). is_paired: the processes of the two were
+    measured in rounds, one after the other. q: share of false findings.
     """
-    at_base = {row.series_id: row for row in base if _is_judged(row)}
-    at_head = {row.series_id: row for row in head if _is_judged(row)}
-    both = [series_id for series_id in at_base if series_id in at_head]
-    pairs = [(at_base[series_id], at_head[series_id]) for series_id in both]
+    at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
+    both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
+    pairs = _pairs(both)
+    compared = compare(pairs, is_paired=is_paired, spreads=dict((spreads or {}).items()), q=q)
+    controls = _control_changes(compared.controls, least_change=least_change)
+    moved = {testbed for testbed, control in controls.items() if control.is_moved}
+    shifted = _shifted(pairs, compared, least_change=least_change)
+    evidence = dict(zip((pair.name for pair in pairs), compared.evidence, strict=True))
+    of_pair = {pair.name: pair for pair in pairs}
+    verdicts = [
+        verdict_on(
+            *sides,
+            evidence=evidence.get(key),
+            context=Context(
+                least_change=least_change,
+                cause=_cause(of_pair.get(key), moved=moved, shifted=shifted),
+                is_control=key in of_pair and of_pair[key].is_control,
+                has_spread=key in (spreads or {}),
+                is_paired=is_paired,
+            ),
+        )
+        for key, sides in both.items()
+        if sides[0].has_value or sides[1].has_value  # what never worked is no change
+    ]
+    missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
+    excused, gone = _missing(missing, [side.row for side in at_head.values()], head_commit)
     return Judgement(
         base_commit=base_commit,
         head_commit=head_commit,
-        verdicts=tuple(
-            verdict_on(one, other, least_change=least_change)
-            for one, other in pairs
-            if State.OK in {one.state, other.state}  # what never worked is no change
-        ),
-        only_at_base=tuple(row for key, row in at_base.items() if key not in at_head and _is_ok(row)),
-        only_at_head=tuple(row for key, row in at_head.items() if key not in at_base and _is_ok(row)),
+        verdicts=(*verdicts, *gone),
+        only_at_base=tuple(excused),
+        only_at_head=tuple(side.row for key, side in at_head.items() if key not in at_base and side.is_ok),
         least_change=least_change,
-    )
-
-
-def verdict_on(base: SeriesValueRow, head: SeriesValueRow, *, least_change: float) -> Verdict:
-    """Judge one series."""
-    metric = metric_of(base.metric, unit=base.unit)
-    outcome, ratio, why = Outcome.UNCHANGED, None, Evidence.SAME.value
-    if not _is_ok(head):
-        outcome, why = Outcome.FAILED, f"{head.state}: {head.reason or 'no reason given'}"
-    elif not _is_ok(base):
-        outcome, why = Outcome.FIXED, f"was {base.state}"
-    elif base.value is not None and head.value is not None:
-        ratio = head.value / base.value if base.value else None
-        is_change, why = _changed(base, head, metric=metric, least_change=least_change)
-        outcome = _outcome(metric, base.value, head.value) if is_change else Outcome.UNCHANGED
-        doubt = _doubt(base, head, metric=metric)
-        if doubt is not None and _is_relevant(base.value, head.value, least_change=least_change):
-            outcome, why = Outcome.UNDECIDED, doubt
-    return Verdict(base=base, head=head, metric=metric, outcome=outcome, ratio=ratio, why=why)
-
-
-def in_question(judgement: Judgement) -> list[int]:
-    """Return the ids of the series that an acknowledged change could explain: all that are worse or changed."""
-    return [verdict.head.series_id for verdict in judgement.verdicts if _is_explainable(verdict)]
-
-
-def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
-    """Return the judgement with `known` for each series that an acknowledged change explains.
-
-    It explains a value no worse than the one at its own commit, as long as the series did not recover in between;
-    whatever came on top of it keeps its outcome.
-    """
-    of_series = {level.change.series_id: level for level in levels}
-    return replace(
-        judgement,
-        verdicts=tuple(
-            _explained(verdict, of_series[verdict.head.series_id], least_change=judgement.least_change)
-            if _is_explainable(verdict) and verdict.head.series_id in of_series
-            else verdict
-            for verdict in judgement.verdicts
-        ),
+        controls=tuple(controls.values()),
+        floor=median(one.floor for one in compared.evidence) if compared.evidence else None,
     )
 
 
 def exit_code(judgement: Judgement) -> ExitCode:
     """Return the gate's exit code: failed before regression before nothing comparable before fine.
 
-    An undecided series that looks worse was not measured well enough to be compared, so the gate does not pass.
+    A series that looks worse and was not measured well enough to be compared does not pass; nor does any while control
+    series moved.
     """
     outcomes = judgement.count()
     if outcomes[Outcome.FAILED]:
         return ExitCode.FAILED
     if outcomes[Outcome.REGRESSION]:
         return ExitCode.REGRESSION
-    if not judgement.verdicts or judgement.n_perhaps_worse:
+    if not judgement.verdicts or judgement.n_perhaps_worse or judgement.is_control_moved:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
 
 
-def _explained(verdict: Verdict, level: KnownLevel, *, least_change: float) -> Verdict:
-    def is_worse(base: SeriesValueRow, head: SeriesValueRow) -> bool:
-        return _is_explainable(verdict_on(base, head, least_change=least_change))
-
-    base, head, change = verdict.base, verdict.head, level.change
-    known = _row_of(head, level.value)
-    has_recovered = any(_is_ok(row) and not is_worse(base, row) for row in (_row_of(head, one) for one in level.later))
-    is_at_level = known.state == head.state and (not _is_ok(head) or not is_worse(known, head))
-    if is_at_level and not has_recovered:
-        return replace(verdict, outcome=Outcome.KNOWN, why=change.reason, known=change)
-    return replace(verdict, why=f"{verdict.why}; not the known change at {change.commit[:8]}")
+def _pairs(both: Mapping[int, tuple[Side, Side]]) -> list[Pair]:
+    found = [
+        pair
+        for base, head in both.values()
+        if base.is_ok and head.is_ok and metric_of_row(head.row).precision is Precision.NOISY
+        if (pair := pair_of(base, head)) is not None
+    ]
+    return with_controls(found, {key: head.row for key, (_, head) in both.items()})
 
 
-def _row_of(row: SeriesValueRow, value: HistoryValue) -> SeriesValueRow:
-    """Return the value of the same series at another run; histories have no samples."""
-    return replace(
-        row,
-        commit=value.commit,
-        state=value.state,
-        reason=value.reason,
-        value=value.value,
-        ci_low=value.ci_low,
-        ci_high=value.ci_high,
-        samples=None,
-    )
+def _control_changes(controls: Mapping[Hashable, Controls], *, least_change: float) -> dict[Hashable, ControlChange]:
+    """Return what the control series of each testbed did; they moved if by a relevant change beyond their noise."""
+    found: dict[Hashable, ControlChange] = {}
+    for testbed, control in controls.items():
+        move = control.move
+        if move is None or not isinstance(testbed, tuple):
+            continue
+        se = USUAL.sd * math.sqrt(2) if move.se is None else move.se
+        found[testbed] = ControlChange(
+            machine=testbed[1],
+            environment=testbed[2],
+            ratio=math.exp(move.log_ratio),
+            n_series=move.n_series,
+            is_moved=abs(move.log_ratio) >= max(math.log1p(least_change), 3 * se),
+        )
+    return found
 
 
-def _changed(base: SeriesValueRow, head: SeriesValueRow, *, metric: Metric, least_change: float) -> tuple[bool, str]:
-    before, after = _observation(base), _observation(head)
-    if metric.precision is Precision.EXACT:
-        return before.value != after.value, "exact"
-    # Relevance first: it is cheap, and most series have not moved.
-    if not _is_relevant(before.value, after.value, least_change=least_change):
-        return False, f"less than {least_change:.0%}"
-    evidence = difference_between(before, after)
-    return evidence not in {Evidence.SAME, Evidence.TOO_FEW}, evidence.value
+def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) -> set[Hashable]:
+    """Return the testbeds without control series where more than half of many series moved the same way."""
+    of_testbed: dict[Hashable, list[float]] = {}
+    for pair, evidence in zip(pairs, compared.evidence, strict=True):
+        if compared.controls[pair.testbed].move is None:
+            of_testbed.setdefault(pair.testbed, []).append(math.log(evidence.ratio))
+    least = math.log1p(least_change)
+    return {
+        testbed for testbed, moves in of_testbed.items() if len(moves) >= _LEAST_OF_ALL and abs(median(moves)) >= least
+    }
 
 
-def _is_relevant(before: float, after: float, *, least_change: float) -> bool:
-    smaller, larger = sorted((abs(before), abs(after)))
-    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
-
-
-def _doubt(base: SeriesValueRow, head: SeriesValueRow, *, metric: Metric) -> str | None:
-    """Return why the two decide nothing. Other suites' values are judged by the intervals they come with."""
-    if metric.name not in SWEEP_METRICS or metric.precision is Precision.EXACT:
+def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: set[Hashable]) -> str | None:
+    if pair is None:
         return None
-    for side, row in (("head", head), ("base", base)):
-        doubt = doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=row.reason)
-        if doubt is not None:
-            return doubt if row.reason else f"{doubt} at the {side}"
+    if pair.testbed in moved:
+        return f"machine or torch changed: {BASELINE} moved, so nothing is said of kernels"
+    if pair.testbed in shifted:
+        return "more than half of all series moved together: the machine, or all code; measure the base again"
     return None
 
 
-def _is_explainable(verdict: Verdict) -> bool:
-    return verdict.outcome in EXPLAINABLE and (verdict.outcome is not Outcome.UNDECIDED or verdict.may_be_worse)
+def _missing(
+    missing: Sequence[SeriesValueRow], head: Sequence[SeriesValueRow], head_commit: str
+) -> tuple[list[SeriesValueRow], list[Verdict]]:
+    """Divide series that only the base measured: those that the head did not set out to, and those that are gone."""
+    at_places: dict[tuple[str, str, str], list[SeriesValueRow]] = {}
+    for row in head:
+        at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
+    failed = {(row.benchmark, row.parameters) for row in head if row.state != "ok"}
+    excused, gone = [], []
+    for row in missing:
+        there = at_places.get((row.project, row.machine, row.environment), [])
+        if are_other_axes(row, there) or (row.benchmark, row.parameters) in failed:
+            excused.append(row)
+            continue
+        gone.append(_gone(row, head_commit))
+    return excused, gone
 
 
-def _outcome(metric: Metric, before: float, after: float) -> Outcome:
-    if metric.direction is Direction.UNKNOWN:
-        return Outcome.CHANGED
-    is_worse = after > before if metric.direction is Direction.LOWER else after < before
-    return Outcome.REGRESSION if is_worse else Outcome.IMPROVEMENT
-
-
-def _observation(row: SeriesValueRow) -> Observation:
-    has_interval = row.ci_low is not None and row.ci_high is not None
-    return Observation(
-        value=row.value or 0.0,
-        interval=(row.ci_low or 0.0, row.ci_high or 0.0) if has_interval else None,
-        samples=row.samples,
+def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:
+    return Verdict(
+        base=row,
+        head=replace(row, commit=head_commit, state=_GONE, reason=None, value=None, processes=()),
+        metric=metric_of_row(row),
+        change=Change.GONE,
+        outcome=Outcome.FAILED,
+        ratio=None,
+        why="gone: the head did not measure it",
     )
 
 
-def _is_ok(row: SeriesValueRow) -> bool:
-    return row.state == State.OK
-
-
 def _is_judged(row: SeriesValueRow) -> bool:
-    return metric_of(row.metric, unit=row.unit).role is Role.JUDGED
+    return metric_of_row(row).role is Role.JUDGED

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from results.judgement.noise import WIDEST, doubt_about
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,13 +35,15 @@ class Ranking:
 
     leader: the least time, whether or not it is a winner's. candidates: all that may be the fastest, the leader first.
     standing: the candidates', None where nothing competes. doubt: why it is undecided, in words, with the contender.
-    margin: the runner-up's time over the leader's.
+    margin: the runner-up's time over the leader's. least_margin: the least time of any other over the greatest of the
+    leader's, by their intervals; None where they touch or nothing competes.
     """
 
     leader: PointRow
     runner_up: PointRow | None
     eager: PointRow | None
     margin: float | None
+    least_margin: float | None
     candidates: tuple[PointRow, ...]
     standing: Standing | None
     doubt: str | None
@@ -70,6 +73,9 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
     other's. It is undecided while the leader or the next was disturbed or is known to no better than ± 5 %
     (`noise.doubt_about`), or any other was disturbed, or is known so badly that it may be the fastest. Points of an
     older ruler than the newest are left out.
+
+    Disturbed is what a time is from: a visit that was left out as disturbed, beside two others, is in neither value nor
+    interval, which of two visits is the wider, and puts nothing in doubt.
     """
     newest = max(rows, key=lambda row: row.measured_at).ruler_version if rows else None
     timed = [row for row in rows if row.latency_s is not None and row.ruler_version == newest]
@@ -91,10 +97,39 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
         runner_up=rivals[0].row if rivals else None,
         eager=next((row for row in timed if row.provider == BASELINE), None),
         margin=rivals[0].value / leader.value if rivals and leader.value else None,
+        least_margin=_least_margin(leader, rivals),
         candidates=(leader.row, *(time.row for time in rivals if time in touching or time in doubtful)),
         standing=standing,
         doubt=_in_words(doubtful),
     )
+
+
+def _least_margin(leader: _Time, rivals: Sequence[_Time]) -> float | None:
+    low = min((time.low for time in rivals), default=0.0)
+    return low / leader.high if 0 < leader.high < low else None
+
+
+def leads_in_words(rankings: Sequence[Ranking]) -> str | None:
+    """Return who is ahead where it is undecided but the intervals are apart, and by how much at least; or None.
+
+    A speedup is of paired rounds, so that what slowed down both cancels: not enough for a winner, and worth knowing.
+    """
+    ahead: dict[str, list[float]] = {}
+    for ranking in rankings:
+        if ranking.standing is Standing.UNDECIDED and ranking.least_margin is not None:
+            ahead.setdefault(ranking.leader.contender, []).append(ranking.least_margin)
+    if not ahead:
+        return None
+    leads = (
+        f"{name} at {counted(len(margins), 'shape')}, by {_factors(margins)} at least"
+        for name, margins in ahead.items()
+    )
+    return f"ahead of all others by paired rounds all the same: {'; '.join(leads)}"
+
+
+def _factors(margins: Sequence[float]) -> str:
+    low, high = (f"{value:.2f}" for value in (min(margins), max(margins)))
+    return f"{low} ×" if low == high else f"{low} to {high} ×"
 
 
 def _times(rows: Sequence[PointRow]) -> list[_Time]:

@@ -77,7 +77,7 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
     Every row has every column, null where it has none. A parameter that is a number in one benchmark and a text in
     another is text.
     """
-    left_out = {"samples", "series_id", "parameters", "unit", *MEASURED}
+    left_out = {"samples", "processes", "series_id", "parameters", "unit", *MEASURED}
     described = [field for field in fields(SeriesValueRow) if field.name not in left_out]
     names = [field.name for field in described]
     suffixes = suffix_of_units(sorted({row.unit for row in benchmarks}))

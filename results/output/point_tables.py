@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from results.files.disturbances import causes_in_short
 from results.files.records import State
-from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, ranking_of
-from results.output.disturbances import causes_in_short
+from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
+from results.output.latency_parts import largest_part_in_words
 from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
@@ -32,12 +33,15 @@ COLUMNS = (
     Column(name="kernels", is_right=True, drop=4),
     Column(name="operators", is_right=True, drop=6),
     Column(name="bound", drop=3),
+    Column(name="goes to", drop=7),
     Column(name="remark"),
     Column(name="reason", is_note=True),
 )
 STANDING_STYLES = {Standing.FASTEST: Style.GOOD, Standing.TIED: Style.GOOD, Standing.UNDECIDED: Style.DOUBTFUL}
-STANDING = "standing"
+STANDING, GOES_TO = "standing", "goes_to"
 MEASURE_AGAIN = "fusebench run --again"
+COMPLETE = "fusebench run"
+MOST_UNEXPECTED = 3
 
 
 def points_as_text(
@@ -50,7 +54,7 @@ def points_as_text(
     printed = rows if shown is None else shown
     rankings = _rankings(rows)
     standings = _standings(rankings)
-    doubts = {_key(ranking.leader): ranking.doubt for ranking in rankings}
+    doubts = {_key(ranking.leader): _doubt(ranking) for ranking in rankings}
     has_one_place = len({_place(row) for row in printed}) == 1
 
     def title(row: PointRow) -> str:
@@ -63,16 +67,21 @@ def points_as_text(
     parts = [terminal.paragraph(_place(printed[0]), Style.HEADING)] if has_one_place else []
     parts.append(render_blocks(COLUMNS, blocks, terminal))
     parts.append(counted_states([row.state for row in rows], "point"))
-    notes = (*_interference(rows), *_undecided(rankings), *_beaten_ceilings(rows))
-    advice = [f"measure again: {MEASURE_AGAIN}, while nothing else keeps the machine busy"] if notes else []
-    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in (*notes, *advice))
+    notes = (*_incomplete(rows), *_interference(rows), *_undecided(rankings), *_beaten_ceilings(rows))
+    # What is missing comes first: to measure anew would begin another run.
+    lacks_visits = any(row.lacks_visits for row in rows)
+    what = f"complete the visits: {COMPLETE}" if lacks_visits else f"measure again: {MEASURE_AGAIN}"
+    advice = [f"{what}, while nothing else keeps the machine busy"] if notes else []
+    notes = (*notes, *advice, *_unexpected(rows))
+    parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in notes)
     return "\n\n".join(parts)
 
 
 def points_as_json(rows: Sequence[PointRow]) -> str:
     """Render a JSON list of objects; null where something is not known.
 
-    `standing`: that of a point which may be the fastest of its shape among the rows, else null.
+    `standing`: that of a point which may be the fastest of its shape among the rows, else null. `goes_to`: the largest
+    part of its latency.
     """
     return rows_as_json(_plain_rows(rows))
 
@@ -138,6 +147,13 @@ def _rankings(rows: Sequence[PointRow]) -> list[Ranking]:
     return [ranking for group in of_shape.values() if (ranking := ranking_of(group)) is not None]
 
 
+def _doubt(ranking: Ranking) -> str | None:
+    """Return why nothing is decided, and by how much the leader is ahead by paired rounds all the same."""
+    if ranking.doubt is None or ranking.least_margin is None:
+        return ranking.doubt
+    return f"{ranking.doubt}; ahead all the same, by {ranking.least_margin:.2f} × at least"
+
+
 def _standings(rankings: Sequence[Ranking]) -> dict[tuple[object, ...], Standing]:
     """Return the standing of each point that may be the fastest of its shape."""
     return {
@@ -149,8 +165,12 @@ def _standings(rankings: Sequence[Ranking]) -> dict[tuple[object, ...], Standing
 
 
 def _plain_rows(rows: Sequence[PointRow]) -> list[dict[str, object]]:
-    names = (*PointRow._fields, STANDING)
-    return [plain_fields(dict(zip(names, cells, strict=True))) for cells in cells_with_standing(rows)]
+    names = (*PointRow._fields, STANDING, GOES_TO)
+    phrases = map(largest_part_in_words, rows)
+    return [
+        plain_fields(dict(zip(names, (*cells, phrase), strict=True)))
+        for cells, phrase in zip(cells_with_standing(rows), phrases, strict=True)
+    ]
 
 
 def _key(row: PointRow) -> tuple[object, ...]:
@@ -169,6 +189,7 @@ def _cells(row: PointRow, standing: Standing | None, doubt: str | None) -> tuple
         Cell(figures(row.kernel_launches)),
         Cell(figures(row.operator_count)),
         Cell(row.bound_in_words or ABSENT),
+        Cell(largest_part_in_words(row) or ABSENT),
         _remark(row, standing),
         Cell(doubt or "", Style.DOUBTFUL) if row.state == State.OK else Cell(row.reason or ""),
     )
@@ -177,9 +198,19 @@ def _cells(row: PointRow, standing: Standing | None, doubt: str | None) -> tuple
 def _remark(row: PointRow, standing: Standing | None) -> Cell:
     if row.state != State.OK:
         return Cell(row.state, Style.DOUBTFUL if row.state == State.UNAVAILABLE else Style.BAD)
-    if row.disturbed:
-        return Cell(", ".join(filter(None, (standing, "disturbed"))), Style.DOUBTFUL)
+    visits = f"{row.visit_count} of {counted(row.visits_planned or 0, 'visit')}" if row.lacks_visits else None
+    if row.disturbed or visits:
+        doubts = ("disturbed" if row.disturbed else None, visits)
+        return Cell(", ".join(filter(None, (standing, *doubts))), Style.DOUBTFUL)
     return Cell("") if standing is None else Cell(standing, STANDING_STYLES[standing])
+
+
+def _incomplete(rows: Sequence[PointRow]) -> list[str]:
+    n_points = sum(row.lacks_visits for row in rows)
+    if not n_points:
+        return []
+    why = "what differs between processes is hardly known, and what looks decided may not be"
+    return [f"fewer visits than planned, {n_points} of {len(rows)} points: {why}"]
 
 
 def _interference(rows: Sequence[PointRow]) -> list[str]:
@@ -187,12 +218,24 @@ def _interference(rows: Sequence[PointRow]) -> list[str]:
     return [f"disturbed, {len(texts)} of {len(rows)} points: {causes_in_short(texts)}"] if texts else []
 
 
+def _unexpected(rows: Sequence[PointRow]) -> list[str]:
+    """Return what ran otherwise than expected: each difference once, with the contender that it is of."""
+    found = [f"{row.contender} {row.operation}: {row.unexpected}" for row in rows if row.unexpected]
+    shown = list(dict.fromkeys(found))
+    if not shown:
+        return []
+    more = [f"{len(shown) - MOST_UNEXPECTED} more"] if len(shown) > MOST_UNEXPECTED else []
+    words = " · ".join([*shown[:MOST_UNEXPECTED], *more])
+    return [f"unexpected, {len(found)} of {len(rows)} points: {words}"]
+
+
 def _undecided(rankings: Sequence[Ranking]) -> list[str]:
     n_undecided = sum(ranking.standing is Standing.UNDECIDED for ranking in rankings)
     if not n_undecided:
         return []
     shapes = f"{n_undecided} of {counted(len(rankings), 'shape')}"
-    return [f"undecided which is fastest, {shapes}: {WHAT_DECIDES_NOTHING}"]
+    notes = [f"undecided which is fastest, {shapes}: {WHAT_DECIDES_NOTHING}", leads_in_words(rankings)]
+    return [note for note in notes if note]
 
 
 def _beaten_ceilings(rows: Sequence[PointRow]) -> list[str]:

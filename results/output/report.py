@@ -1,18 +1,18 @@
-"""Judgements → text, JSON, Markdown, JUnit; pure."""
+"""Judgements → text, Markdown, JUnit; pure."""
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from tabulate import tabulate
 
-from results.judgement.verdicts import Outcome, exit_code
+from results.judgement.verdicts import Outcome
+from results.output.report_json import as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import MANY, Block, Cell, Column, render_blocks
-from results.printable import json_for_terminal, printable, printable_line
+from results.printable import printable, printable_line
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
 
@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 
     from results.judgement.verdicts import Judgement, Verdict
     from results.output.terminal import Terminal
-    from results.rows import KnownChange, SeriesValueRow
+    from results.rows import SeriesValueRow
 
+MOST_OF_A_COMMENT = 65_000
+"""Characters; GitHub takes 65,536."""
+FOLDED_FROM = 5
 BAD = (Outcome.FAILED, Outcome.REGRESSION)
 SECTIONS = (
     ("Failed", (Outcome.FAILED,), Style.BAD),
     ("Regressions", (Outcome.REGRESSION,), Style.BAD),
     ("Known", (Outcome.KNOWN,), Style.PLAIN),
     (
-        "Undecided: disturbed while measured, or not known well enough (measure again: fusebench run --again)",
+        "Undecided: looks changed, and is not certain (measure both again: fusebench ab, or fusebench run --again)",
         (Outcome.UNDECIDED,),
         Style.DOUBTFUL,
     ),
@@ -79,43 +82,31 @@ def as_text(judgement: Judgement, terminal: Terminal = UNLIMITED, *, limit: int 
     parts = [terminal.paragraph(_headline(judgement))]
     if blocks:
         parts.append(render_blocks(COLUMNS, blocks, terminal))
-    parts.extend(map(terminal.paragraph, (*_missing(judgement), *_hidden(judgement, limit))))
+    parts.extend(map(terminal.paragraph, (*notes(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)
 
 
 def as_markdown(judgement: Judgement, *, limit: int | None = None) -> str:
-    """Render the same as a comment on a pull request."""
+    """Render the same as a comment on a pull request: what is worse is open, and it is never too long for one."""
+    text = _markdown(judgement, limit)
+    most = max((len(verdicts) for _, verdicts, _ in _sections(judgement, limit)), default=0)
+    while len(text) > MOST_OF_A_COMMENT and most > 1:
+        most //= 2
+        text = _markdown(judgement, most)
+    return text
+
+
+def _markdown(judgement: Judgement, limit: int | None) -> str:
     parts = [f"**{_headline(judgement)}**"]
     names = [column.name for column in COLUMNS]
     for title, verdicts, style in _sections(judgement, limit):
         lines = [[_markdown_cell(cell.text) for cell in row] for row in _rows(judgement, verdicts, style)]
         table = tabulate(lines, headers=names, disable_numparse=True, tablefmt="github")
+        if style is not Style.BAD and len(verdicts) > FOLDED_FROM:
+            table = f"<details><summary>{len(verdicts)} series</summary>\n\n{table}\n\n</details>"
         parts.append(f"### {title}\n\n{table}")
-    parts.extend(map(printable, (*_missing(judgement), *_hidden(judgement, limit))))
+    parts.extend(map(printable, (*notes(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)
-
-
-def as_json(judgement: Judgement) -> str:
-    """Render everything but the unchanged series, which are counted."""
-    counts = judgement.count()
-    document = json.dumps(
-        {
-            "base": judgement.base_commit,
-            "head": judgement.head_commit,
-            "exit_code": int(exit_code(judgement)),
-            "least_change": judgement.least_change,
-            "compared": len(judgement.verdicts),
-            "counts": {outcome.value: counts[outcome] for outcome in Outcome},
-            "only_at_base": [_named(row) for row in judgement.only_at_base],
-            "only_at_head": [_named(row) for row in judgement.only_at_head],
-            "changes": [
-                _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))
-            ],
-        },
-        indent=1,
-        ensure_ascii=False,
-    )
-    return json_for_terminal(document)
 
 
 def as_junit(judgement: Judgement) -> str:
@@ -146,9 +137,10 @@ def as_junit(judgement: Judgement) -> str:
 def _headline(judgement: Judgement) -> str:
     counts = judgement.count()
     counted = ", ".join(_counted(counts[outcome], outcome) for outcome in Outcome if counts[outcome])
+    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base} that the base measured"
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
-        f"{len(judgement.verdicts)} compared{': ' if counted else ''}{counted}"
+        f"{judgement.n_compared} compared{whole}{': ' if counted else ''}{counted}"
     )
 
 
@@ -209,8 +201,20 @@ def _benchmark(row: SeriesValueRow) -> str:
     )
 
 
-def _missing(judgement: Judgement) -> list[str]:
+def notes(judgement: Judgement) -> list[str]:
+    """Return what is to be known beside the verdicts: noise floor, moved control series, what is not compared."""
     parts = []
+    if judgement.floor is not None and judgement.floor < 1:
+        parts.append(f"Changes under {judgement.floor:.1%} are invisible in half of the series.")
+    parts += [
+        f"The machine or torch changed on {control.machine}, {control.environment}: eager is "
+        f"{change_in_words(control.ratio)} over {control.n_series} series. Measure both commits in the same "
+        "minutes: fusebench ab."
+        for control in judgement.controls
+        if control.is_moved
+    ]
+    if any(control.ratio != 1 for control in judgement.controls):
+        parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     for side, rows in (("base", judgement.only_at_base), ("head", judgement.only_at_head)):
         if rows:
             names = sorted({_benchmark(row) for row in rows})
@@ -235,36 +239,3 @@ def _case(suite: ET.Element, row: SeriesValueRow) -> ET.Element:
         classname=f"{row.project}.{row.machine}.{row.environment}",
         name=f"{_benchmark(row)}[{words}]" if words else _benchmark(row),
     )
-
-
-def _named(row: SeriesValueRow) -> dict[str, object]:
-    return {
-        "benchmark": row.benchmark,
-        "metric": row.metric,
-        "machine": row.machine,
-        "environment": row.environment,
-        "parameters": {parameter.name: parameter.value for parameter in row.parameters},
-    }
-
-
-def _fields(verdict: Verdict) -> dict[str, object]:
-    return {
-        **_named(verdict.head),
-        "outcome": verdict.outcome.value,
-        "unit": verdict.head.unit,
-        "base": verdict.base.value,
-        "head": verdict.head.value,
-        "ratio": verdict.ratio,
-        "why": verdict.why,
-        "known": None if verdict.known is None else _acknowledgement(verdict.known),
-    }
-
-
-def _acknowledgement(change: KnownChange) -> dict[str, object]:
-    return {
-        "commit": change.commit,
-        "decision": change.decision,
-        "note": change.note,
-        "by": change.decided_by,
-        "at": None if change.decided_at is None else change.decided_at.isoformat(),
-    }

@@ -108,4 +108,5 @@ def _cells(row: SeriesValueRow) -> tuple[Cell, ...]:
 def _fields(row: SeriesValueRow) -> dict[str, object]:
     fields = asdict(row)
     fields["parameters"] = {parameter.name: plain_value(parameter.value) for parameter in row.parameters}
-    return plain_fields({name: value for name, value in fields.items() if name not in {"samples", "series_id"}})
+    left_out = {"samples", "processes", "series_id"}
+    return plain_fields({name: value for name, value in fields.items() if name not in left_out})

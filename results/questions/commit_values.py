@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from results.database.fetching import gc_paused
-from results.database.schema import Benchmark, Commit, Environment, Machine, Project, Run, Series, Value
+from results.database.schema import Benchmark, Commit, Environment, Machine, Measurement, Project, Run, Series, Value
+from results.metrics import LATENCY
 from results.questions.histories import parameters_of_points
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
-from results.rows import SeriesFilter, SeriesValueRow
+from results.rows import ProcessValue, SeriesFilter, SeriesValueRow
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Unpack
 
     from results.questions.histories import DatabaseRow, ParametersOfPoint
@@ -37,6 +40,48 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
     # Ordered, so that the newest run is last.
     newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
     return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+
+
+def all_values_at(
+    store: Store, *, commit: str, run_ids: Collection[str] | None = None, **chosen: Unpack[SeriesFilter]
+) -> list[SeriesValueRow]:
+    """Return the value of every run at `commit`, a full hash, of every series that `chosen` takes, with its processes.
+
+    run_ids: only these runs. Ordered by series, and then by run, oldest first; `series_id` is as for `values_at`.
+    """
+    with store.reading() as connection, gc_paused():
+        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
+        if run_ids is not None:
+            runs = runs.where(Run.uid.in_(run_ids))
+        ids = list(connection.execute(runs).scalars())
+        found = connection.execute(_values_at(ids).where(*conditions_from(chosen))).all()
+        parameters = parameters_of_points(connection, {row.point_id for row in found})
+        joined = joined_series(connection)
+        of_point = sa.select(Measurement.run_id, Measurement.point_id, Measurement.visits)
+        visits = {
+            (run_id, point_id): of_run
+            for run_id, point_id, of_run in connection.execute(of_point.where(Measurement.run_id.in_(ids)))
+        }
+    rows = [
+        replace(
+            _series_value(row, parameters, joined),
+            processes=_processes(row, visits.get((row.run, row.point_id)) if row.metric == LATENCY.name else None),
+        )
+        for row in found
+    ]
+    return sorted(rows, key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+
+
+def _processes(row: DatabaseRow, visits: list[dict[str, Any]] | None) -> tuple[ProcessValue, ...]:
+    """Return the processes of a run of a series: its visits, or the run itself where it made none."""
+    if row.median is None:
+        return ()
+    if visits and all(visit.get("median_s") for visit in visits):
+        return tuple(
+            ProcessValue(row.uid, i, visit["median_s"], None, None, visit.get("disturbed"))
+            for i, visit in enumerate(visits)
+        )
+    return (ProcessValue(row.uid, 0, row.median, row.ci_low, row.ci_high, row.reason),)
 
 
 def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
@@ -63,6 +108,7 @@ def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
             Value.sample_count,
             Value.samples,
             Value.calls_per_sample,
+            Run.id.label("run"),
             Run.uid,
             Run.started_at,
             Series.point_id,

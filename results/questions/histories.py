@@ -63,7 +63,7 @@ def series_where(store: Store, **chosen: Unpack[SeriesFilter]) -> list[SeriesRow
     with store.reading() as connection:
         rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
         parameters = parameters_of_points(connection, {row.point_id for row in rows})
-    found = [_series_row(row, parameters.get(row.point_id, ())) for row in rows]
+    found = [series_row(row, parameters.get(row.point_id, ())) for row in rows]
     return sorted(
         found,
         key=lambda row: (
@@ -160,14 +160,15 @@ def _chosen_from(rows: list[DatabaseRow]) -> _Chosen:
         if row.parameter_name is not None
     )
     return _Chosen(
-        series=_series_row(row, parameters),
+        series=series_row(row, parameters),
         place=(row.machine_id, row.environment_id, row.project_id),
         may_be_joined=row.continues_id is not None or row.is_continued,
         has_reasons=row.has_reasons,
     )
 
 
-def _series_row(row: DatabaseRow, parameters: tuple[ParameterValue, ...]) -> SeriesRow:
+def series_row(row: DatabaseRow, parameters: tuple[ParameterValue, ...]) -> SeriesRow:
+    """Return a row of SERIES_AT_PLACES with its parameters."""
     return SeriesRow(
         series_id=row.id,
         project=row.project,

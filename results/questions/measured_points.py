@@ -77,7 +77,12 @@ BATCH = AXES.index("batch")
 # A row of _VALUES: run, series, then median, interval and number of samples.
 MEDIAN = 2
 NO_VALUE = (None,) * 6
-NO_BOUND = (None, None)
+OF_PROFILES = (
+    *("allocated_bytes", "operators_min_bytes", "device_busy_s", "gap_count", "gap_time_s"),
+    *("expected_operator_count", "expected_kernel_launches", "expected_bytes", "expected_time_s"),
+    *("compilations", "unexpected"),
+)
+NO_PROFILE = (None,) * (2 + len(OF_PROFILES))
 
 
 def measured_pairs(connection: Connection, run_ids: Iterable[int], point_ids: Iterable[int]) -> list[RunPoint]:
@@ -138,7 +143,7 @@ def _rows_of_testbed(
 ) -> Iterator[tuple[int, PointRow]]:
     run_ids, point_ids = group
     measured = _fetch_of(connection, _MEASUREMENTS, run_ids, point_ids)
-    bounds = {(row[0], row[1]): row[2:] for row in _fetch_of(connection, _BOUNDS, run_ids, point_ids)}
+    profiled = {(row[0], row[1]): row[2:] for row in _fetch_of(connection, _PROFILED, run_ids, point_ids)}
     values = {(row[0], row[1]): [NO_VALUE] * len(POINT_METRICS) for row in measured}
     series_of = _series_at(connection, runs[next(iter(run_ids))].testbed)
     wanted = {i for i, metric in enumerate(POINT_METRICS) if metric in metrics}
@@ -156,7 +161,7 @@ def _rows_of_testbed(
     axes = {point_id: axes_of(points[point_id]) for point_id in point_ids}
     for row in measured:
         ids = (row[0], row[1])
-        others = (*bounds.get(ids, NO_BOUND), moment(row[2]))
+        others = (moment(row[2]), *profiled.get(ids, NO_PROFILE))
         yield ids[0], _row(runs[ids[0]], axes[ids[1]], row, values[ids], others)
 
 
@@ -164,10 +169,12 @@ def _row(
     run: MeasuringRun, axes: FetchedRow, measured: FetchedRow, values: Sequence[FetchedRow], others: FetchedRow
 ) -> PointRow:
     """Build a row in the order of PointRow's fields: by name it would take three times as long."""
-    _, point_id, _, ruler_version, state, reason, disturbed, detail, flop, min_bytes, floor_s, *visits = measured
+    _, point_id, _, ruler_version, state, reason, disturbed, detail, flop, min_bytes, floor_s, *visits, planned = (
+        measured
+    )
     latency, speedup, device, host, operator, launches, operators, memory, compiling, preparing, error, *newer = values
     cold, faults, recompiling, first_call, overhead = newer
-    bound, bound_detail, measured_at = others
+    measured_at, bound, bound_detail, *of_profile = others
     latency_s = latency[MEDIAN]
     return PointRow._make(
         (
@@ -188,8 +195,16 @@ def _row(
             *(run.uid, point_id, measured_at),
             *(cold[MEDIAN], *visits, faults[MEDIAN], recompiling[MEDIAN], first_call[MEDIAN], overhead[MEDIAN]),
             bound_detail,
+            _count(planned),
+            *of_profile,
         )
     )
+
+
+def _count(condition: object) -> int | None:
+    """Return a count among a line's conditions, which SQLite gives as it was written and PostgreSQL as text."""
+    text = str(condition)
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _percent_of_floor(floor_s: float | None, latency_s: float | None) -> float | None:
@@ -231,9 +246,13 @@ _SERIES = (
 _VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.ci_low, Value.ci_high, Value.sample_count).where(
     any_of(Value.run_id, "run_ids"), any_of(Value.series_id, "others")
 )
-_BOUNDS = sa.select(Profile.run_id, Profile.point_id, Profile.bound, Profile.bound_detail).where(
-    any_of(Profile.run_id, "run_ids"), any_of(Profile.point_id, "others")
-)
+_PROFILED = sa.select(
+    Profile.run_id,
+    Profile.point_id,
+    Profile.bound,
+    Profile.bound_detail,
+    *(Profile.__table__.c[name] for name in OF_PROFILES),
+).where(any_of(Profile.run_id, "run_ids"), any_of(Profile.point_id, "others"))
 _MEASURED = sa.select(Measurement.run_id, Measurement.point_id).where(
     any_of(Measurement.run_id, "run_ids"), any_of(Measurement.point_id, "others")
 )
@@ -252,4 +271,5 @@ _MEASUREMENTS = sa.select(
     sa.func.json_array_length(Measurement.visits),
     Measurement.latency_between_sd_s,
     Measurement.speedup_between_sd,
+    Measurement.conditions["visits_planned"].as_string(),
 ).where(any_of(Measurement.run_id, "run_ids"), any_of(Measurement.point_id, "others"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -12,11 +12,18 @@ from results.database.schema import (
     ProfileOperator,
     Project,
     Run,
+    Source,
 )
+from results.files.paths import path_from_text, trace_path
 from results.files.stacks import FoldedStack, StackKind, stacks_from_bytes, stacks_of_kind
-from results.rows import KernelRow, OperatorRow, PointRow, ProfileRow
+from results.kernel_names import decoded
+from results.product_libraries import product_libraries
+from results.rows import GapRow, KernelRow, OperatorRow, PointRow, ProfileRow, RuntimeCallRow
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from sqlalchemy.engine import Connection
 
     from results.store import Store
@@ -32,22 +39,32 @@ def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
         ).first()
         if profile is None:
             return None
-        operators = connection.execute(
+        found = connection.execute(
             sa.select(
                 ProfileOperator.name,
                 ProfileOperator.count,
                 ProfileOperator.self_time_s,
                 ProfileOperator.total_time_s,
                 ProfileOperator.is_compute,
+                ProfileOperator.inputs,
+                ProfileOperator.allocated_bytes,
+                ProfileOperator.freed_bytes,
+                ProfileOperator.min_bytes,
+                ProfileOperator.min_bytes_reason,
+                ProfileOperator.outermost,
             )
             .where(ProfileOperator.run_id == run_id, ProfileOperator.point_id == point.point_id)
             .order_by(ProfileOperator.self_time_s.desc().nulls_last(), ProfileOperator.position)
         )
-        kernels = connection.execute(
+        found_kernels = connection.execute(
             sa.select(ProfileKernel.name, ProfileKernel.count, ProfileKernel.device_time_s)
             .where(ProfileKernel.run_id == run_id, ProfileKernel.point_id == point.point_id)
             .order_by(ProfileKernel.device_time_s.desc().nulls_last(), ProfileKernel.position)
         )
+        operators = tuple(_operator(row._mapping) for row in found)  # noqa: SLF001 - its public name
+        kernels = tuple(_kernel(*row) for row in found_kernels)
+        computing = [(row.name, row.count) for row in operators if row.is_compute]
+        libraries = product_libraries(computing, [(row.name, row.count) for row in kernels])
         return ProfileRow(
             state=profile.state,
             reason=profile.reason,
@@ -65,9 +82,67 @@ def profile_of(store: Store, *, point: PointRow) -> ProfileRow | None:
             expected_kernel_launches=profile.expected_kernel_launches,
             unexpected=profile.unexpected,
             trace=profile.trace,
-            operators=tuple(OperatorRow(**row._mapping) for row in operators),  # noqa: SLF001 - its public name
-            kernels=tuple(KernelRow(**row._mapping) for row in kernels),  # noqa: SLF001
+            operators=operators,
+            kernels=kernels,
+            allocated_bytes=profile.allocated_bytes,
+            freed_bytes=profile.freed_bytes,
+            operators_min_bytes=profile.operators_min_bytes,
+            device_busy_s=profile.device_busy_s,
+            gap_count=profile.gap_count,
+            gap_time_s=profile.gap_time_s,
+            longest_gap_s=profile.longest_gap_s,
+            gaps=tuple(_gap(**gap) for gap in profile.gaps or ()),
+            runtime_calls=_runtime_calls(profile.runtime_calls),
+            missing=profile.missing or {},
+            expected_bytes=profile.expected_bytes,
+            expected_time_s=profile.expected_time_s,
+            compilations=profile.compilations,
+            product_libraries=libraries.names,
+            product_libraries_reason=libraries.reason,
         )
+
+
+def _operator(columns: Mapping[Any, Any]) -> OperatorRow:
+    inputs = columns["inputs"]
+    return OperatorRow(**{**columns, "inputs": tuple(inputs.split("\n")) if inputs else ()})
+
+
+def _kernel(name: str, count: float, device_time_s: float | None) -> KernelRow:
+    known = decoded(name)
+    return KernelRow(
+        name=name,
+        count=count,
+        device_time_s=device_time_s,
+        words=known.words,
+        stable_name=known.stable,
+        author=known.author,
+        kind=known.kind,
+    )
+
+
+def _gap(duration_s: float, after: str, before: str) -> GapRow:
+    words = f"{decoded(after).words} → {decoded(before).words}"
+    return GapRow(duration_s=duration_s, after=after, before=before, words=words)
+
+
+def _runtime_calls(stored: list[dict[str, Any]] | None) -> tuple[RuntimeCallRow, ...] | None:
+    return None if stored is None else tuple(RuntimeCallRow(**call) for call in stored)
+
+
+def trace_of(store: Store, *, point: PointRow) -> Path | None:
+    """Return where the profiler's trace of `point` from the same run was left; None if none was kept.
+
+    The file may have been removed since.
+    """
+    with store.reading() as connection:
+        where = (Profile.run_id == _run_id(connection, point), Profile.point_id == point.point_id)
+        found = connection.execute(
+            sa.select(Source.path, Profile.trace)
+            .join(Run, Run.id == Profile.run_id)
+            .join(Source, Source.id == Run.source_id)
+            .where(*where, Profile.trace.is_not(None))
+        ).first()
+    return None if found is None else trace_path(path_from_text(found.path), found.trace)
 
 
 def stacks_of(store: Store, *, point: PointRow, kind: StackKind = StackKind.HOST) -> tuple[FoldedStack, ...]:

@@ -9,13 +9,17 @@ from __future__ import annotations
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
-from results.rows.profiles import KernelRow, OperatorRow, ProfileRow
+from results.rows.profiles import GapRow, KernelRow, OperatorRow, ProfileRow, RuntimeCallRow
 from results.rows.series import (
+    HistoryRun,
+    HistoryTable,
     HistoryValue,
     ParameterValue,
+    ProcessValue,
     SeriesHistory,
     SeriesRow,
     SeriesValueRow,
+    contender_of,
     parameters_in_words,
 )
 from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel
@@ -28,6 +32,9 @@ __all__ = [
     "CommitRow",
     "FailureRow",
     "FreshnessRow",
+    "GapRow",
+    "HistoryRun",
+    "HistoryTable",
     "HistoryValue",
     "KernelRow",
     "KnownChange",
@@ -40,13 +47,16 @@ __all__ = [
     "PointChoice",
     "PointFilter",
     "PointRow",
+    "ProcessValue",
     "ProfileRow",
     "ProjectRow",
+    "RuntimeCallRow",
     "SeriesFilter",
     "SeriesHistory",
     "SeriesPlace",
     "SeriesRow",
     "SeriesValueRow",
     "VisitRow",
+    "contender_of",
     "parameters_in_words",
 ]

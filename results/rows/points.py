@@ -20,7 +20,9 @@ class PointRow(NamedTuple):
     Every number is None unless `state` is "ok" (`error_rel` is also given when "wrong").
     latency: median seconds of one call, with its 95 % interval. `percent_of_floor`: 100 means as fast as the
     machine allows; None, too, where the call is so much faster that the ceiling is not valid. `point_id` and `run_id`
-    together find the point's profile. The fields from `visit_count` on are None before ruler 3.
+    together find the point's profile. The fields from `visit_count` on are None before ruler 3, those from
+    `allocated_bytes` on, of the profile, before its second pass. expected_…: by what the provider declares;
+    unexpected: how what ran differs, in words.
     """
 
     project: str
@@ -79,6 +81,23 @@ class PointRow(NamedTuple):
     time_to_first_call_s: float | None = None
     overhead_s: float | None = None
     bound_detail: str | None = None
+    visits_planned: int | None = None
+    allocated_bytes: float | None = None
+    operators_min_bytes: float | None = None
+    device_busy_s: float | None = None
+    gap_count: float | None = None
+    gap_time_s: float | None = None
+    expected_operator_count: float | None = None
+    expected_kernel_launches: float | None = None
+    expected_bytes: float | None = None
+    expected_time_s: float | None = None
+    compilations: float | None = None
+    unexpected: str | None = None
+
+    @property
+    def lacks_visits(self) -> bool:
+        """Whether the run planned more visits than it made: its sweep ended early, and goes on with the next run."""
+        return self.state == "ok" and 0 < (self.visit_count or 0) < (self.visits_planned or 0)
 
     @property
     def contender(self) -> str:
@@ -106,7 +125,8 @@ class PointRow(NamedTuple):
 class VisitRow:
     """One visit of a point's group: the median of its samples and of its paired ratios, and what held then.
 
-    machine_speed: of a fixed piece of work at that time, 1 where the machine ran as fast as it ever did.
+    machine_speed: of a fixed piece of work at that time, 1 where the machine ran as fast as it ever did. The number of
+    calls in a sample and the pages mapped during a call are None where the ruler kept only the last visit's.
     """
 
     measured_at: datetime | None
@@ -117,3 +137,6 @@ class VisitRow:
     host_time_s: float | None
     machine_speed: float | None
     disturbed: str | None
+    calls_per_sample: int | None = None
+    minor_faults_per_call: float | None = None
+    device_time_cold_s: float | None = None

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from results.rows.inventory import PLAIN_WEIGHTS, contender_name
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from datetime import datetime
+
+    from numpy import bool_, float64
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +26,12 @@ class ParameterValue:
 def parameters_in_words(parameters: Iterable[ParameterValue], *, without: Collection[str] = ()) -> str:
     """Write `batch=64, dtype=float32`, leaving out the names in `without`; empty where there are no parameters."""
     return ", ".join(f"{one.name}={one.value}" for one in parameters if one.name not in without)
+
+
+def contender_of(parameters: Iterable[ParameterValue]) -> str | None:
+    """Return the name under which the provider of a sweep point competes; None for other benchmarks."""
+    own = {one.name: str(one.value) for one in parameters}
+    return contender_name(own["provider"], own.get("weights", PLAIN_WEIGHTS)) if "provider" in own else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +76,55 @@ class SeriesHistory:
     values: tuple[HistoryValue, ...]
 
 
+class ProcessValue(NamedTuple):
+    """Value of a series in one process: a visit, counted from 0 within its run, or a run that made but one.
+
+    The interval is None where no samples tell it. disturbed: what disturbed the process, in words.
+    """
+
+    run_id: str
+    visit: int
+    value: float
+    ci_low: float | None
+    ci_high: float | None
+    disturbed: str | None
+
+
+class HistoryRun(NamedTuple):
+    """Run as a column of a table: its commit, and that commit's place among all of the history, None without git."""
+
+    commit: str
+    commit_date: datetime | None
+    commit_subject: str | None
+    position: int | None
+    run_id: str
+    measured_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HistoryTable:
+    """Values of many series of one place over its runs, the oldest commit first.
+
+    values: [series, runs], in the series' units, NaN where there is none or its state is not "ok". disturbed: [series,
+    runs], whether the value comes with a reason that says so.
+    """
+
+    project: str
+    machine: str
+    environment: str
+    series: tuple[SeriesRow, ...]
+    runs: tuple[HistoryRun, ...]
+    values: NDArray[float64]
+    disturbed: NDArray[bool_]
+
+
 @dataclass(frozen=True, kw_only=True)
 class SeriesValueRow:
     """Value at one commit, with its series and samples.
 
     value: None unless `state` is "ok". reason: why it is not, or what disturbed a value that is. The interval is None
-    where the file gave none; asv's is 99 %, the sweep's 95 %. `metrics.metric_of` has the better direction.
+    where the file gave none; asv's is 99 %, the sweep's 95 %. `metrics.metric_of` has the better direction. processes:
+    of that run, in order; empty where the question does not ask for them.
     """
 
     series_id: int
@@ -97,3 +151,4 @@ class SeriesValueRow:
     run_id: str
     measured_at: datetime | None
     calls_per_sample: int | None = None
+    processes: tuple[ProcessValue, ...] = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from results.database.schema import Profile, Run, Source
-from results.files.paths import path_from_text
+from results.files.paths import path_from_text, trace_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,14 +88,6 @@ def stored_traces(store: Store, folder: Path) -> list[Trace]:
         if path is not None and root in path.parents:
             traces.append(Trace(path=path, measured_at=row.measured_at, age=age))
     return traces
-
-
-def trace_path(journal: Path, name: str) -> Path | None:
-    """Return the path of a journal's trace: under traces/ beside journal/. None for a name that leads out of there."""
-    folders = [parent.parent for parent in journal.parents if parent.name == "journal"]
-    traces = (folders[0] if folders else journal.parent) / "traces"
-    path = (traces / name).resolve()
-    return path if traces.resolve() in path.parents else None
 
 
 def remove_traces(paths: Iterable[Path]) -> int:

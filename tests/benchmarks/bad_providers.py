@@ -109,6 +109,26 @@ def computes_past_torch(load):
     return function
 
 
+def adds_zero(load):
+    """Right, with an operator more than it says."""
+    return lambda x: load.module(x) + 0.0
+
+
+def copies(load):
+    """Right, with a copy of its input."""
+    return lambda x: load.module(x.clone())
+
+
+def recompiles(load):
+    """Right, and compiled anew at every call."""
+
+    def function(x):
+        torch._dynamo.reset()
+        return torch.compile(load.module, backend="eager")(x)
+
+    return function
+
+
 PROVIDERS = {
     "right": right,
     "segfaults": segfaults,
@@ -123,4 +143,8 @@ PROVIDERS = {
     "reads-beyond": reads_beyond,
     "is-absent": is_absent,
     "computes-past-torch": computes_past_torch,
+    "adds-zero": adds_zero,
+    "copies": copies,
+    "recompiles": recompiles,
 }
+EXPECTATIONS = {"right": "eager", "adds-zero": "eager", "copies": "eager", "recompiles": "eager"}

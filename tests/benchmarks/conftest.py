@@ -16,7 +16,17 @@ from benchmarks.ruler.plan.points import CachePolicy, Contender, Operation, Pass
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine
-from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome, Visit
+from benchmarks.ruler.record.outcome import (
+    GapRow,
+    KernelRow,
+    OperatorRow,
+    ProfileOutcome,
+    RuntimeCallRow,
+    RuntimeKind,
+    State,
+    TimingOutcome,
+    Visit,
+)
 from benchmarks.ruler.worker.parent_death import PROCESS_NAME
 
 ROOT = Path(__file__).parents[2]
@@ -231,10 +241,22 @@ def profile_line(timing_line):
             operator_time_s=1e-5,
             peak_memory_bytes=512,
             operators=(
-                OperatorRow(name="fused_mlp::mlp", count=1.0, self_time_s=1e-5, total_time_s=1e-5, is_compute=True),
+                OperatorRow(
+                    name="fused_mlp::mlp",
+                    count=1.0,
+                    self_time_s=1e-5,
+                    total_time_s=1e-5,
+                    is_compute=True,
+                    inputs=("float32[8,16] float32[32,16]",),
+                    min_bytes_reason="no rule",
+                ),
             ),
             kernels=(KernelRow(name="k", count=1.0, device_time_s=2e-6),),
             stacks=("device;forward;fused_mlp::mlp;k 2000", "host;forward;fused_mlp::mlp 10000"),
+            gap_count=1.0,
+            gaps=(GapRow(duration_s=1e-6, after="k", before="k"),),
+            runtime_calls=(RuntimeCallRow(name="cudaLaunchKernel", kind=RuntimeKind.LAUNCH, count=2.0, time_s=1e-5),),
+            missing={"allocated_bytes": "not recorded"},
         ),
         bound="overhead",
     )

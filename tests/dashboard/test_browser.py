@@ -62,7 +62,7 @@ def visit(browser, address):
         if parts.scheme.startswith(("http", "ws")) and parts.netloc != urlsplit(address).netloc:
             elsewhere.append(request.url)
 
-    def open_page(url="/", graph="#throughput-batch-graph", **options):
+    def open_page(url="/throughput", graph="#throughput-batch-graph", **options):
         context = browser.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -82,7 +82,10 @@ def visit(browser, address):
 
 def settle(page, *, graph="#throughput-batch-graph"):
     """Wait until the page has drawn, and draws no more."""
-    page.wait_for_selector(f"{graph} .js-plotly-plot .scatterlayer")
+    if graph is None:
+        page.wait_for_load_state("networkidle")
+        return
+    page.wait_for_selector(f"{graph} .js-plotly-plot .main-svg")
     page.wait_for_load_state("networkidle")
     before = None
     while (now := [figure(page, name) for name in ("batch", "commits")]) != before:
@@ -109,10 +112,10 @@ def test_a_copied_url_shows_the_same_curve_in_a_fresh_page(visit, journals):
     pick(page, "hidden", "256")
     chosen = {name: figure(page, name) for name in ("batch", "commits")}
     assert chosen["commits"] != at_first
-    line = next(trace for trace in chosen["batch"] if trace["name"] == "fused")
+    bars = next(trace for trace in chosen["batch"] if trace["name"] == "fused")
     sweep = journals.history(5)[-1]
     expected = [batch / journals.latency_s(sweep, "linear", "fused", batch, 256) for batch in (1, 64)]
-    assert line["y"] == pytest.approx(expected)
+    assert bars["x"] == pytest.approx(expected)
 
     fresh = visit(page.url)
     assert {name: figure(fresh, name) for name in ("batch", "commits")} == chosen
@@ -122,7 +125,7 @@ def test_a_copied_url_shows_the_same_curve_in_a_fresh_page(visit, journals):
 
 
 def test_hiding_a_provider_is_in_the_url_and_undone_by_going_back(visit):
-    page = visit("/?operation=mlp")
+    page = visit("/throughput?operation=mlp")
     assert "compiled" in {trace["name"] for trace in figure(page, "batch")}
     page.locator("#page").get_by_text("compiled", exact=True).first.click()
     page.wait_for_url("**providers=eager,fused**")
@@ -136,7 +139,7 @@ def test_hiding_a_provider_is_in_the_url_and_undone_by_going_back(visit):
 
 
 def test_a_click_on_a_commit_takes_the_other_curve_there(visit, journals):
-    page = visit("/?operation=mlp")
+    page = visit("/throughput?operation=mlp")
     mark = page.locator("#throughput-commits-graph .scatterlayer .points path").first
     box = mark.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -145,21 +148,21 @@ def test_a_click_on_a_commit_takes_the_other_curve_there(visit, journals):
 
 
 def test_what_crashed_is_told_with_its_reason(visit):
-    page = visit("/?operation=gated_mlp")
+    page = visit("/throughput?operation=gated_mlp")
     assert "compiled is crashed in this test" in page.inner_text("#throughput-winners")
 
 
 def test_the_page_is_readable_in_the_dark(visit):
-    page = visit("/", color_scheme="dark")
+    page = visit("/throughput", color_scheme="dark")
     colours = page.evaluate("""() => [
         getComputedStyle(document.body).backgroundColor,
-        getComputedStyle(document.querySelector('#throughput-batch-graph .xtick text')).fill]""")
+        getComputedStyle(document.querySelector('#throughput-commits-graph .xtick text')).fill]""")
     page_light, text_light = (sum(map(int, c.removeprefix("rgb(").removesuffix(")").split(","))) for c in colours)
     assert text_light - page_light > 300
 
 
 def test_the_history_of_a_line_is_chosen_and_copied_by_its_url(visit):
-    page = visit("/")
+    page = visit()
     page.get_by_role("link", name="History").click()
     page.wait_for_selector("#history-graph .js-plotly-plot .scatterlayer .js-line")
     page.click("#history-lines")
@@ -169,3 +172,42 @@ def test_the_history_of_a_line_is_chosen_and_copied_by_its_url(visit):
     assert any("provider=fused" in name for name in names)
     fresh = visit(page.url, graph="#history-graph")
     assert fresh.evaluate(LINES) == names
+
+
+def test_from_the_overview_one_click_leads_to_the_answer_at_a_shape(visit):
+    page = visit("/", graph=None)
+    page.wait_for_selector("text=Did the last commit make it slower?")
+    page.wait_for_selector(".answer")
+    page.get_by_role("link", name="batch 64, hidden 1024: fused").first.click()  # the name that is heard
+    page.wait_for_selector("#throughput-answer h1")
+    assert "Run fused at 64" in page.inner_text("#throughput-answer h1").replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert "batch=64" in page.url
+
+
+@pytest.mark.parametrize("path", ["/", "/throughput", "/history"])
+def test_a_first_visit_loads_two_megabytes_at_most(browser, address, path):
+    page = browser.new_context().new_page()
+    sizes = []
+    page.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
+    page.goto(address + path)
+    page.wait_for_selector("#overview-maps table" if path == "/" else ".js-plotly-plot .main-svg")
+    page.wait_for_load_state("networkidle")
+    page.context.close()
+    assert 0 < sum(sizes) < 2e6
+
+
+def test_a_chart_is_saved_with_its_title_and_units_and_its_values_as_csv(visit, tmp_path):
+    page = visit("/throughput?operation=mlp&hidden=1024")
+    card = page.locator("#throughput-commits-card")
+    with page.expect_download() as saving:
+        card.get_by_role("button", name="SVG").click()
+    saving.value.save_as(tmp_path / "chart.svg")
+    picture = (tmp_path / "chart.svg").read_text()
+    assert "Over commits" in picture
+    assert "Throughput, rows/s" in picture
+    assert "fused" in picture
+    assert saving.value.suggested_filename.startswith("fusebench-over-commits")
+    with page.expect_download() as saving:
+        card.get_by_role("link", name="CSV").click()
+    saving.value.save_as(tmp_path / "values.csv")
+    assert (tmp_path / "values.csv").read_text().startswith("project,commit,")

@@ -4,7 +4,7 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import page_and_links
-from dashboard.looks import DASHES, look_at
+from dashboard.looks import DASHES, look_at, look_of
 from dashboard.pages.history import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
 from dashboard.views.history_choice import MOST_LINES, history_view_of, query_from_history_choice
@@ -71,7 +71,8 @@ def test_a_value_of_which_nobody_said_what_is_better_does_not_claim_a_direction(
     props = shown(suite, "?benchmark=ops.track_size")
     assert props["figure"].layout.yaxis.title.text == "Cells"
     assert "better direction unknown" in props["note"]
-    assert "changed" in props["changes_note"]
+    # A single number without noise; in neither direction.
+    assert "1 undecided" in props["changes_note"]
 
 
 @pytest.mark.parametrize(("commit", "word"), [("b", "slower"), ("c", "faster")])
@@ -129,10 +130,11 @@ def test_the_url_we_wrote_ourselves_draws_nothing_again(suite):
         asked(suite, query=shown(suite)["shown"]["query"], triggered="url")
 
 
-def test_where_there_is_no_sweep_the_history_is_what_one_sees_first(suite):
-    page, links = page_and_links("/", suite)
+def test_where_there_is_no_sweep_the_pages_that_need_none_are_left(suite):
+    page, links = page_and_links("/history", suite)
     assert "history-graph" in str(page)
-    assert [(link.children, link.className) for link in links] == [("History", "link here")]
+    assert [(link.children, link.className) for link in links] == [("Overview", "link"), ("History", "link here")]
+    assert "overview-maps" in str(page_and_links("/throughput", suite)[0])
 
 
 def test_our_own_sweep_has_a_history_too(journal_store):
@@ -140,7 +142,7 @@ def test_our_own_sweep_has_a_history_too(journal_store):
     props = shown(store, "?benchmark=mlp")
     assert props["selects"]["metric"]["value"] == "latency_s"
     assert "95 % interval" in props["note"]
-    assert [link.className for link in page_and_links("/history", store)[1]] == ["link", "link here"]
+    assert [link.className for link in page_and_links("/history", store)[1]] == ["link", "link", "link here"]
     explained = shown(store, "?benchmark=mlp&metric=speedup_vs_eager")
     assert "is not judged" in explained["changes_note"]
 
@@ -192,3 +194,20 @@ def test_an_acknowledged_change_is_listed_as_known_with_its_reason(suite, tmp_pa
     assert "2 known" in props["changes_note"]
     assert "slower" not in props["changes_note"]
     assert "pays for accuracy" in str(props["changes"])
+
+
+def test_the_page_begins_with_what_the_commit_changed(suite):
+    assert shown(suite, f"?benchmark=ops.time_sort&commit={'b' * 12}")["answer"] == (
+        "ops.time_sort, time: 2 slower at bbbbbbbbbb."
+    )
+    assert "there is no earlier commit" in shown(suite, f"?commit={'a' * 12}")["answer"]
+
+
+def test_a_line_of_a_provider_keeps_its_look_of_the_other_pages(journal_store):
+    store = journal_store()
+    query = "?benchmark=mlp&line=" + "&line=".join(
+        line.name for line in history_view_of(store, query="?benchmark=mlp").lines if line.contender == "fused"
+    )
+    lines = [trace for trace in shown(store, query)["figure"].data if trace.fill != "toself"]
+    assert {trace.line.color for trace in lines} == {look_of("fused").colour}
+    assert len({trace.line.dash for trace in lines}) == len(lines) == 4

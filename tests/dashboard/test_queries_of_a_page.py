@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from dashboard.app import page_and_links
 from dashboard.views.history_drawing import history_drawing_of
+from dashboard.views.overview import maps_view_of
 from dashboard.views.throughput_drawing import throughput_drawing_of
 
 
@@ -22,7 +23,7 @@ def watched(store):
             statements.append(" ".join(statement.split()))
 
     def count_rows(connection, *_):
-        connection.row_factory = lambda _cursor, row: (rows.append(statements[-1]), row)[1]
+        connection.row_factory = lambda _cursor, row: (rows.append(statements[-1] if statements else ""), row)[1]
 
     def stop_counting(connection, *_):
         connection.row_factory = None
@@ -64,7 +65,11 @@ def history(store):
     return history_drawing_of(store, query="?benchmark=mlp&machine=bench-01")
 
 
-@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (history, 20)])
+def maps(store):
+    return maps_view_of(store, query="?machine=bench-01")
+
+
+@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (history, 20), (maps, 18)])
 def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, page, most):
     page(stores[1])  # what is cached between callbacks is cached now
     with watched(stores[1]) as (statements, _):

@@ -204,8 +204,8 @@ def test_hashes_are_cut_where_they_still_differ():
     assert set(short_hashes(names).values()) == {"a" * 9 + "b", "a" * 9 + "c"}
 
 
-def test_known_providers_differ_in_colour_and_in_marker():
-    for one, other in combinations(KNOWN_LOOKS.values(), 2):
+def test_the_usual_providers_differ_in_colour_and_in_marker():
+    for one, other in combinations([KNOWN_LOOKS[name] for name in ("eager", "compiled", "fused")], 2):
         assert one.colour != other.colour
         assert one.symbol != other.symbol
 
@@ -226,3 +226,28 @@ def test_thousands_of_commits_are_drawn_as_one_line_and_one_band_a_provider(hist
     figure = draw(over_commits(history(2000)))
     assert len(figure.data) == 4
     assert line_of(figure, "fused").mode == "lines"
+
+
+def test_a_commits_label_is_its_date_and_short_subject(history):
+    long = "Kernels: packed gate and up projections"
+    rows = history(2, change=lambda i, _: {"commit_subject": long if i else None, "commit_date": None} if i else {})
+    axis = draw(over_commits(rows)).layout.xaxis
+    places = list(axis.categoryarray)
+    assert axis.labelalias[places[0]] == "2026-03-01<br>Commit 0"
+    assert axis.labelalias[places[1]] == "no date<br>Kernels: packe…"
+    by_hash = history(1, change=lambda _i, _p: {"commit_subject": None})
+    assert list(draw(over_commits(by_hash)).layout.xaxis.labelalias.values()) == ["2026-03-01<br>0000000"]
+
+
+def test_of_many_commits_the_labels_are_dates_alone(history):
+    aliases = draw(over_commits(history(200, providers=("eager",)))).layout.xaxis.labelalias
+    assert len(aliases) == 200
+    assert not any("<br>" in label for label in aliases.values())
+
+
+@pytest.mark.parametrize("n_commits", [1, 2, 5, 6, 18, 60])
+def test_the_newest_commit_has_a_label_and_few_others(history, n_commits):
+    axis = draw(over_commits(history(n_commits, providers=("eager",)))).layout.xaxis
+    labelled = list(range(int(axis.tick0), n_commits, int(axis.dtick)))
+    assert labelled[-1] == n_commits - 1
+    assert len(labelled) <= 5

@@ -161,7 +161,7 @@ def test_a_path_without_a_page_lists_the_pages(store):
 
 
 def test_every_selector_is_on_the_page(store):
-    page = html_of(page_of("/", store))
+    page = html_of(page_of("/throughput", store))
     for name in (*(axis.name for axis in AXES), "commit", "providers"):
         assert f"'throughput-{name}'" in page
 
@@ -186,3 +186,31 @@ def test_the_app_asks_no_other_host_for_anything(store):
     assert "https://" not in page
     assert "http://" not in page
     assert html_of(shell())
+
+
+def test_the_page_begins_with_what_to_run_at_the_chosen_batch(store):
+    head = shown(store, "?operation=mlp&hidden=1024&batch=64")["answer"][0]
+    assert "Run fused at 64" in str(head.children[-1]).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert "certain" in head.children[-1]
+
+
+def test_a_single_commit_has_no_chart_over_commits(journal_store, journals):
+    assert shown(journal_store(journals.history(1)), "")["commits_card"] == {"display": "none"}
+    assert shown(journal_store(journals.history(2)), "")["commits_card"] == {}
+
+
+def test_two_batches_are_bars_without_a_scale_and_more_are_curves(journal_store, journals):
+    few = shown(journal_store(journals.history(1)), "")
+    assert {trace.type for trace in few["batch_figure"].data} == {"bar"}
+    assert few["batch_scales"] == {"display": "none"}
+    more = shown(journal_store(journals.history(1, batches=(1, 4, 16))), "")
+    assert {trace.type for trace in more["batch_figure"].data} == {"scatter"}
+    assert more["batch_scales"] == {}
+
+
+def test_the_notes_say_in_words_what_the_charts_show(journal_store, journals):
+    before, after = journals.history(2, batches=(1, 4, 64))
+    store = journal_store([before, replace(after, slowdowns={("mlp", "fused"): 1.1})])
+    props = shown(store, "?operation=mlp&providers=eager,fused")
+    assert "least time of 3 batches: fused at 3" in props["batch_note"]
+    assert "eager +0.0 %, fused +10.0 %" in props["commits_note"]

@@ -59,6 +59,14 @@ def test_where_it_is_undecided_no_winner_is_shown_and_the_reason_is(point, chang
     assert note.count("measure again (fusebench run --again)") == 1
 
 
+def test_points_of_fewer_visits_than_planned_are_counted_with_the_run_that_completes_them(point):
+    complete = point(visit_count=3, visits_planned=3)
+    assert "visits" not in note_of_winners([complete, fused(point, 2.0, visit_count=3, visits_planned=1)])
+    note = note_of_winners([complete, fused(point, 2.0, visit_count=1, visits_planned=3, disturbed="a neighbour")])
+    assert "1 of 2 points had fewer visits than planned" in note
+    assert note.endswith(": complete them (fusebench run)")
+
+
 def test_a_point_that_is_not_ok_never_wins(point):
     [(_, ranking)] = rankings_by_batch([point(provider="fused", state="crashed"), point()])
     assert ranking.leader.provider == "eager"

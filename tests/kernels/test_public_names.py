@@ -21,9 +21,9 @@ PARAMETERS = {
     "fused": "model mode include exclude prepare rows recompute",
     "unfuse": "model",
     "prepare": "model rows implementation",
-    "choice_for": "operation rows dim hidden device dtype packed",
+    "choice_for": "operation rows dim hidden device dtype packed activation",
     "why_unavailable": "operation device implementation",
-    "why_not_for_shape": "operation implementation rows dim hidden n_out dtype capability",
+    "why_not_for_shape": "operation implementation rows dim hidden n_out dtype capability activation",
 }
 OPTIONS = "str activation, str? implementation=None, str? recompute=None"
 SCHEMAS = {
@@ -72,8 +72,9 @@ def test_packed_weights_have_operators_of_these_names(name):
 
 
 def test_the_closed_choices_are_spelt_as_before():
-    assert [*fused_mlp.Activation] == ["relu", "gelu", "gelu_tanh", "silu"]
-    assert [*fused_mlp.Implementation] == ["pure", "cpp", "onednn", "pointwise", "epilogue", "single", "cuda"]
+    assert [*fused_mlp.Activation] == ["relu", "gelu", "gelu_tanh", "silu", "quick_gelu"]
+    on_cuda = ["pointwise", "epilogue", "cublaslt", "single", "cuda"]
+    assert [*fused_mlp.Implementation] == ["pure", "cpp", "onednn", *on_cuda]
     assert [*fused_mlp.Operation] == ["linear", "mlp", "gated_mlp"]
     assert [*fused_mlp.Recompute] == ["all", "activation", "nothing"]
 
@@ -87,3 +88,6 @@ def test_the_cache_may_be_named_by_the_environment(monkeypatch, tmp_path):
 
     monkeypatch.setenv("FUSED_MLP_CACHE", str(tmp_path))
     assert library_path("some.so", sources=(), conditions=()).is_relative_to(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("FUSED_MLP_CACHE", "~/kernels")
+    assert library_path("some.so", sources=(), conditions=()).is_relative_to(tmp_path / "kernels")

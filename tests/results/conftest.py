@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import uuid
 from contextlib import ExitStack, closing, contextmanager
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 POSTGRESQL = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
+
+FOLDED_STACKS = ["device;forward;aten::addmm;gemm 900", "host;backward;MmBackward0 70", "host;forward;aten::addmm 500"]
 
 
 class PostgresqlDatabases:
@@ -194,3 +197,19 @@ def executions():
             return connection.execute(query).all()
 
     return ask
+
+
+@pytest.fixture
+def stored(journal_store, journals, tmp_path):
+    """A function: the name of a store whose profiles all hold FOLDED_STACKS, and whatever else is given."""
+
+    def store(device="cpu", **others):
+        (path,) = journals.write_journals(tmp_path / "stacks", [journals.Sweep(device=device)])
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        added = {"timing": {}, "profile": {"stacks": FOLDED_STACKS, **others}}
+        path.write_text("".join(json.dumps(line | added[line["kind"]]) + "\n" for line in lines))
+        opened = journal_store([])
+        opened.ingest([path])
+        return opened.name
+
+    return store

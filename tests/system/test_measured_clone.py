@@ -19,11 +19,15 @@ KEYS = {
 }  # fmt: skip
 UNPROFILED = """
 import json
+from pathlib import Path
 from results.queries import latest_points, profile_of
 from results.store import OpenMode, open_store
 
+published = {path.name for path in Path().glob("results/data/published/*/journal/*")}
 with open_store(None, mode=OpenMode.READ) as store:
-    profiles = {str(row): profile_of(store, point=row) for row in latest_points(store) if row.state == "ok"}
+    rows = [row for row in latest_points(store) if row.state == "ok" and row.machine not in published]
+    assert rows
+    profiles = {str(row): profile_of(store, point=row) for row in rows}
 print(json.dumps([point for point, profile in profiles.items() if profile is None or not profile.operators]))
 """
 

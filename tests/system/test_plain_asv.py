@@ -26,7 +26,7 @@ from results.queries import throughput_by_commit
 from results.store import OpenMode, open_store
 
 with open_store(None, mode=OpenMode.READ) as store:
-    rows = throughput_by_commit(store, operation="mlp")
+    rows = throughput_by_commit(store, operation="mlp", machine="testbox")
 chart = chart_over_commits(rows, quantity=Quantity.ROWS_PER_S, spacing=CommitSpacing.ORDER)
 curves = {
     curve.name: [[mark.key, mark.reading.value] for mark in curve.marks]

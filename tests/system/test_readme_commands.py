@@ -29,6 +29,7 @@ COMMANDS = [
 NOT_TYPED = {
     ("make", "bench"): "typed by the fixture, whose result is checked in test_measured_clone.py",
     ("make", "test"): "this suite",
+    ("fusebench", "ab", "main", "HEAD"): "rounds of minutes, and uncertain on a busy machine; test_ab.py types it",
     ("asv", "run", "HEAD~3..HEAD"): "an environment with PyTorch for each commit; test_plain_asv.py types it",
     ("asv", "compare", "HEAD~1", "HEAD"): "needs both commits measured by asv; test_plain_asv.py types it",
 }
@@ -43,14 +44,15 @@ def shell(measured_clone):
     data = shell.folder / "results" / "data"
     kept = data.with_name("kept")
     shutil.copytree(data, kept, symlinks=True)
-    (source,) = (block for block in BLOCKS if block.startswith("# my_kernel.py"))
-    (shell.folder / "my_kernel.py").write_text(source)
+    files = {block.split()[1]: block for block in BLOCKS if re.match(r"# \w+\.py\n", block)}
+    for name, source in files.items():
+        (shell.folder / name).write_text(source)
     shutil.copytree(data / "local" / "asv", shell.folder / "path" / "to" / "results")
     record_previous_commit(measured_clone)
     yield shell
     shutil.rmtree(data)
     kept.rename(data)
-    for name in ("my_kernel.py", "points.parquet"):
+    for name in (*files, "points.parquet"):
         (shell.folder / name).unlink(missing_ok=True)
     shutil.rmtree(shell.folder / "path")
 
@@ -86,7 +88,9 @@ def test_the_command_works_as_it_is_typed(shell, command):
     done = subprocess.run(
         command, cwd=shell.folder, env=environ_of(shell), capture_output=True, text=True, check=False, timeout=1800
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    # A busy machine is what the doctor is there to find.
+    fine = {0, 2} if command[1] == "doctor" else {0}
+    assert done.returncode in fine, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.strip()
     assert "Traceback" not in done.stderr
 
@@ -105,6 +109,8 @@ def test_the_dashboard_opens_and_ends(shell, command):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # What a script's background job starts ignores SIGINT, and whoever it starts, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     try:
         address = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
@@ -113,7 +119,12 @@ def test_the_dashboard_opens_and_ends(shell, command):
     finally:
         # Ctrl-C, which everything that was started hears.
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
 
 
 def is_taken(port):

@@ -26,7 +26,8 @@ FINE, FAILED, WRONG_USAGE = 0, 2, 64
 EXTRAS = ("kernels", "bench", "peers", "results", "postgres", "parquet", "dashboard")
 WITH_RESULTS = ("results", "postgres", "parquet", "dashboard")
 WITH_KERNELS = ("kernels", "bench", "peers")
-STORED = [name for name in fusebench.COMMANDS if name not in {"run", "dashboard"}]
+MEASURING = ("run", "advise", "article", "ab", "doctor")
+STORED = [name for name in fusebench.COMMANDS if name not in {*MEASURING, "dashboard"}]
 FUSED = """
 import torch, fused_mlp
 x, w1, b1, w2, b2 = (torch.randn(*size) for size in [(5, 6), (7, 6), (7,), (6, 7), (6,)])
@@ -155,8 +156,9 @@ def test_the_dashboard_that_lacks_its_extra_exits_64_with_the_command_that_insta
 
 
 @pytest.mark.parametrize("extra", ["", *EXTRAS])
-def test_run_without_a_checkout_exits_64_and_says_what_it_needs(typed, extra):
-    done = typed(extra, "run")
+@pytest.mark.parametrize("command", MEASURING)
+def test_measuring_without_a_checkout_exits_64_and_says_what_it_needs(typed, extra, command):
+    done = typed(extra, command)
     assert done.returncode == WRONG_USAGE, done.stdout + done.stderr
     assert "checkout" in done.stderr
     assert "Traceback" not in done.stderr

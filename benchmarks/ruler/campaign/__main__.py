@@ -1,6 +1,8 @@
 """Command `python -m benchmarks.ruler.campaign PIECE`: everything that needs a GPU, in independent pieces.
 
-Each piece keeps to a time, goes on where the last run of it ended, and needs no network. `all` runs each once.
+Each piece keeps to a time, goes on where the last run of it ended, and needs no network. `all` runs each once; `call-1`
+to `call-3` are the half hour of a rented machine; `unpack ARCHIVE` puts back what another machine has packed;
+`asv-record JOURNAL` makes asv's record of a run; `cells` prints what to compile ahead of the half hour.
 """
 
 from __future__ import annotations
@@ -9,59 +11,120 @@ import argparse
 import importlib
 import importlib.util
 import os
-import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
-from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Report, Status, keep_report, kept_report
-from benchmarks.ruler.errors import RulerError
+from benchmarks.ruler.campaign.calls import CALLS, MINUTES_OF_A_CALL, run_all, run_call
+from benchmarks.ruler.campaign.settings import Budget, CampaignSettings, Report, Status, keep_report
+from benchmarks.ruler.errors import InvalidSettings, RulerError
+from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.plan.campaign_axes import ARTICLE, HALF_HOUR, cells_ahead
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import ROOT, Settings, settings_from_environment
+from benchmarks.ruler.sweep.interruption import ended_by_exit_code, interruptible
 
-FINE, FAILED, WRONG_USAGE = 0, 2, 64
 # Piece → where it is: imported only to be run, so that what is missing can be said first.
+_FOLDER = "benchmarks.ruler.campaign"
 PIECES = {
-    "correctness": "benchmarks.ruler.campaign.correctness:check_kernels",
-    "ceilings": "benchmarks.ruler.campaign.pieces:measure_ceilings",
-    "host-cost": "benchmarks.ruler.campaign.pieces:measure_host_cost",
-    "tune": "benchmarks.ruler.campaign.pieces:tune",
-    "sweep": "benchmarks.ruler.campaign.pieces:sweep",
-    "table": "benchmarks.ruler.campaign.pieces:compare",
-    "pack": "benchmarks.ruler.campaign.pack:pack",
+    "machine": f"{_FOLDER}.machine_description:describe_machine",
+    "smoke": f"{_FOLDER}.smoke:smoke",
+    "correctness": f"{_FOLDER}.correctness:check_kernels",
+    "ceilings": f"{_FOLDER}.pieces:measure_ceilings",
+    "host-cost": f"{_FOLDER}.pieces:measure_host_cost",
+    "tune": f"{_FOLDER}.pieces:tune",
+    "sweep": f"{_FOLDER}.sweeps:sweep",
+    "table": f"{_FOLDER}.sweeps:compare",
+    "worst": f"{_FOLDER}.second_look:tune_worst",
+    "autotuned": f"{_FOLDER}.second_look:measure_autotuned",
+    "profiles": f"{_FOLDER}.second_look:profile_some",
+    "article": f"{_FOLDER}.second_look:measure_article",
+    "asv": f"{_FOLDER}.sweeps:prove_asv",
+    "pack": f"{_FOLDER}.pack:pack",
 }
-# Seconds after which a piece begins nothing new; what it is at then, and asv's replay, come on top.
-SECONDS = {Budget.QUICK: 60.0, Budget.FULL: 400.0}
+_CALLS = {f"call-{number}": number for number in CALLS}
+# Of the files of others: what each command takes beside its name.
+_ON_FILES = {"unpack": "ARCHIVE", "asv-record": "JOURNAL"}
+# Seconds after which a piece begins nothing new; what it is at then comes on top.
+SECONDS = {Budget.QUICK: 60.0, Budget.HALF_HOUR: 150.0, Budget.FULL: 400.0}
 _NEEDED = ("torch", "asv", "asv_runner", "click", "rich")
 _NEEDED_ON_CUDA = ("triton", "pynvml")
 
 
 def main() -> None:
-    """Run one piece, or all of them, and exit with 0, or 2 if something failed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.ruler.campaign", description=__doc__.splitlines()[0])
-    parser.add_argument("piece", choices=["all", *PIECES])
+    """Run one piece, or several, and exit with 0, or 2 if something failed."""
+    options = _parser().parse_args()
+    os.chdir(ROOT)
+    with ended_by_exit_code(name=options.piece), interruptible():
+        sys.exit(_performed(options))
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser whose exit code at wrong usage is that of the other commands; click may be missing here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(ExitCode.WRONG_USAGE, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"python -m {_FOLDER}", description=__doc__.splitlines()[0])
+    parser.add_argument("piece", choices=["all", *_CALLS, *PIECES, *_ON_FILES, "cells"])
+    parser.add_argument("file", nargs="?", type=_absolute, help="ARCHIVE to unpack, JOURNAL to make asv's record of")
     parser.add_argument("--device", choices=list(DeviceKind), type=DeviceKind, default=DeviceKind.CUDA)
     parser.add_argument("--budget", choices=list(Budget), type=Budget, default=Budget.QUICK)
-    parser.add_argument("--seconds", type=float, help="time of each piece, instead of the budget's 60 or 400")
-    parser.add_argument("--out", type=Path, help="folder of the campaign's own files")
+    parser.add_argument("--seconds", type=float, help="time of each piece, instead of the budget's 60, 150 or 400")
+    parser.add_argument("--began", type=float, help="when a call began, in seconds since 1970, if not now")
+    parser.add_argument("--minutes", type=float, default=MINUTES_OF_A_CALL, help=f"of a call [{MINUTES_OF_A_CALL:g}]")
+    parser.add_argument("--copy-to", type=_absolute, help="folder that gets a call's archive and table, too")
+    parser.add_argument("--out", type=_absolute, help="folder of the campaign's own files")
     parser.add_argument("--uncommitted", action="store_true", help="measure what no commit holds, beside the record")
-    options = parser.parse_args()
-    os.chdir(ROOT)
+    return parser
+
+
+def _absolute(text: str) -> Path | None:
+    return Path(text).resolve() if text else None
+
+
+def _performed(options: argparse.Namespace) -> int:
+    """Do what the options ask for; return the exit code."""
+    if wanted := _ON_FILES.get(options.piece):
+        if options.file is None:
+            raise InvalidSettings(f"{options.piece} {wanted}: name the file")
+        return _unpacked(options) if options.piece == "unpack" else _recorded_for_asv(options)
+    if options.piece == "cells":
+        print(" ".join([*cells_ahead(HALF_HOUR), *cells_ahead(ARTICLE)]))  # noqa: T201 - a command
+        return ExitCode.FINE
     if missing := missing_packages(options.device):
         print(missing, file=sys.stderr)  # noqa: T201 - a command
-        sys.exit(WRONG_USAGE)
-    ruler = replace(settings_from_environment(), device=options.device)
-    out = (options.out or ruler.data_dir / "campaign" / options.device).resolve()
+        return ExitCode.WRONG_USAGE
+    settings = _settings(options)
+    if number := _CALLS.get(options.piece):
+        deadline = (options.began or time.time()) + 60 * options.minutes
+        in_half_an_hour = replace(settings, budget=Budget.HALF_HOUR)
+        return run_call(in_half_an_hour, number, deadline=deadline, copy_to=options.copy_to)
+    seconds = options.seconds or SECONDS[options.budget]
+    return run_all(settings, seconds=seconds) if options.piece == "all" else run_piece(settings, options.piece)
+
+
+def _settings(options: argparse.Namespace) -> CampaignSettings:
+    ruler, out = _ruler_and_folder(options)
     out.mkdir(parents=True, exist_ok=True)
     if options.uncommitted:
         is_given = ruler.data_dir != Settings().data_dir
         ruler = replace(ruler, is_uncommitted=True, data_dir=ruler.data_dir if is_given else out / "data")
     seconds = options.seconds or SECONDS[options.budget]
-    settings = CampaignSettings(
+    return CampaignSettings(
         ruler=ruler, device=options.device, budget=options.budget, out=out, until=time.time() + seconds
     )
-    sys.exit(run_all(settings, seconds=seconds) if options.piece == "all" else run_piece(settings, options.piece))
+
+
+def _ruler_and_folder(options: argparse.Namespace) -> tuple[Settings, Path]:
+    ruler = replace(settings_from_environment(), device=options.device)
+    out: Path = options.out or ruler.data_dir / "campaign" / options.device
+    return ruler, out.resolve()
 
 
 def missing_packages(device: DeviceKind) -> str | None:
@@ -87,43 +150,27 @@ def run_piece(settings: CampaignSettings, piece: str) -> int:
         report = Report(status=Status.FAILED, words=str(error))
     keep_report(settings, piece, report)
     print(f"{piece}: {report.status}: {report.words}", flush=True)  # noqa: T201 - a command
-    return FAILED if report.status is Status.FAILED else FINE
+    return ExitCode.FAILED if report.status is Status.FAILED else ExitCode.FINE
 
 
-def run_all(settings: CampaignSettings, *, seconds: float) -> int:
-    """Run each piece in a process of its own, even if others failed; then the table and a summary."""
-    common = ["--device", settings.device, "--budget", settings.budget, "--out", str(settings.out)]
-    common += ["--seconds", str(seconds), *(["--uncommitted"] if settings.ruler.is_uncommitted else [])]
-    codes = {}
-    for piece in PIECES:
-        print(f"== {piece}", flush=True)  # noqa: T201 - a command
-        (settings.out / "reports" / f"{piece}.json").unlink(missing_ok=True)
-        command = [sys.executable, "-m", "benchmarks.ruler.campaign", piece, *common]
-        with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
-            try:
-                codes[piece] = process.wait()
-            except KeyboardInterrupt:
-                process.wait()
-                print("Interrupted; the next run goes on from here.")  # noqa: T201 - a command
-                return 130
-    table = settings.out / f"table-{settings.device}.md"
-    if table.exists():
-        print(f"\n{table.read_text(encoding='utf-8')}")  # noqa: T201 - the same
-    return _summed_up(settings, codes)
+def _unpacked(options: argparse.Namespace) -> int:
+    from benchmarks.ruler.campaign.unpack import unpack  # noqa: PLC0415 - as a piece
+
+    ruler, out = _ruler_and_folder(options)
+    found = unpack(options.file, data_dir=ruler.data_dir, out=out)
+    about = f"commit {found.commit[:8]} on {found.machine}"
+    print(f"unpacked {found.n_new} of {found.n_files} files of {about}; the others are here")  # noqa: T201 - a command
+    for name in found.kept:
+        print(f"{name} differs from what is here, which stays; the archive's lies beside it")  # noqa: T201 - the same
+    return ExitCode.FINE
 
 
-def _summed_up(settings: CampaignSettings, codes: dict[str, int]) -> int:
-    reports = {piece: kept_report(settings, piece) for piece in PIECES}
-    for piece, report in reports.items():
-        said = f"{report.status}: {report.words}" if report else f"failed: ended with {codes[piece]}"
-        print(f"{piece:<12} {said}")  # noqa: T201 - a command
-    kept = [report for report in reports.values() if report is not None]
-    unfinished = [piece for piece, report in reports.items() if report and report.status is Status.UNFINISHED]
-    if unfinished:
-        print(f"Unfinished: {', '.join(unfinished)}. The same command goes on from here.")  # noqa: T201 - a command
-    elif not any(report.measured for report in kept):
-        print("Nothing was left to measure.")  # noqa: T201 - the same
-    return FAILED if len(kept) < len(PIECES) or any(report.status is Status.FAILED for report in kept) else FINE
+def _recorded_for_asv(options: argparse.Namespace) -> int:
+    from benchmarks.ruler.campaign.asv_record import record_for_asv  # noqa: PLC0415 - as a piece
+
+    folder = record_for_asv(options.file, settings_from_environment())
+    print(f"asv's record is in {folder}")  # noqa: T201 - a command
+    return ExitCode.FINE
 
 
 if __name__ == "__main__":

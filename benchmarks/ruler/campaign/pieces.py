@@ -1,4 +1,4 @@
-"""Pieces of a campaign built on the ruler: ceilings, host cost, tuning, sweep, table."""
+"""Pieces of a campaign that run one command of the ruler: ceilings, host cost, tuning."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from benchmarks.ruler.campaign.settings import (
     Budget,
     CampaignSettings,
@@ -21,30 +19,21 @@ from benchmarks.ruler.campaign.settings import (
     read_json,
     write_json,
 )
-from benchmarks.ruler.checks.comparison import Comparison, Quantity, all_markdown
-from benchmarks.ruler.plan.axes import CAMPAIGN, CAMPAIGN_QUICK
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
-from benchmarks.ruler.record.provenance import environment_name, machine_name, refuse_uncommitted_changes
-from benchmarks.ruler.sweep import run, summary
+from benchmarks.ruler.record.provenance import environment_name, machine_name
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.machine_file import kept_ceilings
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
+from benchmarks.ruler.worker.parent_death import end_with_parent
 from benchmarks.ruler.worker.process import WorkerProcess, python_path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.ruler.plan.settings import Settings
-
-AXES = {Budget.QUICK: CAMPAIGN_QUICK, Budget.FULL: CAMPAIGN}
-_TRACED_BATCHES = {Budget.QUICK: ("16",), Budget.FULL: ("16", "4096")}
-# Of the time of a sweep, what asv takes to replay it, and the last group may take beyond it.
-_SWEPT = 0.8
 # A command that was asked to end by then and has not is ended.
 _MOST_BEYOND_S = 45.0
 _LINES_SHOWN = 20
-_RIVALS = ("eager", "compiled", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
 _LAUNCHES = "from fused_mlp.host_cost import host_cost_per_launch; print(host_cost_per_launch())"
 # Module that must be there, and Python's arguments: on a CPU the whole table, on CUDA the cost of a launch.
 _HOST_COST = {
@@ -53,21 +42,9 @@ _HOST_COST = {
         ["-m", "benchmarks.ruler.checks.host_cost", "--rounds", "11", "--share-us", "50"],
     ),
     (DeviceKind.CPU, Budget.FULL): ("benchmarks.ruler.checks.host_cost", ["-m", "benchmarks.ruler.checks.host_cost"]),
-    (DeviceKind.CUDA, Budget.QUICK): ("fused_mlp.host_cost", ["-c", _LAUNCHES]),
-    (DeviceKind.CUDA, Budget.FULL): ("fused_mlp.host_cost", ["-c", _LAUNCHES]),
+    **{(DeviceKind.CUDA, budget): ("fused_mlp.host_cost", ["-c", _LAUNCHES]) for budget in Budget},
 }
-COMPARISONS = {
-    DeviceKind.CUDA: (
-        Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.WALL),
-        Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.DEVICE),
-        Comparison(ours="fused-captured", rivals=("compiled-cudagraphs",), quantity=Quantity.WALL),
-        Comparison(ours="fused-captured", rivals=("compiled-cudagraphs",), quantity=Quantity.DEVICE),
-    ),
-    DeviceKind.CPU: (
-        Comparison(ours="fused", rivals=_RIVALS, quantity=Quantity.WALL),
-        Comparison(ours="fused:packed", rivals=_RIVALS, quantity=Quantity.WALL),
-    ),
-}
+_HOST_COST[DeviceKind.CPU, Budget.HALF_HOUR] = _HOST_COST[DeviceKind.CPU, Budget.QUICK]
 
 
 def measure_ceilings(settings: CampaignSettings) -> Report:
@@ -121,7 +98,7 @@ def tune(settings: CampaignSettings) -> Report:
     arguments = ["--device", settings.device, "--results", str(results)]
     arguments += ["--budget-s", str(int(max(5.0, 0.9 * settings.seconds_left())))]
     if settings.budget is Budget.QUICK:
-        arguments += ["--quick", "--operation", "mlp", "--dtype", "float32"]
+        arguments += ["--quick", "--operation", "mlp", "--dtype", "bfloat16"]
     else:
         table = settings.out / f"tuned-{settings.device}.json"
         if not table.exists():
@@ -156,6 +133,7 @@ def _command(settings: CampaignSettings, piece: str, module: str, arguments: lis
                 stderr=subprocess.STDOUT,
                 check=False,
                 timeout=settings.seconds_left() + _MOST_BEYOND_S,
+                preexec_fn=end_with_parent,
             )
         except subprocess.TimeoutExpired:
             return Report(status=Status.UNFINISHED, words=f"the time is up; {log.name} has what it said")
@@ -167,61 +145,3 @@ def _command(settings: CampaignSettings, piece: str, module: str, arguments: lis
     if ended.returncode:
         return Report(status=Status.FAILED, words=f"{module} ended with {ended.returncode}: {last}", measured=1)
     return Report(status=Status.DONE, words=last, measured=1)
-
-
-def sweep(settings: CampaignSettings) -> Report:
-    """Run the sweep of the campaign's axes through asv, with profiles, until the time is up."""
-    console = Console(highlight=False)
-    ruler = replace(
-        _with_axes(settings),
-        until=settings.until - (1 - _SWEPT) * settings.seconds_left(),
-        traced_batches=_TRACED_BATCHES[settings.budget],
-    )
-    refuse_uncommitted_changes(ruler)
-    marker = settings.out / f"sweep-{ruler.axes}-{settings.device}.json"
-    with machine_lock(ruler.lock_file, say=console.print, waits=ruler.waits_for_lock):
-        before, reader = run.plan_run(ruler)
-        is_replayed = (read_json(marker) or {}).get("run_id") == before.plan.run.run_id
-        if not before.missing() and is_replayed:
-            return Report(status=Status.DONE, words=f"all {len(before.points())} points are measured already")
-        summary.announce(console, before, ruler)
-        after, end = run.run_asv(console, ruler, before, reader)
-    code = summary.sum_up(console, after, end, ruler)
-    n_points, n_left = len(after.points()), len(after.missing())
-    measured = len(before.missing()) - n_left
-    words = f"{n_points - n_left} of {n_points} points timed and profiled, {measured} of them now"
-    if end.status == 0 and n_left == 0:
-        write_json(marker, {"run_id": after.plan.run.run_id})
-    if code != summary.FINE:
-        return Report(status=Status.FAILED, words=f"{words}; some failed, see above", measured=measured)
-    return Report(status=Status.UNFINISHED if n_left else Status.DONE, words=words, measured=measured)
-
-
-def _with_axes(settings: CampaignSettings) -> Settings:
-    return replace(settings.ruler, axes=AXES[settings.budget].name)
-
-
-def table_path(settings: CampaignSettings) -> Path:
-    """Return the path of a campaign's table."""
-    return settings.out / f"table-{settings.device}.md"
-
-
-def compare(settings: CampaignSettings) -> Report:
-    """Write the table of `fused` against its rivals from the sweep's record so far."""
-    sweep_so_far, _ = run.plan_run(_with_axes(settings))
-    wanted = set(sweep_so_far.points())
-    timings = {key: line for key, line in sweep_so_far.recorded.timings.items() if key in wanted}
-    text = all_markdown(timings, COMPARISONS[settings.device])
-    if not text:
-        return Report(status=Status.UNFINISHED, words="the sweep has measured nothing yet")
-    first = sweep_so_far.plan.run
-    conditions = next(iter(timings.values())).head.conditions
-    versions = ", ".join(f"{name} {conditions.get(name)}" for name in ("device", "torch", "triton", "driver"))
-    head = f"Commit {first.commit[:8]}, {first.machine}, {first.environment}; {versions}; forward."
-    if settings.ruler.is_uncommitted:
-        head += " With changes that no commit holds."
-    path = table_path(settings)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
-    print(path.read_text(encoding="utf-8"))  # noqa: T201 - a command
-    return Report(status=Status.DONE, words=f"{len(timings)} timings compared in {path.name}")

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class Budget(StrEnum):
-    """Extent of a campaign: QUICK shows that everything runs, FULL fills the tables."""
+    """Extent of a campaign: QUICK shows that everything runs, HALF_HOUR fits one, FULL fills the tables."""
 
     QUICK = "quick"
+    HALF_HOUR = "half-hour"
     FULL = "full"
 
 
@@ -64,6 +65,11 @@ def code_measured(settings: Settings) -> str:
     difference = git_output("diff", "HEAD", "--", "kernels", "benchmarks")
     commit = measured_commit(settings).hash
     return f"{commit}+{hashlib.sha256(difference.encode()).hexdigest()[:12]}" if difference else commit
+
+
+def table_path(settings: CampaignSettings) -> Path:
+    """Return the path of a campaign's table."""
+    return settings.out / f"table-{settings.device}.md"
 
 
 def keep_report(settings: CampaignSettings, piece: str, report: Report) -> None:

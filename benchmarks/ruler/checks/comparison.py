@@ -29,6 +29,7 @@ class Quantity(StrEnum):
 
     WALL = "wall time"
     DEVICE = "device time"
+    COLD = "device time on cold weights"
 
 
 class Standing(StrEnum):
@@ -41,11 +42,12 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Contender, rivals and the time compared."""
+    """Contender, rivals and the time compared. shows_times: whether a table holds times in µs beside the ratios."""
 
     ours: str
     rivals: tuple[str, ...]
     quantity: Quantity
+    shows_times: bool = True
 
 
 def standing(ratio: MedianInterval) -> Standing:
@@ -59,13 +61,13 @@ def ratio(ours: TimingOutcome, rival: TimingOutcome, *, rival_name: str, quantit
     """Return the rival's time over ours, or None if either has none.
 
     Wall time: in each visit the median of the rounds' ratios, whose samples were taken one soon after the other, and of
-    the visits the median; disturbed ones are left out where two others are there. Device time: the ratio of medians,
+    the visits the median; disturbed ones are left out where two others are there. Device times: the ratio of medians,
     and the widest that their two intervals allow.
     """
     if ours.state is not State.OK or rival.state is not State.OK:
         return None
-    if quantity is Quantity.DEVICE:
-        return _ratio_of_device_times(ours, rival)
+    if quantity is not Quantity.WALL:
+        return _ratio_of_device_times(_device_times(ours, quantity), _device_times(rival, quantity))
     if rival_name == BASELINE:
         speedup, low, high = ours.speedup_vs_eager, ours.speedup_ci_low, ours.speedup_ci_high
         if speedup is None or low is None or high is None:
@@ -92,9 +94,13 @@ def _ratios(own_s: Sequence[float], their_s: Sequence[float]) -> list[float]:
     return [theirs / own for own, theirs in zip(own_s, their_s, strict=False)]
 
 
-def _ratio_of_device_times(ours: TimingOutcome, rival: TimingOutcome) -> MedianInterval | None:
-    own = (ours.device_time_s, ours.device_time_ci_low_s, ours.device_time_ci_high_s)
-    theirs = (rival.device_time_s, rival.device_time_ci_low_s, rival.device_time_ci_high_s)
+def _device_times(outcome: TimingOutcome, quantity: Quantity) -> tuple[float | None, float | None, float | None]:
+    if quantity is Quantity.DEVICE:
+        return outcome.device_time_s, outcome.device_time_ci_low_s, outcome.device_time_ci_high_s
+    return outcome.device_time_cold_s, outcome.device_time_cold_ci_low_s, outcome.device_time_cold_ci_high_s
+
+
+def _ratio_of_device_times(own: tuple[float | None, ...], theirs: tuple[float | None, ...]) -> MedianInterval | None:
     if None in own or None in theirs:
         return None
     (own_s, own_low_s, own_high_s), (their_s, their_low_s, their_high_s) = (
@@ -107,10 +113,18 @@ def ratio_to_best(
     ours: TimingOutcome, rivals: Mapping[str, TimingOutcome], *, quantity: Quantity
 ) -> MedianInterval | None:
     """Return the fastest rival's time over ours, or None if there is no time to compare."""
+    best = best_rival(ours, rivals, quantity=quantity)
+    return best[1] if best else None
+
+
+def best_rival(
+    ours: TimingOutcome, rivals: Mapping[str, TimingOutcome], *, quantity: Quantity
+) -> tuple[str, MedianInterval] | None:
+    """Return the fastest rival's name and its time over ours, or None if there is no time to compare."""
     found = {name: ratio(ours, rival, rival_name=name, quantity=quantity) for name, rival in rivals.items()}
-    timed = [(_time_s(rivals[name], quantity), each) for name, each in found.items() if each is not None]
-    known = [(their_s, each) for their_s, each in timed if their_s is not None]
-    return min(known, key=lambda pair: pair[0])[1] if known else None
+    timed = [(_time_s(rivals[name], quantity), name, each) for name, each in found.items() if each is not None]
+    known = [(their_s, name, each) for their_s, name, each in timed if their_s is not None]
+    return min(known, key=lambda one: one[0])[1:] if known else None
 
 
 def markdown(timings: Timings, comparison: Comparison) -> list[str]:
@@ -125,11 +139,11 @@ def markdown(timings: Timings, comparison: Comparison) -> list[str]:
     lines = [
         f"**{comparison.ours}, {comparison.quantity}** (rival ÷ {comparison.ours}; above 1, ours is faster)",
         "",
-        f"| shape | µs | of floor | {' | '.join(names)} |",
+        f"| shape | {'µs' if comparison.shows_times else 'remark'} | of floor | {' | '.join(names)} |",
         "|---" * (len(names) + 3) + "|",
     ]
     standings: dict[str, Counter[Standing]] = {name: Counter() for name in names}
-    for shape in sorted(shapes, key=lambda each: (each.operation, str(each.activation), each.dim, each.batch)):
+    for shape in sorted(shapes, key=_order):
         cells = list(_cells(timings, shape, comparison, standings))
         lines.append(f"| {_short(shape)} | {' | '.join(cells)} |")
     counts = [", ".join(f"{standings[name][one]} {one}" for one in Standing) for name in names]
@@ -142,13 +156,20 @@ def _of_floor(floor_s: float | None, own_s: float | None) -> str:
     return "ceiling not valid" if is_beaten(floor_s, own_s) else f"{floor_s / own_s:.0%}"
 
 
+def _remark(own_s: float | None, *, is_disturbed: bool, shows_times: bool) -> str:
+    if not shows_times:
+        return "disturbed" if is_disturbed and own_s else ""
+    return f"{own_s * 1e6:.1f}" + (" (disturbed)" if is_disturbed else "") if own_s else "–"
+
+
 def _cells(
     timings: Timings, shape: Shape, comparison: Comparison, standings: Mapping[str, Counter[Standing]]
 ) -> Iterator[str]:
     line = timings[shape, contender_from_name(comparison.ours)]
     own_s = _time_s(line.outcome, comparison.quantity)
-    yield f"{own_s * 1e6:.1f}" + (" (disturbed)" if line.outcome.disturbed else "") if own_s else "–"
-    yield _of_floor(line.floor_s, own_s)
+    yield _remark(own_s, is_disturbed=bool(line.outcome.disturbed), shows_times=comparison.shows_times)
+    # The floor is that of warm weights.
+    yield _of_floor(None if comparison.quantity is Quantity.COLD else line.floor_s, own_s)
     rivals = {
         name: timings[key].outcome
         for name in comparison.rivals
@@ -173,7 +194,7 @@ def _cells(
 
 
 def _time_s(outcome: TimingOutcome, quantity: Quantity) -> float | None:
-    return outcome.latency_s if quantity is Quantity.WALL else outcome.device_time_s
+    return outcome.latency_s if quantity is Quantity.WALL else _device_times(outcome, quantity)[0]
 
 
 def written(found: MedianInterval) -> str:
@@ -181,8 +202,13 @@ def written(found: MedianInterval) -> str:
     return f"{found.median:.2f} ({found.low:.2f}–{found.high:.2f})"
 
 
+def _order(shape: Shape) -> tuple[object, ...]:
+    return shape.operation, str(shape.activation), shape.dim, shape.hidden, shape.batch
+
+
 def _short(shape: Shape) -> str:
-    return f"{shape.operation} {shape.activation or ''} {shape.batch}, {shape.dim}, {shape.hidden}"
+    activation = f" {shape.activation}" if shape.activation else ""
+    return f"{shape.operation}{activation} {shape.batch}, {shape.dim}, {shape.hidden}"
 
 
 def all_markdown(timings: Timings, comparisons: Sequence[Comparison]) -> str:

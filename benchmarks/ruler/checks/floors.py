@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,8 +66,16 @@ class FloorRow:
 
 
 def ceilings_now(settings: Settings, *, device: DeviceKind, n_busy: int = 0) -> Ceilings | Refusal:
-    """Measure the machine's ceilings in a new process, while `n_busy` others do nothing but work."""
-    with WorkerProcess(device=device, threads=settings.threads, point_limit_s=settings.point_limit_s) as worker:
+    """Measure the machine's ceilings in a new process, while `n_busy` others do nothing but work.
+
+    Those share its processors, one for each thread that is measured: a scheduler may else give them all the others, and
+    nothing would be disturbed.
+    """
+    n_shared = settings.threads if n_busy else None
+    with (
+        _on_processors(n_shared),
+        WorkerProcess(device=device, threads=settings.threads, point_limit_s=settings.point_limit_s) as worker,
+    ):
         worker.start()
         with running((BUSY,) * n_busy):
             answer = worker.ask_ceilings(CeilingsRequest())
@@ -75,6 +85,17 @@ def ceilings_now(settings: Settings, *, device: DeviceKind, n_busy: int = 0) -> 
     if found["ceilings"] is None:
         return Refusal(reason=found["refused"])
     return value_from_json(Ceilings, found["ceilings"])
+
+
+@contextmanager
+def _on_processors(n: int | None) -> Iterator[None]:
+    """Let what is started meanwhile run on `n` of this process's processors alone, or on all."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(allowed)[:n])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def repeated(first: Ceilings, second: Ceilings) -> list[Repeated]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchmarks.ruler.checks.comparison import Quantity, Standing, ratio_to_best, standing, written
+from benchmarks.ruler.checks.comparison import Quantity, Standing, best_rival, standing, written
 from benchmarks.ruler.checks.scratch import scratch_settings
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Operation
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.record.outcome import TimingOutcome
 
-RIVALS = ("compiled", "fused-onednn:packed", "fused", "fused:packed")
+RIVALS = (
+    *("compiled", "compiled-frozen:packed", "onnxruntime:packed", "fused-onednn:packed"),
+    *("fused", "fused:packed"),
+)
 BATCHES = (1, 8, 64, 512)
 DIMS_AND_HIDDENS = ((64, 256), (256, 256), (256, 1024), (1024, 1024), (1024, 4096))
 
@@ -86,12 +89,13 @@ def _cell(outcome: TimingOutcome) -> str:
 
 
 def _against_the_best(found: dict[str, TimingOutcome]) -> tuple[str, bool]:
-    """Return the best rival's time over fused:packed's, paired by round, and whether fused is behind significantly."""
+    """Return the best rival's time over fused:packed's, paired by round, and whose; and whether fused is behind."""
     rivals = {name: each for name, each in found.items() if not name.startswith("fused:") and name != "fused"}
-    ratio = ratio_to_best(found["fused:packed"], rivals, quantity=Quantity.WALL)
-    if ratio is None:
+    best = best_rival(found["fused:packed"], rivals, quantity=Quantity.WALL)
+    if best is None:
         return "–", True
-    return written(ratio), standing(ratio) is Standing.BEHIND
+    name, ratio = best
+    return f"{written(ratio)} {name}", standing(ratio) is Standing.BEHIND
 
 
 if __name__ == "__main__":

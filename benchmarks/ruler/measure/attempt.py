@@ -36,7 +36,7 @@ def attempt(
     module: file with more providers. call_of: makes the call of a provider's function; without it, the call takes the
     workload's input.
     """
-    compiles = contender.provider in providers.COMPILED
+    compiles, is_checking = contender.provider in providers.COMPILED, False
     try:
         compiled_providers.clear_counters()
         built = providers.build(contender, load, module=module)
@@ -54,6 +54,7 @@ def attempt(
             compiled_providers.require_one_graph()
         if built.captured:
             compiled_providers.require_captured()
+        is_checking = True
         error = error_rel(answer, reference)
     except Exception as raised:
         if is_device_fault(raised):
@@ -61,6 +62,8 @@ def attempt(
         if (reason := unsupported_reason(raised)) is not None:
             return TimingOutcome(state=State.UNAVAILABLE, reason=reason), None
         state, said = state_from_error(raised)
+        if is_checking:
+            said = f"while the ruler compared its result: {said}"
         return TimingOutcome(state=state, reason=said), None
     wrong = why_wrong(answer, reference, error, limit=tolerance(load.shape))
     if wrong is not None:
@@ -70,7 +73,7 @@ def attempt(
         TimingOutcome(
             state=State.OK,
             provider_detail=built.detail,
-            recompile_time_s=first_call_s if compiles else built.compile_time_s,
+            recompile_time_s=first_call_s if compiles and built.compile_time_s is None else built.compile_time_s,
             prepare_time_s=built.prepare_time_s,
             error_rel=error,
         ),

@@ -19,6 +19,11 @@ def device_name(device: torch.device) -> str:
     """Return the model name of the processor or GPU."""
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
+    return cpu_name()
+
+
+def cpu_name() -> str:
+    """Return the model name of the processor."""
     for line in _lines(Path("/proc/cpuinfo")):
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
@@ -40,7 +45,13 @@ def fixed_conditions(device: torch.device) -> dict[str, Scalar]:
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
     }
     if device.type == "cuda":
-        conditions |= {"cuda": torch.version.cuda, "driver": driver_version()}
+        uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+        conditions |= {
+            "cuda": torch.version.cuda,
+            "driver": driver_version(),
+            "gpu_uuid": None if uuid is None else str(uuid),
+            "host_cpu": cpu_name(),
+        }
     return conditions
 
 

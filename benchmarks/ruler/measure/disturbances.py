@@ -100,6 +100,7 @@ class MachineWatch:
         return (
             (slowest and slowness(*slowest))
             or theft(window, durations_s)
+            or throttling(window, durations_s)
             or contention(window, durations_s, n_cpus=self._demand.n_cpus)
         )
 
@@ -154,6 +155,14 @@ def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | N
     if window.stolen is None or window.stolen <= LEAST_LOST or harm(durations_s, lost=window.stolen) <= MOST_HARM:
         return None
     return f"the host kept {window.stolen:.0%} of the processor time from this machine"
+
+
+def throttling(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:
+    """Return in words that a CPU quota stopped this process and samples show it, or None."""
+    share = window.throttled
+    if share is None or share <= LEAST_LOST or harm(durations_s, lost=share) <= MOST_HARM:
+        return None
+    return f"a CPU quota, as containers have, stopped this process {share:.0%} of the time"
 
 
 def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int) -> str | None:

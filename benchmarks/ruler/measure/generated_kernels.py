@@ -6,6 +6,7 @@ With `cpp.enable_kernel_profile` inductor writes other sources, which take secon
 from __future__ import annotations
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _PREFIX = "cpp_"
+_with_inputs: ContextVar[bool] = ContextVar("with_inputs", default=False)
 
 
 @contextmanager
@@ -30,6 +32,16 @@ def generated_kernels_announced() -> Iterator[None]:
     finally:
         for module, name, kernel in found:
             setattr(module, name, kernel)
+
+
+@contextmanager
+def inputs_announced() -> Iterator[None]:
+    """Have kernels that are announced tell the profiler their arguments, too, which costs more than a small kernel."""
+    token = _with_inputs.set(True)
+    try:
+        yield
+    finally:
+        _with_inputs.reset(token)
 
 
 @contextmanager
@@ -53,10 +65,11 @@ def _kernels(module: ModuleType) -> list[tuple[str, Callable[..., Any]]]:
 
 
 def _announced(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    record = torch._C._profiler._RecordFunctionFast(name)  # noqa: SLF001 - record_function costs more than a small kernel
+    make = torch._C._profiler._RecordFunctionFast  # noqa: SLF001 - record_function costs more than a small kernel
+    record = make(name)
 
     def call(*arguments: Any) -> Any:  # noqa: ANN401 - whatever inductor passes
-        with record:
+        with make(name, list(arguments)) if _with_inputs.get() else record:
             return kernel(*arguments)
 
     return call

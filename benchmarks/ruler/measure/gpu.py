@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from benchmarks.ruler.measure.timing import Watch
 
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons that slow the clock down, in words a person can act on. An idle
-# GPU and clocks that somebody has set are no disturbance.
+# GPU and clocks that somebody has set are no disturbance, nor is the power limit: large products always run against it.
 THROTTLE_REASONS = {
-    0x04: "its power limit",
     0x08: "a hardware slowdown (heat or power)",
     0x20: "its temperature",
     0x40: "its temperature (hardware)",
     0x80: "the power supply's brake",
 }
+_POWER_LIMIT = 0x04
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,11 @@ class GpuState:
             "gpu_temperature_c": self.temperature_c,
             "gpu_throttle_reasons": hex(self.throttle_reasons),
         }
+
+    @property
+    def is_power_capped(self) -> bool:
+        """True if the power limit holds the clock down."""
+        return bool(self.throttle_reasons & _POWER_LIMIT)
 
     def throttled_by(self) -> str | None:
         """Return the active throttle reasons in words, or None."""
@@ -74,12 +79,13 @@ class GpuWatch:
                 )
         return self._others.disturbance(durations_s)
 
-    def conditions(self) -> dict[str, int | None]:
-        """Return the range of the SM clock over all readings, in MHz."""
+    def conditions(self) -> dict[str, int | bool | None]:
+        """Return over all readings the range of the SM clock, in MHz, and whether the power limit held it down."""
         clocks = [state.sm_clock_mhz for state in self.readings]
         return {
             "gpu_sm_clock_min_mhz": min(clocks, default=None),
             "gpu_sm_clock_max_mhz": max(clocks, default=None),
+            "power_capped": any(state.is_power_capped for state in self.readings) if self.readings else None,
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -12,17 +12,18 @@ import torch
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from benchmarks.ruler.measure.event_names import is_autograd_node, is_step, stable_name
 from benchmarks.ruler.measure.stacks import folded_stacks
+from benchmarks.ruler.measure.traced_call import ACTIVE_CALLS, traced
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State
+from benchmarks.ruler.traces.event_names import is_autograd_node, is_compilation, is_step, stable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from benchmarks.ruler.plan.points import Contender
 
-ACTIVE_CALLS = 3
 BETWEEN_OPERATORS = "Python between operators"
+_MOST_PARTS = 8
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
@@ -31,7 +32,8 @@ _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
 def profile_call(call: Callable[[], object], *, device: torch.device, trace: Path | None = None) -> ProfileOutcome:
     """Profile `call` with a schedule of 1 waiting, 1 warming and 3 active calls; the averages are over the 3.
 
-    `trace`: where to leave what the profiler recorded, for people who want to see it in a viewer.
+    Then trace it with shapes and memory in another session (traced_call.py), so that recording them adds to no time
+    here. `trace`: where to leave that session's trace, for people who want to see it in a viewer.
     """
     on_gpu = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
@@ -47,28 +49,28 @@ def profile_call(call: Callable[[], object], *, device: torch.device, trace: Pat
             if on_gpu:
                 torch.cuda.synchronize()
             profiler.step()
-    if trace is not None:
-        trace.parent.mkdir(parents=True, exist_ok=True)
-        profiler.export_chrome_trace(str(trace))
     events = list(profiler.events() or ())
     on_host = [event for event in events if event.device_type == DeviceType.CPU]
     outermost = [event for event in on_host if _is_counted(event)]
     on_device = [event for event in events if _is_kernel(event)]
     kernels = _kernel_rows(on_device) if on_gpu else ()
-    return ProfileOutcome(
+    outside = {} if on_gpu else _outside_operators(on_host)
+    outcome = ProfileOutcome(
         state=State.OK,
         operator_count=len(outermost) / ACTIVE_CALLS,
         operator_time_s=None if on_gpu else _operator_time_s(on_host, outermost),
         profiled_call_s=None if on_gpu else _profiled_call_s(on_host),
-        overhead_in=None if on_gpu else _overhead_in(on_host),
+        overhead_in=max(outside, key=outside.__getitem__, default=None),
+        overhead_parts=outside,
         kernel_launches=sum(row.count for row in kernels) if on_gpu else None,
         device_time_s=sum(row.device_time_s for row in kernels) if on_gpu else None,
         peak_memory_bytes=peak_on_gpu if on_gpu else _peak_on_cpu(profiler),
-        operators=_operator_rows(on_host),
+        compilations=sum(is_compilation(event.name) for event in on_host) / ACTIVE_CALLS,
+        operators=_operator_rows(on_host, outermost),
         kernels=kernels,
         stacks=folded_stacks(on_host, on_device, n_calls=ACTIVE_CALLS),
-        trace=trace.name if trace is not None else None,
     )
+    return traced(outcome, call, device=device, trace=trace)
 
 
 def trace_path(beginning: str, contender: Contender) -> Path:
@@ -147,16 +149,16 @@ def _profiled_call_s(on_host: Iterable[Any]) -> float:
     return min((float(event.time_range.elapsed_us()) for event in on_host if is_step(event.name)), default=0.0) * 1e-6
 
 
-def _overhead_in(on_host: Sequence[Any]) -> str | None:
-    """Return the name of what takes most time outside computing operators; None if nothing does."""
+def _outside_operators(on_host: Sequence[Any]) -> dict[str, float]:
+    """Return what takes time outside computing operators, in seconds per call by name; the largest first."""
     parts: dict[str, float] = defaultdict(float)
     for event in on_host:
         if is_step(event.name):
-            parts[BETWEEN_OPERATORS] += _gaps_s(event.cpu_children)
+            parts[BETWEEN_OPERATORS] += _gaps_s(event.cpu_children) / ACTIVE_CALLS
         elif not _is_compute(event) and not _is_in_compute(event):
-            parts[stable_name(event.name)] += _self_s(event)
-    name = max(parts, key=parts.__getitem__, default=None)
-    return name if name is not None and parts[name] > 0 else None
+            parts[stable_name(event.name)] += _self_s(event) / ACTIVE_CALLS
+    largest = sorted(parts, key=lambda name: (-parts[name], name))[:_MOST_PARTS]
+    return {name: round(parts[name], 9) for name in largest if parts[name] > 0}
 
 
 def _gaps_s(children: Iterable[Any]) -> float:
@@ -173,7 +175,8 @@ def _self_s(event: Any) -> float:  # noqa: ANN401 - see above
     return float(event.self_cpu_time_total) * 1e-6
 
 
-def _operator_rows(events: Iterable[Any]) -> tuple[OperatorRow, ...]:
+def _operator_rows(events: Iterable[Any], outermost: Iterable[Any]) -> tuple[OperatorRow, ...]:
+    n_outermost = Counter(stable_name(event.name) for event in outermost)
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
     for event in events:
         if is_step(event.name):
@@ -190,6 +193,7 @@ def _operator_rows(events: Iterable[Any]) -> tuple[OperatorRow, ...]:
             self_time_s=self_s / ACTIVE_CALLS,
             total_time_s=total_s / ACTIVE_CALLS,
             is_compute=n_compute > 0,
+            outermost=n_outermost[name] / ACTIVE_CALLS,
         )
         for name, (count, self_s, total_s, n_compute) in sums.items()
     )

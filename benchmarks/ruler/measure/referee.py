@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Implausible(Exception):
-    """Raised when a contender cannot have done what its time is taken for; the message says why."""
+    """Raised when a contender cannot have done what its time is taken for, or nobody can tell; the message says why."""
 
 
 class Referee(Protocol):

@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.measure.event_names import is_autograd_node, is_step, stable_name
+from benchmarks.ruler.traces.event_names import is_autograd_node, is_step, stable_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotations
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.plan.points import (
@@ -20,9 +21,18 @@ from benchmarks.ruler.plan.points import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 DIM_BY_DEFAULT = "hidden/4"
+
+
+class Order(StrEnum):
+    """Order in which groups are visited: the smallest weights first, or the fewest rows, whatever the operation."""
+
+    WEIGHTS = "weights"
+    ROWS = "rows"
+
+
 NO_ACTIVATION = "none"
 
 
@@ -30,7 +40,8 @@ NO_ACTIVATION = "none"
 class Axes:
     """Values of each axis: their product, per operation, and the products of `also`.
 
-    budget_s: seconds of each point's samples over all visits. visits: how often each group is visited.
+    budget_s: seconds of each point's samples over all visits. visits: how often each group is visited. model: the
+    preset whose blocks these are, which asv knows by the model's name; None for widths of one's own.
     """
 
     name: str
@@ -45,6 +56,8 @@ class Axes:
     caches: tuple[str, ...] = (CachePolicy.WARM,)
     budget_s: float = 0.5
     visits: int = 3
+    order: Order = Order.WEIGHTS
+    model: str | None = None
     also: tuple[Axes, ...] = ()
 
     def parts(self) -> tuple[Axes, ...]:
@@ -64,7 +77,7 @@ QUICK = Axes(
     batches=(16, 256),
     hiddens=(256, 1024),
 )
-FULL = replace(
+_FULL = replace(
     QUICK,
     name="full",
     providers=(
@@ -78,55 +91,73 @@ FULL = replace(
             "packed-eager:packed",
             "addmm-activation",
         ),
+        *("compiled-frozen:packed", "onnxruntime:packed"),
     ),
     passes=tuple(Pass),
     batches=(1, 4, 16, 64, 256, 1024, 4096),
     hiddens=(256, 1024, 4096),
     budget_s=1.0,
 )
-_RIVALS = ("compiled", "compiled-cudagraphs", "compiled-max-autotune-no-cudagraphs", "liger", "addmm-activation")
-_LEVELS = ("fused-pointwise", "fused-epilogue", "fused-single")
-# Where the table of `fused` against its rivals is taken; see docs/gpu-campaign.md.
-CAMPAIGN_QUICK = replace(
-    QUICK,
-    name="campaign-quick",
-    operations=(Operation.MLP, Operation.GATED_MLP),
-    providers=(BASELINE, *_RIVALS, "fused", "fused:packed", "fused-captured", *_LEVELS),
-    batches=(16,),
-    hiddens=(256,),
-    budget_s=0.2,
-)
-_CAMPAIGN = replace(
-    CAMPAIGN_QUICK,
-    dtypes=dict.fromkeys(DeviceKind, ("bfloat16",)),
-    batches=(1, 4, 16, 64, 256, 1024, 4096, 16384),
-)
-_GATED = replace(_CAMPAIGN, operations=(Operation.GATED_MLP,))
-CAMPAIGN = replace(
-    _CAMPAIGN,
-    name="campaign",
-    operations=(Operation.MLP,),
-    hiddens=(256, 512, 1024, 3072, 4096),
-    budget_s=0.4,
+# The tanh form of gelu is what GPT-2 and GeGLU blocks have; elsewhere it costs what the exact one does, or less.
+_TANH: Mapping[str, tuple[str, ...]] = {Operation.MLP: ("gelu_tanh",), Operation.GATED_MLP: ("gelu_tanh",)}
+FULL = replace(
+    _FULL,
     also=(
-        replace(_GATED, name="campaign: gated, dim 2048", hiddens=(5632,), dims=(2048,)),
-        replace(_GATED, name="campaign: gated, dim 4096", hiddens=(11008, 14336), dims=(4096,)),
         replace(
-            _CAMPAIGN,
-            name="campaign: near the floor",
-            operations=(Operation.MLP,),
-            activations={**QUICK.activations, Operation.MLP: ("relu",)},
-            batches=(65536,),
-            hiddens=(256, 512),
+            _FULL,
+            name="full: tanh",
+            operations=(Operation.MLP, Operation.GATED_MLP),
+            activations=_TANH,
+            batches=(16, 1024),
+            hiddens=(1024,),
         ),
     ),
 )
-NAMED_AXES = {axes.name: axes for axes in (QUICK, FULL, CAMPAIGN_QUICK, CAMPAIGN)}
+# Few shapes, at each of many commits: where calls cost most, where products do, where weights fill no cache.
+_OURS = ("fused", "fused:packed")
+_HISTORY = replace(QUICK, providers=(BASELINE, "compiled", *_OURS), passes=tuple(Pass))
+HISTORY = replace(
+    _HISTORY,
+    name="history",
+    batches=(16,),
+    hiddens=(256, 4096),
+    also=(replace(_HISTORY, name="history: many rows", passes=(Pass.FORWARD,), batches=(256,), hiddens=(1024,)),),
+)
+# Where ours meet every rival that a CPU has, in the shapes of `python -m benchmarks.ruler.fused_table`.
+_MET = replace(
+    QUICK,
+    operations=(Operation.MLP, Operation.GATED_MLP),
+    providers=(
+        *(BASELINE, "compiled", "compiled-frozen:packed", "onnxruntime:packed", "packed-eager:packed"),
+        *("addmm-activation", "fused-onednn:packed", *_OURS),
+    ),
+    batches=(1, 8, 64, 512),
+)
+RIVALS = replace(
+    _MET,
+    name="rivals",
+    dims=(64, 256),
+    hiddens=(256,),
+    also=(
+        replace(_MET, name="rivals: wider", dims=(256, 1024), hiddens=(1024,)),
+        replace(_MET, name="rivals: widest", dims=(1024,), hiddens=(4096,)),
+    ),
+)
 
 
 def resolve_dim(dim: int | str, *, hidden: int) -> int:
     """Return the width an axis value stands for: itself, or a quarter of `hidden` (at least 1)."""
     return max(1, hidden // 4) if dim == DIM_BY_DEFAULT else int(dim)
+
+
+def all_groups(axes: Axes, *, operations: Sequence[str], device: DeviceKind) -> tuple[Group, ...]:
+    """Return every group of `operations` on `device` in the order of a sweep: operation by operation, or by rows."""
+    found = tuple(group for name in operations for group in groups(axes, operation=name, device=device))
+    return found if axes.order is Order.WEIGHTS else tuple(sorted(found, key=lambda group: _by_rows(group.shape)))
+
+
+def _by_rows(shape: Shape) -> tuple[object, ...]:
+    return shape.pass_, shape.batch, shape.hidden * shape.dim, repr(shape)
 
 
 def groups(axes: Axes, *, operation: str, device: DeviceKind) -> tuple[Group, ...]:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import InvalidAxes
-from benchmarks.ruler.plan.axes import DIM_BY_DEFAULT, NAMED_AXES, QUICK, Axes
+from benchmarks.ruler.plan.article_axes import ARTICLE_AXES
+from benchmarks.ruler.plan.axes import DIM_BY_DEFAULT, FULL, HISTORY, QUICK, RIVALS, Axes
+from benchmarks.ruler.plan.campaign_axes import CAMPAIGNS, REHEARSALS
+from benchmarks.ruler.plan.model_axes import KEYS_OF_MODEL, MODELS, axes_of_model
 from benchmarks.ruler.plan.plugins import foreign_names
 from benchmarks.ruler.plan.points import CachePolicy, Operation, Pass
+from benchmarks.ruler.plan.presets import PRESETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.ruler.plan.settings import Settings
+
+
+NAMED_AXES = {axes.name: axes for axes in (QUICK, FULL, HISTORY, RIVALS, MODELS, *CAMPAIGNS)}
 
 
 def axes_from_settings(settings: Settings) -> Axes:
@@ -24,8 +31,9 @@ def axes_from_settings(settings: Settings) -> Axes:
     Raises: InvalidAxes, naming the file and the key; InvalidProviderModule.
     """
     name = settings.axes
-    if name in NAMED_AXES:
-        axes = NAMED_AXES[name]
+    known = NAMED_AXES | {axes.name: axes for axes in (*REHEARSALS, *ARTICLE_AXES.values())}
+    if name in known:
+        axes = known[name]
     elif name.endswith(".toml"):
         axes = axes_from_toml(Path(name))
     else:
@@ -41,7 +49,8 @@ def _with_providers(axes: Axes, names: Sequence[str]) -> Axes:
 def axes_from_toml(path: Path) -> Axes:
     """Read axes from a TOML file with the keys of Axes; keys it leaves out are as in `quick`.
 
-    Raises: InvalidAxes, naming the file and the key.
+    `model` names a preset, which decides operation, widths and activation. Each table of `[[also]]` has the same keys,
+    and adds its own product. Raises: InvalidAxes, naming the file and the key.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -49,30 +58,39 @@ def axes_from_toml(path: Path) -> Axes:
         raise InvalidAxes(f"{path}: cannot be read ({error.strerror})") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidAxes(f"{path}: {error}") from error
-    known = {field.name for field in fields(Axes)} - {"name", "also"}
+    return _axes_from_table(path, content)
+
+
+def _axes_from_table(path: Path, content: dict[str, Any]) -> Axes:
+    also = content.pop("also", [])
+    if not isinstance(also, list) or not all(isinstance(part, dict) for part in also):
+        raise InvalidAxes(f"{path}: also is a list of tables, each begun by [[also]]")
+    known = {field.name for field in fields(Axes)} - {"order", "also"}
     unknown = sorted(set(content) - known)
     if unknown:
         raise InvalidAxes(f"{path}: unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}")
     values: dict[str, object] = {key: _axis_values(path, key, value) for key, value in content.items()}
-    axes = replace(QUICK, name=str(path), **values)  # type: ignore[arg-type] # checked just above
+    axes = replace(QUICK, **{"name": str(path), **values})  # type: ignore[arg-type] # checked just above
+    if axes.model is not None:
+        if decided := sorted(set(content) & set(KEYS_OF_MODEL)):
+            raise InvalidAxes(f"{path}: model = {axes.model!r} decides {decided[0]} already; leave one of them out")
+        axes = axes_of_model(axes.model, axes)
     _require_choices(path, "operations", axes.operations, tuple(Operation))
     _require_choices(path, "passes", axes.passes, tuple(Pass))
     _require_choices(path, "caches", axes.caches, tuple(CachePolicy))
     for dim in axes.dims:
         if not isinstance(dim, int) and dim != DIM_BY_DEFAULT:
             raise InvalidAxes(f"{path}: dims holds {dim!r}; a dim is a whole number or {DIM_BY_DEFAULT!r}")
-    return axes
+    return replace(axes, also=tuple(_axes_from_table(path, part) for part in also))
 
 
 def _axis_values(path: Path, key: str, value: object) -> object:
-    if key == "budget_s":
-        if isinstance(value, int | float) and value > 0:
-            return float(value)
-        raise InvalidAxes(f"{path}: budget_s is {value!r}; it is a number of seconds above 0")
-    if key == "visits":
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-        raise InvalidAxes(f"{path}: visits is {value!r}; it is a whole number from 1 on")
+    if key in _CHECKS:
+        parse, wanted = _CHECKS[key]
+        parsed = parse(value)
+        if parsed is None:
+            raise InvalidAxes(f"{path}: {key} is {value!r}; {wanted}")
+        return parsed
     if key in {"dtypes", "activations"}:
         if not isinstance(value, dict):
             raise InvalidAxes(f"{path}: {key} is a table of lists, such as {key}.cpu = [...]")
@@ -86,6 +104,31 @@ def _axis_values(path: Path, key: str, value: object) -> object:
     if key == "dims":
         return _listed(path, key, value, (int, str))
     return _listed(path, key, value, str)
+
+
+def _name(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _model(value: object) -> str | None:
+    return value if isinstance(value, str) and value in PRESETS else None
+
+
+def _seconds(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _number_of_visits(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+# How a key with one value is read, None for what it may not be, and what it is.
+_CHECKS: Mapping[str, tuple[Callable[[object], object], str]] = {
+    "name": (_name, "it is a text"),
+    "model": (_model, f"choose from {', '.join(PRESETS)}"),
+    "budget_s": (_seconds, "it is a number of seconds above 0"),
+    "visits": (_number_of_visits, "it is a whole number from 1 on"),
+}
 
 
 def _listed(path: Path, key: str, value: object, kind: type | tuple[type, ...]) -> tuple[object, ...]:

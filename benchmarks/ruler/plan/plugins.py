@@ -11,12 +11,14 @@ import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.errors import InvalidProviderModule
+from benchmarks.ruler.errors import InvalidAxes, InvalidProviderModule
+from benchmarks.ruler.plan.points import contender_from_name
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ENTRY_POINT_GROUP = "fusebench.providers"
+EXPECTED_COUNTS = frozenset({"operators", "launches"})
 # A module may sleep or loop; PR_SET_PDEATHSIG (1) ends it with the run that tries it.
 _RUN_ONCE = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(1, 9); runpy.run_path(sys.argv[1])"
 
@@ -35,6 +37,7 @@ def refuse_broken_module(module: Path) -> None:
 
     Raises: InvalidProviderModule, with what the module raised.
     """
+    expectations_in_module(module)
     names_in_module(module)
     command = [sys.executable, "-c", _RUN_ONCE, str(module)]
     tried = subprocess.run(
@@ -55,17 +58,67 @@ def names_in_module(path: Path) -> tuple[str, ...]:
 
     Raises: InvalidProviderModule.
     """
+    assigned = _assigned(path, "PROVIDERS")
+    if isinstance(assigned, ast.Dict):
+        names = [key.value if isinstance(key, ast.Constant) else None for key in assigned.keys]
+        if names and all(isinstance(name, str) and name for name in names):
+            return tuple(str(name) for name in names)
+    raise InvalidProviderModule(
+        f'{path}: holds no PROVIDERS = {{"name": build, ...}} at its top level, with names written out'
+    )
+
+
+def expectations_in_module(path: Path | None) -> dict[str, str | dict[str, int]]:
+    """Return what `path` assigns to EXPECTATIONS at its top level, without running the file; empty if nothing.
+
+    Each of its providers may declare the contender that it runs as, or its counts of operators and launches.
+    Raises: InvalidProviderModule.
+    """
+    assigned = _assigned(path, "EXPECTATIONS") if path else None
+    if path is None or assigned is None:
+        return {}
+    try:
+        declared = ast.literal_eval(assigned)
+    except ValueError:
+        declared = None
+    names = names_in_module(path)
+    if not isinstance(declared, dict) or not all(
+        name in names and (_is_contender(what) or _is_counts(what)) for name, what in declared.items()
+    ):
+        counts = ", ".join(f'"{each}": 3' for each in sorted(EXPECTED_COUNTS))
+        raise InvalidProviderModule(
+            f'{path}: EXPECTATIONS is no {{"name": "eager", ...}} that says of its own providers what each runs as, '
+            f"or {{{counts}}}; it has to be written out"
+        )
+    return declared
+
+
+def _is_contender(what: object) -> bool:
+    try:
+        return isinstance(what, str) and bool(contender_from_name(what))
+    except InvalidAxes:
+        return False
+
+
+def _is_counts(what: object) -> bool:
+    return (
+        isinstance(what, dict)
+        and bool(what)
+        and set(what) <= EXPECTED_COUNTS
+        and all(type(count) is int and count >= 0 for count in what.values())
+    )
+
+
+def _assigned(path: Path, name: str) -> ast.expr | None:
+    """Return what `path` assigns to `name` at its top level. Raises: InvalidProviderModule."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     except (OSError, UnicodeDecodeError, SyntaxError) as error:
         raise InvalidProviderModule(f"{path}: cannot be read as Python ({error})") from error
     for statement in tree.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
-        is_ours = any(isinstance(target, ast.Name) and target.id == "PROVIDERS" for target in targets)
-        if is_ours and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict):
-            names = [key.value if isinstance(key, ast.Constant) else None for key in statement.value.keys]
-            if names and all(isinstance(name, str) and name for name in names):
-                return tuple(str(name) for name in names)
-    raise InvalidProviderModule(
-        f'{path}: holds no PROVIDERS = {{"name": build, ...}} at its top level, with names written out'
-    )
+        if isinstance(statement, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in targets
+        ):
+            return statement.value
+    return None

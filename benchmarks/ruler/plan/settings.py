@@ -34,9 +34,11 @@ class Settings:
     data_dir: folder of record. machine: its name, or None for asv's. device: None for what is found. allocator: state
     of the worker's. run_id: a run to continue or to begin, or None for the commit's latest. commit: HEAD when the run
     began. lock_file: locked by whoever measures on this machine. until: seconds since 1970 after which no group is
-    begun. times_first_calls: whether each provider's first call is timed in a process of its own, too. traced_batches:
-    batches whose profiles leave a trace. plan: file with the plan of the process that started this one and holds the
-    machine's lock. progress: file for the steps.
+    begun. last_visit: of the axes' visits the last to make now, or None for all. times_first_calls: whether each
+    provider's first call is timed in a process of its own, too. measures_ceilings: whether the machine's ceilings are
+    measured where they are missing or old; those that are kept are used in any case. traced_batches: batches whose
+    profiles leave a trace. plan: file with the plan of the process that started this one and holds the machine's lock.
+    progress: file for the steps.
     """
 
     data_dir: Path = ROOT / "results" / "data" / "local"
@@ -54,11 +56,17 @@ class Settings:
     lock_file: Path = _LOCK_FILE
     point_limit_s: float = 180.0
     until: float | None = None
+    last_visit: int | None = None
     times_first_calls: bool = False
+    measures_ceilings: bool = True
     traced_batches: tuple[str, ...] = ()
     plan: Path | None = None
     progress: Path | None = None
     asv_commit: str | None = None
+
+    def visits_now(self, n_visits: int) -> int:
+        """Return how many of the axes' `n_visits` visits each group has had when this process ends."""
+        return min(n_visits, self.last_visit or n_visits)
 
 
 def settings_from_environment(environ: Mapping[str, str] | None = None) -> Settings:
@@ -168,6 +176,8 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_LOCK_FILE": ("lock_file", lambda text: Path(text).absolute(), str),
     "FUSEBENCH_POINT_LIMIT_S": ("point_limit_s", _seconds, repr),
     "FUSEBENCH_UNTIL": ("until", float, repr),
+    "FUSEBENCH_LAST_VISIT": ("last_visit", _positive, str),
+    "FUSEBENCH_CEILINGS": ("measures_ceilings", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_FIRST_CALLS": ("times_first_calls", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
     "FUSEBENCH_PLAN": ("plan", Path, str),
@@ -182,3 +192,11 @@ _FILTERS = {
     "batch": "FUSEBENCH_BATCH",
     "hidden": "FUSEBENCH_HIDDEN",
 }
+
+
+def temporary_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the folder that is meant for temporary files, whether or not it can hold any."""
+    given = os.environ if environ is None else environ
+    named = next((given[name] for name in ("TMPDIR", "TEMP", "TMP") if given.get(name)), None)
+    # Of what is left tempfile takes the first that can be written, and raises where all are full.
+    return Path(named) if named else Path("/tmp")  # noqa: S108 - looked at, and nothing kept in it

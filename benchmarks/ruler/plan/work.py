@@ -8,8 +8,11 @@ _PRODUCTS = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}
 _ELEMENT_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 
 # Vector instructions a straightforward device function takes per element, counted from its formula: relu one
-# max; silu and tanh-gelu one exp, one reciprocal and their polynomials; erf-gelu a rational approximation.
-_ACTIVATION_INSTRUCTIONS = {None: 0, "relu": 1, "silu": 9, "gelu_tanh": 14, "gelu": 20}
+# max; silu, quick-gelu and tanh-gelu one exp, one reciprocal and their polynomials; erf-gelu a rational approximation.
+_ACTIVATION_INSTRUCTIONS = {None: 0, "relu": 1, "silu": 9, "quick_gelu": 10, "gelu_tanh": 14, "gelu": 20}
+
+DTYPES = tuple(_ELEMENT_BYTES)
+ACTIVATIONS = tuple(name for name in _ACTIVATION_INSTRUCTIONS if name is not None)
 
 
 def flop(shape: Shape) -> int:
@@ -34,7 +37,22 @@ def min_bytes(shape: Shape) -> int:
         weights += shape.hidden + shape.dim
     activations = shape.batch * (shape.dim + out_width)
     times = 2 if shape.pass_ is Pass.FORWARD_BACKWARD else 1
-    return times * (weights + activations) * _ELEMENT_BYTES[shape.dtype]
+    return times * (weights + activations) * element_bytes(shape)
+
+
+def element_bytes(shape: Shape) -> int:
+    """Return the bytes of one element of x, y and the weights."""
+    return _ELEMENT_BYTES[shape.dtype]
+
+
+def activation_instructions(shape: Shape) -> int:
+    """Return the vector instructions of the activation per element."""
+    return _ACTIVATION_INSTRUCTIONS[shape.activation]
+
+
+def intermediate_bytes(shape: Shape) -> int:
+    """Return the bytes of one [rows, hidden] tensor, which eager writes after a step and reads in the next."""
+    return shape.batch * shape.hidden * _ELEMENT_BYTES[shape.dtype]
 
 
 def vector_instructions(shape: Shape) -> int:
@@ -42,7 +60,7 @@ def vector_instructions(shape: Shape) -> int:
 
     Forward and backward: the derivative is counted like one more activation.
     """
-    per_element = _ACTIVATION_INSTRUCTIONS[shape.activation]
+    per_element = activation_instructions(shape)
     if shape.operation is Operation.GATED_MLP:
         per_element += 1
     times = 2 if shape.pass_ is Pass.FORWARD_BACKWARD else 1

@@ -15,7 +15,13 @@ from benchmarks.ruler.providers.built import Built, Unavailable
 from benchmarks.ruler.providers.captured import CALLS_UNTIL_REPLAYED, why_no_cuda_graphs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.ruler.providers.workload import Workload
+
+
+# Without max_autotune inductor's own C++ products are no candidates.
+_FROZEN: dict[str, str | int | bool | Callable[..., object]] = {"freezing": True, "max_autotune": True}
 
 
 class CompileFailed(Exception):
@@ -41,7 +47,7 @@ def compile_throwaway(device: torch.device, *, trains: bool) -> None:
     What a process pays at its first compilation (imports, inductor's patterns; on a new machine the compiler's
     precompiled header) would else be charged to whoever is compiled first. trains: compile a backward, too.
     """
-    if device.type == "cpu" and _missing_compiler():
+    if device.type == "cpu" and missing_compiler():
         return  # then nobody is compiled
     from torch._functorch import config as functorch_config  # noqa: PLC0415 - importing it takes a second
     from torch._inductor import config as inductor_config  # noqa: PLC0415 - the same
@@ -77,12 +83,23 @@ def build_max_autotune_no_cudagraphs(load: Workload) -> Built | Unavailable:
     return _compiled(load, mode="max-autotune-no-cudagraphs")
 
 
+def build_max_autotune_tma(load: Workload) -> Built | Unavailable:
+    """Compile as `max-autotune-no-cudagraphs` and with inductor's persistent TMA products, which it leaves out."""
+    if load.x.device.type != "cuda":
+        return Unavailable(f"TMA is a GPU's way to load tiles; this runs on {load.x.device.type}")
+    import torch._inductor as inductor  # noqa: PLC0415 - importing it takes a second
+
+    options = inductor.list_mode_options("max-autotune-no-cudagraphs")
+    options |= {"triton.enable_persistent_tma_matmul": True}
+    return Built(function=torch.compile(load.module, fullgraph=True, dynamic=False, options=options))
+
+
 def build_compiled_dynamic(load: Workload) -> Built | Unavailable:
     """Compile with a dynamic batch, one graph for all batches; detail counts the graphs made.
 
     Besides the batch that is timed, half of it and twice it are called.
     """
-    if load.x.device.type == "cpu" and (reason := _missing_compiler()):
+    if load.x.device.type == "cpu" and (reason := missing_compiler()):
         return Unavailable(reason)
     function = torch.compile(load.module, fullgraph=True, dynamic=True)
     batches = [load.shape.batch, max(2, load.shape.batch // 2), 2 * load.shape.batch]
@@ -95,8 +112,48 @@ def build_compiled_dynamic(load: Workload) -> Built | Unavailable:
     return Built(function=function, detail=detail, compile_time_s=compile_time_s)
 
 
+def build_frozen(load: Workload) -> Built | Unavailable:
+    """Compile with the weights frozen: constants packed ahead, products autotuned between inductor's C++ and oneDNN's.
+
+    Dynamo reads the setting while it traces, before torch.compile's `options` hold, so it is set for all of the first
+    call.
+
+    Raises:
+        CompileFailed: nothing was frozen, or what was compiled is not one graph.
+    """
+    if load.x.device.type != "cpu":
+        return Unavailable(f"inductor packs frozen weights for a CPU; this runs on {load.x.device.type}")
+    if load.grad_output is not None:
+        return Unavailable("frozen weights are constants, for inference; a gradient cannot reach them")
+    if reason := missing_compiler():
+        return Unavailable(reason)
+    from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
+    from torch._inductor.codecache import PyCodeCache  # noqa: PLC0415 - the same
+
+    # The options by themselves freeze nothing, but without them dynamo takes what `compiled` left for this module.
+    function = torch.compile(load.module, fullgraph=True, dynamic=False, options=_FROZEN)
+    n_known = len(PyCodeCache.modules)
+    start = time.perf_counter()
+    with torch.inference_mode(), config.patch(_FROZEN):
+        function(load.x)
+    compile_time_s = time.perf_counter() - start
+    generated = [vars(module) for module in PyCodeCache.modules[n_known:]]
+    n_frozen = sum(isinstance(value, torch.Tensor) for names in generated for value in names.values())
+    return Built(function=function, detail=_frozen_detail(n_frozen), compile_time_s=compile_time_s)
+
+
+def _frozen_detail(n_frozen: int) -> str:
+    """Return what was frozen, in words. Raises: CompileFailed if it is nothing."""
+    if not n_frozen:
+        raise CompileFailed("inductor froze no weight, so this would be timed as plain torch.compile is")
+    from torch._dynamo.utils import counters  # noqa: PLC0415 - importing dynamo takes a second
+
+    n_cpp = int(counters["inductor"]["cpp_templated_kernel_counter"])
+    return f"{n_frozen} tensors frozen, {n_cpp} product(s) by inductor's C++"
+
+
 def _compiled(load: Workload, *, mode: str | None, captured: bool = False) -> Built | Unavailable:
-    if load.x.device.type == "cpu" and (reason := _missing_compiler()):
+    if load.x.device.type == "cpu" and (reason := missing_compiler()):
         return Unavailable(reason)
     function = torch.compile(load.module, fullgraph=True, dynamic=False, mode=mode)
     return Built(function=function, settling_calls=CALLS_UNTIL_REPLAYED if captured else 0, captured=captured)
@@ -142,7 +199,8 @@ def found_cold_cache() -> bool:
     return bool(inductor["fxgraph_cache_miss"] or inductor["fxgraph_cache_bypass"])
 
 
-def _missing_compiler() -> str | None:
+def missing_compiler() -> str | None:
+    """Return why inductor cannot compile for a CPU, or None."""
     from torch._inductor import config  # noqa: PLC0415 - importing inductor takes a second
 
     candidates = config.cpp.cxx if isinstance(config.cpp.cxx, tuple | list) else (config.cpp.cxx,)

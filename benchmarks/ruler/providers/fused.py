@@ -134,7 +134,8 @@ def _why_unavailable(fused_mlp: Any, load: Workload, implementation: str | None)
     if hasattr(fused_mlp, "why_unavailable"):
         reason = fused_mlp.why_unavailable(operation, device=load.x.device, **named)
     if reason is None and implementation is not None and hasattr(fused_mlp, "why_not_for_shape"):
-        reason = fused_mlp.why_not_for_shape(operation, implementation=implementation, **_sizes(load))
+        asked = _known(fused_mlp.why_not_for_shape, activation=load.shape.activation or "none")
+        reason = fused_mlp.why_not_for_shape(operation, implementation=implementation, **_sizes(load), **asked)
     return reason
 
 
@@ -168,7 +169,7 @@ def _choice(fused_mlp: Any, load: Workload, *, packed: bool) -> str | None:  # n
         hidden=shape.hidden,
         device=load.x.device,
         packed=packed,
-        **_known(fused_mlp.choice_for, dtype=load.x.dtype),
+        **_known(fused_mlp.choice_for, dtype=load.x.dtype, activation=shape.activation or "none"),
     )
     shared = f", shared by {choice.shared_by}" if choice.shared_by else ""
     found = f", {choice.found}" if hasattr(choice, "found") else ""

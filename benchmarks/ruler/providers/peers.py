@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -139,6 +142,68 @@ def _liger_ops(load: Workload, *, activations: tuple[str, ...]) -> Any | Unavail
         return importlib.import_module("liger_kernel.ops")
     except ImportError as error:
         return Unavailable(f"liger-kernel is not installed here ({error}): pip install 'fusebench[peers]'")
+
+
+class _OnnxSession(nn.Module):
+    """Session of onnxruntime, its input and output bound where torch keeps them, announced to the profiler."""
+
+    def __init__(self, session: Any, *, out_features: int) -> None:  # noqa: ANN401 - another's class
+        super().__init__()
+        self._session, self._binding = session, session.io_binding()
+        (x,), (y,) = session.get_inputs(), session.get_outputs()
+        self._x_name, self._y_name, self._out_features = x.name, y.name, out_features
+        self._record = torch._C._profiler._RecordFunctionFast("onnxruntime::run")  # noqa: SLF001 - the cheap one
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Compute what the exported module computes. x: [rows, dim], float32, contiguous."""
+        out = torch.empty(x.shape[0], self._out_features)
+        with self._record:
+            binding = self._binding
+            binding.bind_input(self._x_name, "cpu", 0, np.float32, x.shape, x.data_ptr())
+            binding.bind_output(self._y_name, "cpu", 0, np.float32, out.shape, out.data_ptr())
+            self._session.run_with_iobinding(binding)
+        return out
+
+
+def build_onnxruntime(load: Workload) -> Built | Unavailable:
+    """Export the eager module to ONNX and load it into onnxruntime, which packs the weights, by its CPU provider."""
+    if load.x.device.type != "cpu" or load.x.dtype is not torch.float32:
+        return Unavailable(f"onnxruntime is measured in float32 on a CPU; this is {load.x.dtype} on {load.x.device}")
+    if load.grad_output is not None:
+        return Unavailable("a session of onnxruntime is for inference; it has no gradient")
+    try:
+        onnxruntime = importlib.import_module("onnxruntime")
+        importlib.import_module("onnxscript")
+    except ImportError as error:
+        return Unavailable(f"onnxruntime is not installed here ({error}): pip install 'fusebench[peers]'")
+    start = time.perf_counter()
+    model = _onnx_model(load)
+    exported = time.perf_counter()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
+    # Its threads would otherwise spin on after a call, in its rivals' time.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    loaded = time.perf_counter()
+    if len(session.get_inputs()) != 1:
+        return Unavailable("the exported model takes its weights as inputs, so onnxruntime packs nothing")
+    return Built(
+        function=_OnnxSession(session, out_features=load.module.weights()[-1].shape[0]),
+        detail=f"onnxruntime {_version('onnxruntime')}",
+        compile_time_s=exported - start,
+        prepare_time_s=loaded - exported,
+    )
+
+
+def _onnx_model(load: Workload) -> bytes:
+    """Return the eager module as an ONNX model for this batch, its weights inside."""
+    with torch.inference_mode(mode=False), torch.no_grad():
+        # A copy, because the module is everybody's and the exporter wants it in evaluation.
+        module, x = copy.deepcopy(load.module).eval(), torch.zeros_like(load.x)
+        program = torch.onnx.export(module, (x,), dynamo=True, verbose=False)
+    assert program is not None  # noqa: S101 - it is only where a file is named to write to
+    model: bytes = program.model_proto.SerializeToString()
+    return model
 
 
 def _version(package: str) -> str:

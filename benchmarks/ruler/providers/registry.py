@@ -18,14 +18,17 @@ from benchmarks.ruler.providers.compiled import (
     build_compiled,
     build_compiled_cudagraphs,
     build_compiled_dynamic,
+    build_frozen,
     build_max_autotune,
     build_max_autotune_no_cudagraphs,
+    build_max_autotune_tma,
 )
 from benchmarks.ruler.providers.fused import build_fused, build_fused_captured, build_fused_hoisted
 from benchmarks.ruler.providers.peers import (
     build_addmm_activation,
     build_liger,
     build_liger_mlp,
+    build_onnxruntime,
     build_packed_eager,
 )
 
@@ -43,7 +46,7 @@ def build_eager(load: Workload) -> Built:
 Answer = Built | Unavailable | str | Callable[[torch.Tensor], torch.Tensor]
 Builder = Callable[["Workload"], Answer]
 
-# What each is expected to launch is declared in expectations.py, under the same names.
+# What each is expected to launch is declared in expectation/declarations.py, under the same names.
 PROVIDERS: dict[str, Builder] = {
     "eager": build_eager,
     "compiled": build_compiled,
@@ -51,12 +54,14 @@ PROVIDERS: dict[str, Builder] = {
     "compiled-cudagraphs": build_compiled_cudagraphs,
     "compiled-max-autotune": build_max_autotune,
     "compiled-max-autotune-no-cudagraphs": build_max_autotune_no_cudagraphs,
+    "compiled-max-autotune-tma": build_max_autotune_tma,
     "fused": partial(build_fused, weights=Weights.PLAIN),
     "fused-hoisted": build_fused_hoisted,
     "fused-captured": build_fused_captured,
     "fused-pure": partial(build_fused, weights=Weights.PLAIN, implementation="pure"),
     "fused-pointwise": partial(build_fused, weights=Weights.PLAIN, implementation="pointwise"),
     "fused-epilogue": partial(build_fused, weights=Weights.PLAIN, implementation="epilogue"),
+    "fused-cublaslt": partial(build_fused, weights=Weights.PLAIN, implementation="cublaslt"),
     "fused-single": partial(build_fused, weights=Weights.PLAIN, implementation="single"),
     "fused-cuda": partial(build_fused, weights=Weights.PLAIN, implementation="cuda"),
     "addmm-activation": build_addmm_activation,
@@ -68,13 +73,21 @@ PACKED_PROVIDERS: dict[str, Builder] = {
     "fused-cpp": partial(build_fused, weights=Weights.PACKED, implementation="cpp"),
     "fused-onednn": partial(build_fused, weights=Weights.PACKED, implementation="onednn"),
     "packed-eager": build_packed_eager,
+    "compiled-frozen": build_frozen,
+    "onnxruntime": build_onnxruntime,
 }
-# Whose first call compiles, and must end with exactly one graph.
+# Which compile while they are built or at their first call, and must end with exactly one graph.
 COMPILED = frozenset(
-    {"compiled", "compiled-cudagraphs", "compiled-max-autotune", "compiled-max-autotune-no-cudagraphs"}
+    {
+        *("compiled", "compiled-cudagraphs"),
+        *("compiled-max-autotune", "compiled-max-autotune-no-cudagraphs", "compiled-max-autotune-tma"),
+        "compiled-frozen",
+    }
 )
 # Whose compilation takes seconds: they find inductor's cache on disk filled when they are built to be measured.
 COMPILED_AHEAD = COMPILED | {"compiled-dynamic"}
+# Who replays a CUDA graph, on the memory that it was captured with.
+CAPTURED = frozenset({"compiled-cudagraphs", "compiled-max-autotune", "fused-captured"})
 # Of a provider from outside: it is spared what calling a module and fetching its parameters costs all others.
 _NO_MODULE = "a function, not a module's call as the others"
 

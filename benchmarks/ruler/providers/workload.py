@@ -16,11 +16,15 @@ from benchmarks.ruler.plan.points import Operation, Pass, Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+# In float64 intermediate results take no more at a time.
+MOST_EXACT_BYTES = 2**28
+
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
     "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
     "silu": functional.silu,
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
 }
 
 
@@ -98,9 +102,7 @@ class Workload:
         The output, and if the shape trains, the gradients of x and of each weight after it.
         """
         exact = self.exact_module()
-        x = self.x.detach().double().requires_grad_(self.grad_output is not None)
-        grad = None if self.grad_output is None else self.grad_output.double()
-        return output_and_gradients(exact, x, list(exact.parameters()), grad)
+        return exact_results(exact, self.x, list(exact.parameters()), self.grad_output, shape=self.shape)
 
     def exact_module(self) -> EagerModule:
         """Return a copy of the eager module in float64, on memory of its own."""
@@ -167,6 +169,27 @@ def output_and_gradients(
     if grad_output is None:
         return (out,)
     return (out.detach(), *torch.autograd.grad(out, [x, *weights], grad_output))
+
+
+def exact_results(
+    module: EagerModule, x: torch.Tensor, weights: list[nn.Parameter], grad_output: torch.Tensor | None, *, shape: Shape
+) -> tuple[torch.Tensor, ...]:
+    """Return what `output_and_gradients` of `module` gives, which is in float64.
+
+    As many rows at a time as MOST_EXACT_BYTES hold with all their intermediate results; weights' gradients add up.
+    """
+    n_rows = max(1, MOST_EXACT_BYTES // (8 * (4 * shape.dim + 6 * shape.hidden)))
+    parts: list[list[torch.Tensor]] = [[], []]
+    sums: list[torch.Tensor] = []
+    with torch.set_grad_enabled(grad_output is not None):
+        for start in range(0, len(x), n_rows):
+            some = x.detach()[start : start + n_rows].double().requires_grad_(grad_output is not None)
+            grad = None if grad_output is None else grad_output[start : start + n_rows].double()
+            of_rows = list(output_and_gradients(module, some, weights, grad))
+            for part, tensor in zip(parts, of_rows[:2], strict=False):
+                part.append(tensor)
+            sums = [old.add_(new) for old, new in zip(sums, of_rows[2:], strict=True)] if start else of_rows[2:]
+    return (*(part[0] if len(part) == 1 else torch.cat(part) for part in parts if part), *sums)
 
 
 def module_of(shape: Shape) -> EagerModule:

@@ -20,13 +20,11 @@ def append_durably(path: Path, content: str) -> None:
         os.fsync(file.fileno())
 
 
-def write_whole(path: Path, content: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Replace the content of `path` in one step: a reader sees the old file or the new one. Raises: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(content)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
         file.flush()
         os.fsync(file.fileno())
     Path(file.name).replace(path)

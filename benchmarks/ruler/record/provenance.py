@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RULER_VERSION = "3"  # docs/adr/0004 says what raises it
 PROJECT = "fusebench"
+_HASH = re.compile(r"[0-9a-f]{40}")
 
 if importlib.util.find_spec("fused_mlp") is None:
     # A machine on which nothing was installed, for want of a network: what is measured is this checkout.
@@ -118,7 +119,11 @@ def measured_commit(settings: Settings) -> Commit:
 
 
 def _head(settings: Settings) -> Commit:
-    head, begun = commit_from_git("HEAD"), settings.commit
+    begun = settings.commit
+    if begun is not None and _HASH.fullmatch(begun) and git_output("rev-parse", "HEAD") is None:
+        # A machine without git, or files carried there without their history: whoever carried them says what they are.
+        return Commit(hash=begun, date=None, subject=None)
+    head = commit_from_git("HEAD")
     if begun is None or head.hash == begun:
         return head
     if settings.is_uncommitted:
@@ -138,9 +143,12 @@ def commit_from_git(revision: str) -> Commit:
     if shown:
         full, date, subject = shown.strip().split("\0", 2)
         return Commit(hash=full, date=date, subject=subject)
-    if re.fullmatch(r"[0-9a-f]{40}", revision):
+    if _HASH.fullmatch(revision):
         return Commit(hash=revision, date=None, subject=None)
-    raise UnknownCommit(f"git knows no commit {revision!r} in {ROOT}; measure in a git checkout of fusebench")
+    raise UnknownCommit(
+        f"git knows no commit {revision!r} in {ROOT}; measure in a git checkout of fusebench, or say by "
+        "FUSEBENCH_COMMIT=<40 hex digits> which commit these files are"
+    )
 
 
 def _installed_hash() -> str | None:

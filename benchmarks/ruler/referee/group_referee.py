@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 from dataclasses import dataclass
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import torch
 
 from benchmarks.ruler.measure.attempt import attempt
+from benchmarks.ruler.measure.counters import process_cpu_s
 from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.referee.failures import RefereeFailed, referee_failures
 from benchmarks.ruler.referee.rotation import Rotation
 from benchmarks.ruler.referee.verification import Verification, snapshot
 
@@ -59,12 +62,14 @@ class GroupReferee:
 
     def __init__(self, load: Workload, *, instrument: Instrument, threads: int) -> None:
         on_gpu = load.x.device.type == "cuda"
-        self.findings: dict[str, str] = {}
+        self.findings: dict[str, TimingOutcome] = {}
+        self.functions: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {}
         self._load = load
         self._rotation = Rotation(load)
         self._verification = Verification(load)
         self._instrument = instrument
-        self._threads = None if on_gpu else threads
+        # Nobody keeps more cores busy than there are.
+        self._threads = None if on_gpu or threads >= (os.cpu_count() or 1) else threads
         self._slower_s = _SLOWER_S[load.x.device.type]
         self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else _nothing
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
@@ -76,7 +81,7 @@ class GroupReferee:
         self._turn_began = 0.0
         self._started = (0.0, 0.0)
         # What is looked up no more, nobody can replace.
-        self._now, self._cpu_now = perf_counter, process_time
+        self._now, self._cpu_now = perf_counter, process_cpu_s
 
     def attempt(
         self, contender: Contender, reference: Sequence[torch.Tensor], *, module: Path | None = None
@@ -86,7 +91,12 @@ class GroupReferee:
         One that meddles with what all contenders share is wrong; what it did is undone.
         """
         name = str(contender)
-        outcome, call = attempt(contender, self._load, reference, module=module, call_of=self._rotation.call)
+
+        def call_of(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[], object]:
+            self.functions[name] = function
+            return self._rotation.call(function)
+
+        outcome, call = attempt(contender, self._load, reference, module=module, call_of=call_of)
         if reason := self._instrument.repaired() or self._verification.sabotage(thoroughly=True):
             return TimingOutcome(state=State.WRONG, reason=f"implausible: {reason}"), None
         if call is not None:
@@ -103,27 +113,37 @@ class GroupReferee:
     def before_timing(self, name: str) -> None:  # noqa: ARG002 - the protocol's
         """Hand the inputs out from now on."""
         self._rotation.start()
+        # The wall clock is read outside of the other: reading takes time, and must convict nobody.
         self._started = (self._now(), self._cpu_now())
 
     def after_sample(self, name: str, last_output: object) -> None:
-        """Judge the sample. Raises: Implausible, and keeps the reason in `findings`."""
-        now_s, cpu_s = self._now(), self._cpu_now() - self._started[1]
+        """Judge the sample. Raises: Implausible, and keeps in `findings` what becomes of the contender.
+
+        One that cannot be verified for want of memory has no time either, and leaves the others theirs.
+        """
+        cpu_s = self._cpu_now() - self._started[1]
+        now_s = self._now()
         wall_s = now_s - self._started[0]
         record = self._records[name]
         record.turn_s += now_s - self._turn_began
         record.n_samples += 1
         record.wall_s += wall_s
         record.cpu_s += cpu_s
+        state = State.WRONG
         try:
-            reason = self._why_implausible(name, record, last_output)
+            with referee_failures("while it verified a timed call"):
+                reason = self._why_implausible(name, record, last_output)
+        except RefereeFailed as failed:
+            state, reason = failed.state, str(failed)
         finally:
             self._rotation.rest()
         if reason is not None:
             # Whatever it was found out by, the others go on with what all share.
             self._instrument.repaired()
             self._verification.sabotage(thoroughly=True)
-            self.findings[name] = f"implausible: {reason}"
-            raise Implausible(self.findings[name])
+            said = f"implausible: {reason}" if state is State.WRONG else reason
+            self.findings[name] = TimingOutcome(state=state, reason=said)
+            raise Implausible(said)
 
     def _why_implausible(self, name: str, record: _Record, last_output: object) -> str | None:
         # The first sample always: a visit may have no other.

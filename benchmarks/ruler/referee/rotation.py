@@ -129,9 +129,11 @@ class _Ring:
         per_line = _ALIGNED_TO // like.element_size()
         self._stride = -(-self._numel // per_line) * per_line
         n_values = n_inputs * self._stride
+        # Each input's values begin elsewhere in the pool; those of large ones overlap, so that it need hold but one.
+        self._step = min(self._stride, _SPARE_VALUES)
+        n_pooled = (n_inputs - 1) * self._step + self._stride
         generator = torch.Generator(like.device).manual_seed(secrets.randbits(63))
-        values = torch.randn(n_values + _SPARE_VALUES, generator=generator, device=like.device)
-        self._pool = values.to(like.dtype)
+        self._pool = torch.randn(n_pooled + _SPARE_VALUES, generator=generator, device=like.device, dtype=like.dtype)
         self._memory = torch.zeros(n_values, dtype=like.dtype, device=like.device)
         self._starts = [0] * n_inputs
         self.inputs = [self._input(index, like) for index in range(n_inputs)]
@@ -140,11 +142,13 @@ class _Ring:
         """Overwrite the inputs numbered in `order`; whoever kept one of them, or its version, sees no sign of it."""
         start = rng.randrange(_SPARE_VALUES)
         if len(order) == len(self._starts):
-            self._memory.copy_(self._pool[start : start + self._memory.numel()])
-            self._starts = [start + index * self._stride for index in range(len(order))]
+            n_inputs = len(order)
+            values = self._pool[start:].as_strided((n_inputs, self._stride), (self._step, 1))
+            self._memory.view(n_inputs, self._stride).copy_(values)
+            self._starts = [start + index * self._step for index in range(n_inputs)]
             return
         for index in order:
-            self._starts[index] = start + index * self._stride
+            self._starts[index] = start + index * self._step
             begin = index * self._stride
             self._memory[begin : begin + self._numel].copy_(
                 self._pool[self._starts[index] : self._starts[index] + self._numel]

@@ -10,13 +10,13 @@ import torch
 
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.work import flop
-from benchmarks.ruler.providers.workload import error_rel, module_of, output_and_gradients, tolerance, why_wrong
-from benchmarks.ruler.referee.rotation import Contents
+from benchmarks.ruler.providers.workload import error_rel, exact_results, module_of, tolerance, why_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.ruler.providers.workload import EagerModule, Workload
+    from benchmarks.ruler.referee.rotation import Contents
 
 # A larger result is verified in part: rows of the output, and the gradients of some hidden units' weights.
 _MOST_FLOP, _LEAST_PART = 32e6, 4
@@ -67,8 +67,6 @@ class Verification:
         """Return why `output`, which is not odd, is not the result of `contents`, or None."""
         answer = _tensors(output) or ()
         with torch.inference_mode(mode=False):
-            grad = contents.grad_output
-            contents = Contents(contents.x.clone(), None if grad is None else grad.clone())
             got, exact = self._rows(answer, contents)
             if self._trains:
                 more_got, more_exact = self._units(answer, contents)
@@ -111,11 +109,9 @@ class Verification:
         """Return some rows of the output (and of the gradient of x), and what they should be."""
         shape = self._load.shape
         rows = self._some(shape.batch, flop(replace(shape, batch=1))).to(contents.x.device)
-        x = contents.x[rows].double().requires_grad_(self._trains)
-        grad = None if contents.grad_output is None else contents.grad_output[rows].double()
-        with torch.set_grad_enabled(self._trains):
-            exact = output_and_gradients(self._exact or self._exact_again(), x, [], grad)
-        return tuple(each[rows] for each in answer[: len(exact)]), tuple(each.detach() for each in exact)
+        grad = None if contents.grad_output is None else contents.grad_output[rows]
+        exact = exact_results(self._exact or self._exact_again(), contents.x[rows], [], grad, shape=shape)
+        return tuple(each[rows] for each in answer[: len(exact)]), exact
 
     def _units(self, answer: Sequence[torch.Tensor], contents: Contents) -> tuple[tuple[torch.Tensor, ...], ...]:
         """Return the gradients of some hidden units' weights, and what they should be, of a module of these only."""
@@ -128,17 +124,16 @@ class Verification:
                 each if dim is None else each.index_select(dim, units) for each, dim in zip(tensors, dims, strict=True)
             ]
 
-        part = module_of(replace(shape, hidden=len(units))).to(contents.x.device, torch.float64)
+        part_shape = replace(shape, hidden=len(units))
+        part = module_of(part_shape).to(contents.x.device, torch.float64)
         with torch.no_grad():
             for parameter, weight in zip(part.parameters(), some(self._weights), strict=True):
                 parameter.copy_(weight)
         grad = contents.grad_output
         if grad is None:
             raise ValueError("a forward has no gradients")
-        grad = (grad[:, units] if shape.operation is Operation.LINEAR else grad).double()
-        with torch.enable_grad():
-            x = contents.x.double().requires_grad_()
-            exact = output_and_gradients(part, x, list(part.parameters()), grad)[2:]
+        grad = grad[:, units] if shape.operation is Operation.LINEAR else grad
+        exact = exact_results(part, contents.x, list(part.parameters()), grad, shape=part_shape)[2:]
         return tuple(some(answer[2:])), exact
 
     def _some(self, n_all: int, flop_each: float) -> torch.Tensor:

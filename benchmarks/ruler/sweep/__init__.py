@@ -1,4 +1,4 @@
-"""Measure a whole sweep, record it in the journal and replay it to asv.
+"""Measure a whole sweep and record it in the journal.
 
-Imports worker and below; imported by tuning, checks and campaign.
+Imports worker and below; imported by replay, tuning, checks and campaign.
 """

@@ -44,7 +44,15 @@ def asv_run(settings: Settings, *, machine: str, commit: str, log: Path) -> Iter
         adopt_orphans()
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "asv", "--config", str(_config(settings.data_dir)), "run", "--show-stderr"),
+                *(
+                    sys.executable,
+                    "-m",
+                    "asv",
+                    "--config",
+                    str(asv_configuration(settings.data_dir)),
+                    "run",
+                    "--show-stderr",
+                ),
                 *("--environment", f"existing:{sys.executable}", "--machine", machine),
                 *recording,
             ],
@@ -81,7 +89,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
-def _config(data_dir: Path) -> Path:
+def asv_configuration(data_dir: Path) -> Path:
     """Return asv's configuration, whose results lie in `data_dir`: the checkout's own, or one made from it there."""
     path = ROOT / "asv.conf.json"
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 import time
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from rich.progress import BarColumn, TextColumn
@@ -15,12 +17,15 @@ from benchmarks.ruler.sweep.progress import Phase, Step, text_from_left, text_fr
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rich.console import Console
 
 _WIDTH = 80
+# A number and its unit stay in one line.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:µs|ms|s|min|h|%|°C|MHz|GHz|W|GFLOP/s|cores|points|groups|graphs)(?!\w))")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 # What a person has to know, beside how far a sweep is.
 _SAID = {Phase.WAITING, Phase.CEILINGS, Phase.FIRST_CALLS, Phase.STOPPED}
 
@@ -50,6 +55,12 @@ class Display:
                     return
                 time.sleep(0.1)
 
+    @contextmanager
+    def listening(self) -> Iterator[Callable[[Step], None]]:
+        """Yield what shows a step, for a sweep of this process."""
+        with self._bar:
+            yield self.show
+
     def show(self, step: Step) -> None:
         """Show `step`: move the bar, or print what is new."""
         if self._console.is_terminal:
@@ -66,8 +77,9 @@ class Display:
                 self._print(f"{step.detail}: {' · '.join(step.findings)}", indent="    ")
 
     def _print(self, text: str, *, indent: str = "") -> None:
-        wrapped = textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-        self._console.print(wrapped, markup=False, soft_wrap=True)
+        held = _BEFORE_UNIT.sub(_NO_BREAK, text)
+        wrapped = textwrap.fill(held, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        self._console.print(wrapped.replace(_NO_BREAK, " "), markup=False, soft_wrap=True)
 
 
 def _whole_lines(lines: IO[str]) -> Iterator[str]:

@@ -27,6 +27,8 @@ _WARM_UP_S = 0.1
 # Compilations with nothing on disk, and again; an autotuned one tries so many calls of each kernel besides.
 _COMPILE_S, _COMPILE_AGAIN_S, _AUTOTUNED_CALLS = 1.0, 0.3, 30.0
 _PROFILED_CALLS, _PROFILE_S = 8.0, 0.2
+# Of measuring the ceilings, or waiting for a quiet moment until they are refused.
+CEILINGS_S = 10.0
 # Of work, until so much of it is done that what it has taken says more than what was expected.
 _TRUSTED_S = 10.0
 
@@ -48,14 +50,17 @@ class Estimate:
         self._taken[phase] += seconds
 
     def seconds_left(self, sweep: Sweep) -> float:
-        """Return the seconds that the visits and profiles which `sweep` lacks will take."""
+        """Return the seconds that what `sweep` lacks will take: visits, profiles, and ceilings if there are none."""
         timing_s = profiles_s = 0.0
-        for group in sweep.untimed():
+        untimed = sweep.untimed()
+        for group in untimed:
             visits = range(sweep.n_visits(group), sweep.plan.axes.visits)
             timing_s += sum(self._expected_s(sweep.plan, group, Phase.TIMING, is_first=not n) for n in visits)
             profiles_s += self._expected_s(sweep.plan, group, Phase.PROFILING)
         profiles_s += sum(self._expected_s(sweep.plan, group, Phase.PROFILING) for group in sweep.unprofiled())
-        return timing_s * self._slowness(Phase.TIMING) + profiles_s * self._slowness(Phase.PROFILING)
+        # Those that were refused are asked for once more when everything is timed.
+        ceilings_s = CEILINGS_S if untimed and self._ceilings() is None else 0.0
+        return ceilings_s + timing_s * self._slowness(Phase.TIMING) + profiles_s * self._slowness(Phase.PROFILING)
 
     def _slowness(self, phase: Phase) -> float:
         return self._taken[phase] / self._expected[phase]

@@ -1,17 +1,23 @@
-"""Signals that end a run from outside, as one exception: Ctrl-C, `kill`, a closed terminal, a dead parent."""
+"""End of a command and its exit code: signals (Ctrl-C, `kill`, closed terminal, dead parent), wrong usage, faults."""
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
+import traceback
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.errors import RulerError
+from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.worker.parent_death import signal_at_parent_death
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
+
+    import click
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -53,3 +59,30 @@ def interruptible(*, parent: int | None = None) -> Iterator[None]:
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
+
+
+@contextmanager
+def ended_by_exit_code(*, name: str) -> Iterator[None]:
+    """Exit by what ends the block: WRONG_USAGE for a RulerError, which is printed, OUR_FAULT, or as a signal says."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        sys.exit(interrupted.exit_code)
+    except RulerError as error:
+        print(f"{name}: {error}", file=sys.stderr)  # noqa: T201 - of a command
+        sys.exit(ExitCode.WRONG_USAGE)
+    except Exception:  # noqa: BLE001 - exit code 1 would mean a regression
+        traceback.print_exc()
+        sys.exit(ExitCode.OUR_FAULT)
+
+
+def run_command(command: click.Command, *, name: str) -> None:
+    """Run `command` as `name` and exit by its end, as `ended_by_exit_code` does; WRONG_USAGE for wrong options, too."""
+    import click  # noqa: PLC0415 - a campaign says what is missing before it is imported
+
+    with ended_by_exit_code(name=name):
+        try:
+            command.main(prog_name=name, standalone_mode=False)
+        except click.UsageError as error:
+            error.show()
+            sys.exit(ExitCode.WRONG_USAGE)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_KEPT = timedelta(days=30)
 # Fixed work takes another time with another of these.
-_CONDITIONS = ("device", "os", "python", "torch", "cpu_governor")
+_CONDITIONS = ("device", "os", "python", "torch", "cpu_governor", "gpu_uuid", "host_cpu")
 # A run's best is what it reached in a fifth of its groups: one lucky reading is no speed that a machine can hold.
 _PART_OF_READINGS = 0.2
 _WORTH_KEEPING = 0.995
@@ -44,7 +44,7 @@ class MachineSpeed:
             return
         self._conditions = {name: conditions.get(name) for name in _CONDITIONS}
         known = kept_probe(self._data_dir, machine=self._machine, environment=self._environment)
-        if known is not None and known.conditions == self._conditions:
+        if known is not None and all(known.conditions.get(name) == value for name, value in self._conditions.items()):
             age = (now or datetime.now(UTC)) - datetime.fromisoformat(known.measured_at)
             if age <= LONGEST_KEPT:
                 self._kept = replace(known, seconds={part: s for part, s in known.seconds.items() if _is_time(s)})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.plan.plugins import expectations_in_module
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Group, Operation, Shape
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.journal import JournalReader
@@ -18,7 +20,7 @@ from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.first_calls import with_first_calls
 from benchmarks.ruler.sweep.journal_lines import profile_lines, timing_line
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.progress import Phase, Progress, Step, finding_from_line, step_from_sweep
+from benchmarks.ruler.sweep.progress import Phase, Progress, finding_from_line, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
 from benchmarks.ruler.sweep.sweep_plan import Recorded, Sweep, empty_sweep, plan_sweep, read_plan, write_plan
 from benchmarks.ruler.sweep.visits import usual_of, with_visit
@@ -37,17 +39,22 @@ _TIME_IS_UP = "the time is up; the next run goes on from here"
 
 
 def measure(
-    settings: Settings, *, operation: str, axes: Axes | None = None, tasks: Sequence[Task] = (Task.TIME, Task.PROFILE)
+    settings: Settings,
+    *,
+    operation: str,
+    axes: Axes | None = None,
+    tasks: Sequence[Task] = (Task.TIME, Task.PROFILE),
+    progress: Progress | None = None,
 ) -> Recorded:
     """Measure what is missing and return all that the run has; `tasks` may leave out a pass.
 
     By the plan that the settings hand on, all of it, so that each way through it needs one worker; without one, a plan
     of `operation` alone is made here, of `axes` or those the settings name. Timing comes first, all groups once in a
-    process of their own and then again in the next one's, until each has had its visits; then profiling.
-    Raises: UnknownCommit, JournalError, MachineBusy; never for anything a point does.
+    process of their own and then again in the next one's, until each has had its visits; then profiling. `progress` is
+    told of it in place of the settings'. Raises: UnknownCommit, JournalError, MachineBusy; never for what a point does.
     """
-    with Progress(settings.progress) as progress, _planned(settings, operation, axes, progress) as (sweep, lock):
-        return _Measuring(settings, sweep, operation, progress, lock).run(tasks)
+    with progress or Progress(settings.progress) as told, _planned(settings, operation, axes, told) as (sweep, lock):
+        return _Measuring(settings, sweep, operation, told, lock).run(tasks)
 
 
 def is_time_up(settings: Settings) -> bool:
@@ -66,11 +73,8 @@ def _planned(
         plan = read_plan(settings.plan)
         yield empty_sweep(plan).with_lines(JournalReader(plan.path).read()), None
         return
-
-    def report_waiting(reason: str) -> None:
-        progress.report(Step(phase=Phase.WAITING, operation=operation, n_done=0, n_groups=0, share=0.0, detail=reason))
-
-    with machine_lock(settings.lock_file, say=report_waiting, waits=settings.waits_for_lock) as lock:
+    say = partial(progress.report_waiting, operation)
+    with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock) as lock:
         axes = axes or axes_from_settings(settings)
         sweep, _ = plan_sweep(settings, axes, device=expected_device(settings), operations=(operation,))
         yield sweep, lock
@@ -87,7 +91,6 @@ class _Measuring:
         self._inherited = () if lock is None else (lock,)
         self._estimate = Estimate(lambda: self._ceilings.value)
         self._ceilings = self._kept_ceilings()
-        self._has_ensured_ceilings = False
 
     def run(self, tasks: Sequence[Task]) -> Recorded:
         """Perform the tasks whose lines are missing; return what is recorded then."""
@@ -111,7 +114,7 @@ class _Measuring:
         return (*self._sweep.untimed(), *self._sweep.unprofiled())
 
     def _measure_missing(self, tasks: Sequence[Task]) -> None:
-        n_visits = self._sweep.plan.axes.visits if Task.TIME in tasks else 0
+        n_visits = self._settings.visits_now(self._sweep.plan.axes.visits) if Task.TIME in tasks else 0
         self._ceilings.see(tuple(self._sweep.recorded.timings.values()))
         for visit in range(1, n_visits + 1):
             if not self._sweep.due(visit) or is_time_up(self._settings):
@@ -141,7 +144,7 @@ class _Measuring:
         if worker.start() is None and worker.hello and worker.hello["device"] != self._sweep.plan.device:
             self._plan_again(DeviceKind(worker.hello["device"]))
             self._ceilings = self._kept_ceilings()
-        if not self._has_ensured_ceilings and self._ensure_ceilings(worker):
+        if not self._ceilings.is_ensured and self._ensure_ceilings(worker):
             # Its heap has held far more than any group's data, and keeps it; the next request starts another.
             worker.stop()
 
@@ -156,13 +159,9 @@ class _Measuring:
         )
 
     def _ensure_ceilings(self, worker: WorkerProcess) -> bool:
-        """Have the machine's ceilings measured if need be, and say what came of it; recorded floors follow them.
-
-        Return whether `worker` was asked for them.
-        """
-        self._has_ensured_ceilings = True
+        """Ensure the machine's ceilings, and the floors that follow; return whether `worker` was asked for them."""
         self._report(Phase.STARTING, detail="the machine's ceilings")
-        if said := self._ceilings.ensure(worker):
+        if said := self._ceilings.ensure(worker, may_measure=self._settings.measures_ceilings):
             self._report(Phase.CEILINGS, detail=said)
         if self._ceilings.value is not None:
             lines = self._ceilings.corrected(tuple(self._sweep.recorded.timings.values()), self._sweep.plan.device)
@@ -210,10 +209,11 @@ class _Measuring:
         """Return the lines of one more visit of `group`: of all contenders, or of those that have not failed before."""
         plan, known = self._sweep.plan, self._sweep.outcomes(group)
         contenders = [each for each in group.contenders if each not in known or known[each].state is State.OK]
+        given_up = self._sweep.given_up(contenders) if self._settings.until is not None else {}
         request = Request(
             task=Task.TIME,
             shape=group.shape,
-            contenders=tuple(contenders),
+            contenders=tuple(each for each in contenders if each not in given_up),
             budget_s=plan.axes.budget_s,
             best_probe_s=self._ceilings.speed.best_s,
             n_visits=plan.axes.visits,
@@ -225,7 +225,8 @@ class _Measuring:
             self._report(Phase.TIMING, detail=f"{group.shape.label()}: {lost}; its earlier visits stand")
             return []
         self._ceilings.speed.see(conditions)
-        new = {each: outcome for each in contenders if isinstance(outcome := outcomes[each], TimingOutcome)}
+        of_all = {**outcomes, **given_up}
+        new = {each: outcome for each in contenders if isinstance(outcome := of_all[each], TimingOutcome)}
         measured_at = journal.now()
         others = (line.outcome for key, line in self._sweep.recorded.timings.items() if key[0] != group.shape)
         speed = conditions.get("machine_speed")
@@ -253,10 +254,9 @@ class _Measuring:
             for each in group.contenders
             if isinstance(outcome := outcomes[each], ProfileOutcome)
             for line in profile_lines(
-                self._head(group.shape, each, conditions, journal.now()),
-                outcome,
-                timings[group.shape, each],
+                *(self._head(group.shape, each, conditions, journal.now()), outcome, timings[group.shape, each]),
                 *on_machine,
+                foreign=expectations_in_module(self._settings.provider_module),
             )
         ]
 
@@ -264,7 +264,7 @@ class _Measuring:
         plan = self._sweep.plan
         return Head(
             run=plan.run,
-            conditions=conditions,
+            conditions={**conditions, "visits_planned": plan.axes.visits},
             shape=shape,
             contender=contender,
             threads=plan.threads,

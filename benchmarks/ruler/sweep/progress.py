@@ -13,6 +13,8 @@ from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.ruler.record.lines import Line
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
@@ -97,12 +99,15 @@ class Progress:
     """Reporter of steps: to stdout a line each, because asv takes long silence for a hang, and to whoever listens.
 
     path: a file that `fusebench run` reads along; without one the terminal itself is written to, if there is one, since
-    asv keeps for itself what a benchmark prints.
+    asv keeps for itself what a benchmark prints. listener: whoever shows the steps instead, in this process.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, listener: Callable[[Step], None] | None = None) -> None:
         self._file: IO[str] | None = None
         self._terminal: IO[str] | None = None
+        self._listener = listener
+        if listener is not None:
+            return
         if path is not None:
             self._file = path.open("a", encoding="utf-8")
         else:
@@ -119,8 +124,15 @@ class Progress:
             if out is not None:
                 out.close()
 
+    def report_waiting(self, operation: str, reason: str) -> None:
+        """Report that a sweep of `operation` waits, and for what."""
+        self.report(Step(phase=Phase.WAITING, operation=operation, n_done=0, n_groups=0, share=0.0, detail=reason))
+
     def report(self, step: Step) -> None:
         """Report `step`."""
+        if self._listener is not None:
+            self._listener(step)
+            return
         text = " · ".join(filter(None, [text_from_step(step), step.detail, *step.findings]))
         print(text, flush=True)  # noqa: T201 - asv reads it
         if self._file is not None:

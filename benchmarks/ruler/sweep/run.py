@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import tempfile
-import traceback
 import uuid
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchmarks.ruler.errors import JournalError, RulerError
-from benchmarks.ruler.plan.axes import NAMED_AXES, groups
-from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.plan.axes import all_groups
+from benchmarks.ruler.plan.axes_files import NAMED_AXES, axes_from_settings
 from benchmarks.ruler.plan.filters import refuse_unknown_values
 from benchmarks.ruler.plan.plugins import refuse_broken_module
 from benchmarks.ruler.plan.points import Operation
@@ -30,18 +31,19 @@ from benchmarks.ruler.record.journal import JournalReader
 from benchmarks.ruler.record.provenance import expected_device, refuse_uncommitted_changes
 from benchmarks.ruler.sweep.asv_process import AsvEnd, asv_run
 from benchmarks.ruler.sweep.display import Display
-from benchmarks.ruler.sweep.interruption import Interrupted, interruptible
+from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
 from benchmarks.ruler.sweep.lock import machine_lock
+from benchmarks.ruler.sweep.measure import measure
+from benchmarks.ruler.sweep.progress import Progress
 from benchmarks.ruler.sweep.summary import announce, sum_up
 from benchmarks.ruler.sweep.sweep_plan import empty_sweep, plan_sweep, read_plan, write_plan
+from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.sweep.sweep_plan import Sweep
-
-WRONG_USAGE, OUR_FAULT = 64, 70
 
 
 class _Output(Console):
@@ -74,6 +76,9 @@ class _Output(Console):
 @click.option("--no-wait", is_flag=True, help="Fail if another sweep measures on this machine, instead of waiting.")
 @click.option("--cwd", type=Path, hidden=True, help="Folder that relative paths start from.")
 @click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
+@click.option(
+    "--directly", hidden=True, metavar="COMMAND", help="Measure for it, without asv, which keeps no record then."
+)
 @click.option("--selection", type=Path, hidden=True, help="File for the values that choose what was measured.")
 def main(  # noqa: PLR0913 - its options
     *,
@@ -85,11 +90,12 @@ def main(  # noqa: PLR0913 - its options
     no_wait: bool,
     cwd: Path | None,
     parent: int | None,
+    directly: str | None,
     selection: Path | None,
     **filters: str | None,
 ) -> None:
     """Measure the checked-out commit through asv; what is recorded already is not measured again."""
-    console = _Output(highlight=False)
+    console, name = _Output(highlight=False), f"fusebench {directly or 'run'}"
     if cwd is not None:
         os.chdir(cwd)
     try:
@@ -111,13 +117,17 @@ def main(  # noqa: PLR0913 - its options
             with machine_lock(settings.lock_file, say=say, waits=settings.waits_for_lock):
                 sweep, reader = plan_run(settings)
                 announce(console, sweep, settings)
-                sweep, end = run_asv(console, settings, sweep, reader)
+                if directly:
+                    sweep, end = run_directly(console, settings, sweep, reader, display=Display(console)), None
+                else:
+                    sweep, end = run_asv(console, settings, sweep, reader)
             if selection is not None:
                 write_whole(selection, json.dumps(selection_from_sweep(sweep)))
             sys.exit(sum_up(console, sweep, end, settings))
     except RulerError as error:
-        console.print(f"[red]fusebench run:[/red] {escape(str(error))}", soft_wrap=True)
-        sys.exit(WRONG_USAGE)
+        said = escape(str(error).replace("`fusebench run ", f"`{name} "))
+        console.print(f"[red]{name}:[/red] {said}", soft_wrap=True)
+        sys.exit(ExitCode.WRONG_USAGE)
     except Interrupted as interrupted:
         console.print(
             f"Interrupted ({interrupted}); every finished group is recorded, and the next run goes on from there.",
@@ -157,9 +167,7 @@ def plan_run(settings: Settings) -> tuple[Sweep, JournalReader]:
     Raises: RulerError, naming what no point has.
     """
     axes, device = axes_from_settings(settings), expected_device(settings)
-    refuse_unknown_values(
-        [group for name in Operation for group in groups(axes, operation=name, device=device)], settings.filters
-    )
+    refuse_unknown_values(all_groups(axes, operations=tuple(Operation), device=device), settings.filters)
     sweep, reader = plan_sweep(settings, axes, device=device)
     if not sweep.plan.groups:
         asked = str(settings.filters) or "any value"
@@ -195,11 +203,39 @@ def run_asv(console: Console, settings: Settings, sweep: Sweep, reader: JournalR
     return sweep.with_lines(reader.read()), AsvEnd(status=process.returncode, log=log)
 
 
+def run_directly(  # noqa: PLR0913 - a run, and how it is shown
+    console: Console,
+    settings: Settings,
+    sweep: Sweep,
+    reader: JournalReader,
+    *,
+    tasks: Sequence[Task] = (Task.TIME, Task.PROFILE),
+    display: Display | None = None,
+) -> Sweep:
+    """Measure by the plan of `sweep` without asv; return what is recorded then.
+
+    Steps are shown by `display`, or printed. The caller holds the machine's lock. Where torch finds another device than
+    the plan's, that one is measured.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        plan_file = Path(folder) / "plan.json"
+        write_plan(plan_file, sweep.plan)
+        handed_on = replace(settings, plan=plan_file, commit=sweep.plan.run.commit)
+        with display.listening() if display else nullcontext() as listener:
+            measure(handed_on, operation="sweep", tasks=tasks, progress=Progress(None, listener))
+        plan = read_plan(plan_file)
+    if plan.path != sweep.plan.path:
+        console.print(f"torch has found {plan.device} here, and that is what was measured")
+        sweep, reader = empty_sweep(plan), JournalReader(plan.path)
+    return sweep.with_lines(reader.read())
+
+
 def selection_from_sweep(sweep: Sweep) -> dict[str, object]:
     """Return what `fusebench show` is asked for: the commit, and the values of the axes that were measured."""
     run, points = sweep.plan.run, sweep.points()
     values: dict[str, list[object]] = {
         "machine": [run.machine],
+        "environment": [run.environment],
         "operation": [shape.operation for shape, _ in points],
         "provider": [contender.provider for _, contender in points],
         "weights": [contender.weights for _, contender in points],
@@ -207,23 +243,13 @@ def selection_from_sweep(sweep: Sweep) -> dict[str, object]:
         "pass": [shape.pass_ for shape, _ in points],
         "batch": [shape.batch for shape, _ in points],
         "hidden": [shape.hidden for shape, _ in points],
+        "dim": [shape.dim for shape, _ in points],
+        "activation": [shape.activation for shape, _ in points],
+        "cache": [shape.cache for shape, _ in points],
     }
     where = [f"{name}={value}" for name, each in values.items() for value in dict.fromkeys(each)]
     return {"revision": run.commit, "where": where}
 
 
-def _entry() -> None:
-    try:
-        main.main(prog_name="fusebench run", standalone_mode=False)
-    except Interrupted as interrupted:
-        sys.exit(interrupted.exit_code)
-    except click.UsageError as error:
-        error.show()
-        sys.exit(WRONG_USAGE)
-    except Exception:  # noqa: BLE001 - exit code 1 would mean a regression
-        traceback.print_exc()
-        sys.exit(OUR_FAULT)
-
-
 if __name__ == "__main__":
-    _entry()
+    run_command(main, name="fusebench run")

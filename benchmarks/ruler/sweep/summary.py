@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.record.outcome import FAILURES, State
 from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.machine_file import kept_ceilings
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.sweep.asv_process import AsvEnd
     from benchmarks.ruler.sweep.sweep_plan import Sweep
 
-FINE, FAILED = 0, 2
 # For the estimate alone: the start of a worker, asv's replay of an operation, and a first call in a worker of its own.
 _WORKER_S, _REPLAY_S, _FIRST_CALL_S = 5.0, 2.0, 6.0
 
@@ -47,9 +47,10 @@ def announce(console: Console, sweep: Sweep, settings: Settings) -> None:
     )
 
 
-def sum_up(console: Console, sweep: Sweep, end: AsvEnd, settings: Settings) -> int:
+def sum_up(console: Console, sweep: Sweep, end: AsvEnd | None, settings: Settings) -> int:
     """Print what failed, what was unavailable and why, and what is missing; return the exit code.
 
+    end: asv's, or None where it had no part.
     Interference is shown next to each number, by `fusebench show`.
     """
     timings = sweep.recorded.timings
@@ -63,31 +64,47 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd, settings: Settings) -> i
     n_missing = sum(len(group.contenders) for group in sweep.untimed())
     for reason in sorted(filter(None, absent)):
         console.print(f"[yellow]unavailable:[/yellow] {escape(reason)}", soft_wrap=True)
-    for text in _unexpected(sweep):
-        console.print(f"[yellow]unexpected:[/yellow] {escape(text)}", soft_wrap=True)
+    if told := _as_expected(sweep):
+        console.print(told, soft_wrap=True, markup=False)
     for name, outcome in failed:
         console.print(f"[red]{outcome.state}:[/red] {name}: {escape(str(outcome.reason))}", soft_wrap=True)
-    if n_missing and is_time_up(settings) and not end.status:
+    status = end.status if end else 0
+    if n_missing and is_time_up(settings) and not status:
         console.print(f"[yellow]the time is up:[/yellow] {n_missing} points are left for the next run", soft_wrap=True)
-        return FAILED if failed else FINE
-    if n_missing or end.status:
+        return ExitCode.FAILED if failed else ExitCode.FINE
+    if n_missing or status:
         # With every point in the journal, what failed is asv's own record of them.
         lacking = f"{n_missing} points were not measured, or by fewer than {sweep.plan.axes.visits} visits"
         problem = lacking if n_missing else "asv did not keep its record"
-        console.print(f"[red]{problem}[/red]; asv printed ({end.log}):", soft_wrap=True)
-        console.print("\n".join(_lines_about_failures(end.log)), markup=False, soft_wrap=True)
-    return FAILED if failed or n_missing or end.status else FINE
+        printed = f"; asv printed ({end.log}):" if end else ""
+        console.print(f"[red]{problem}[/red]{printed}", soft_wrap=True)
+        if end:
+            console.print("\n".join(_lines_about_failures(end.log)), markup=False, soft_wrap=True)
+    return ExitCode.FAILED if failed or n_missing or status else ExitCode.FINE
 
 
-def _unexpected(sweep: Sweep) -> list[str]:
-    """Return what ran otherwise than declared: one line per provider, operation and pass, with the first shape."""
-    first: dict[tuple[str, str, str], str] = {}
+def _as_expected(sweep: Sweep) -> str | None:
+    """Return how many profiles are as expected, otherwise, and of contenders that declare nothing; None without any."""
     planned = set(sweep.points())
-    for (shape, contender), line in sweep.recorded.profiles.items():
-        if line.outcome.unexpected is not None and (shape, contender) in planned:
-            text = f"{contender}, {shape.label()}: {line.outcome.unexpected}"
-            first.setdefault((str(contender), shape.operation, shape.pass_), text)
-    return list(first.values())
+    profiles = [line for key, line in sweep.recorded.profiles.items() if key in planned]
+    otherwise = [line for line in profiles if line.outcome.unexpected is not None]
+    silent = [
+        line
+        for line in profiles
+        if line.outcome.unexpected is None
+        and (line.outcome.expected_operator_count, line.outcome.expected_kernel_launches) == (None, None)
+    ]
+    if not profiles:
+        return None
+    n_as_expected = len(profiles) - len(otherwise) - len(silent)
+    told = [f"profiles {n_as_expected} of {len(profiles)} ran what was expected"]
+    if otherwise:
+        names = dict.fromkeys(str(line.head.contender) for line in otherwise)
+        told.append(f"{len(otherwise)} otherwise ({', '.join(names)})")
+    if silent:
+        names = dict.fromkeys(str(line.head.contender) for line in silent)
+        told.append(f"of {len(silent)} nothing is declared ({', '.join(names)})")
+    return ", ".join(told)
 
 
 def _lines_about_failures(log: Path) -> list[str]:

@@ -80,7 +80,7 @@ class SweepCeilings:
     """Ceilings that a sweep's floors come from; `value` is None while there are none.
 
     since: start of the run if it measures everything anew, else None. speed: the machine's, against its
-    best.
+    best. is_ensured: whether `ensure` was called, whatever came of it.
     """
 
     def __init__(self, data_dir: Path, *, machine: str, environment: str, since: str | None) -> None:
@@ -90,15 +90,18 @@ class SweepCeilings:
         self._since = since
         self._beaten_by: str | None = None
         self._was_beaten = False
+        self.is_ensured = False
         self.speed = MachineSpeed(data_dir, machine=machine, environment=environment)
         self.value = kept_ceilings(data_dir, machine=machine, environment=environment)
 
-    def ensure(self, worker: WorkerProcess) -> str | None:
+    def ensure(self, worker: WorkerProcess, *, may_measure: bool = True) -> str | None:
         """Have `worker` measure what is missing or no longer holds; return in words what came of it, None for nothing.
 
         A machine that is disturbed gives no ceilings: then the kept ones stay, if they are this machine's as it is
-        now, and otherwise points have no floor until it is quiet. Raises: JournalError.
+        now, and otherwise points have no floor until it is quiet. may_measure: or only those that are kept and hold.
+        Raises: JournalError.
         """
+        self.is_ensured = True
         conditions = (worker.hello or {}).get("conditions", {})
         self.speed.begin(conditions)
         kept = self.value
@@ -106,7 +109,7 @@ class SweepCeilings:
         if invalid:
             self.value = None
         reason = self._why_measure(kept, invalid)
-        if not reason:
+        if not reason or not may_measure:
             return None
         answer = worker.ask_ceilings(CeilingsRequest(best_probe_s=self.speed.best_s))
         self.speed.see(answer.conditions)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path  # noqa: TC003 - the same
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.plan.axes import Axes, groups
+from benchmarks.ruler.plan.axes import Axes, all_groups
 from benchmarks.ruler.plan.filters import selected
-from benchmarks.ruler.plan.points import Contender, DeviceKind, Group, Operation, Shape
+from benchmarks.ruler.plan.points import BASELINE, Contender, DeviceKind, Group, Operation, Shape
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
@@ -21,7 +21,7 @@ from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.provenance import PROJECT, RULER_VERSION, environment_name, machine_name, measured_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.record.lines import Line
@@ -83,6 +83,23 @@ class Sweep:
         if not self.n_visits(group):
             return {}
         return {contender: self.recorded.timings[group.shape, contender].outcome for contender in group.contenders}
+
+    def given_up(self, contenders: Iterable[Contender]) -> dict[Contender, TimingOutcome]:
+        """Return those of `contenders` that have hung at some shape, as unavailable; for a run whose time is limited.
+
+        Each shape would wait as long for them again. Never the baseline, without which no rival has a speedup.
+        """
+        hung = {
+            contender: shape
+            for (shape, contender), line in self.recorded.timings.items()
+            if line.outcome.state is State.TIMED_OUT and contender.provider != BASELINE
+        }
+        said = "not tried, as it gave no sign at {} and the time of this run is limited"
+        return {
+            each: TimingOutcome(state=State.UNAVAILABLE, reason=said.format(hung[each].label()))
+            for each in contenders
+            if each in hung
+        }
 
     def unprofiled(self) -> tuple[Group, ...]:
         """Return, of the groups that have had all their visits, the contenders timed well without a profile line."""
@@ -152,7 +169,7 @@ def plan_sweep(
     lines = reader.read()
     known_runs = [line.head.run for line in lines if line.head.run.ruler_version == RULER_VERSION]
     continued = [known for known in known_runs if settings.run_id in {None, known.run_id}]
-    chosen = tuple(group for name in operations for group in groups(axes, operation=name, device=device))
+    chosen = all_groups(axes, operations=operations, device=device)
     plan = Plan(
         run=continued[-1] if continued else run,
         path=reader.path,

@@ -5,9 +5,8 @@ The rule reads nothing but recorded lines, so that it can be tried on any journa
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from statistics import median, stdev
+from statistics import median, median_low, stdev
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.measure.statistics import (
@@ -20,14 +19,10 @@ from benchmarks.ruler.measure.statistics import (
     usual_spread,
 )
 from benchmarks.ruler.plan.points import BASELINE, Contender
-from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit
+from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit, causes_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-# Of causes that differ in numbers alone the worst has the least of these, and the most of others.
-_SLOW = ("the machine ran at", "the GPU was throttled")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 # What a later visit's process finds otherwise: caches that the first one filled.
 _OF_THE_FIRST_VISIT = ("compile_time_cold_s", "recompile_time_s", "time_to_first_call_s", "prepare_time_s")
@@ -44,7 +39,8 @@ class Usual:
 
 def usual_of(outcomes: Iterable[TimingOutcome]) -> Usual:
     """Return what is usual where `outcomes` were measured, by their undisturbed visits."""
-    visits = [[one for one in outcome.visits if one.disturbed is None] for outcome in outcomes]
+    timed = [outcome.visits for outcome in outcomes if outcome.state is State.OK]
+    visits = [[one for one in each if one.disturbed is None] for each in timed]
     speedups = [[one.speedup_vs_eager for one in each if one.speedup_vs_eager is not None] for each in visits]
     return Usual(
         latency=usual_spread(spread_between([one.median_s for one in each]) for each in visits),
@@ -62,8 +58,8 @@ def with_visit(
 ) -> dict[Contender, TimingOutcome]:
     """Return the outcomes of a group's contenders after one more visit, of which `new` are those of that visit alone.
 
-    known: what they were before it. A contender that fails has that state from then on, whatever it was. A visit
-    without the baseline, which was not asked for, leaves a speedup what it was.
+    known: what they were before it. A contender that fails has that state from then on, whatever it was, and keeps the
+    visits and samples of before. A visit without the baseline, which was not asked for, leaves a speedup what it was.
     """
     all_visits = {
         contender: _joined(known.get(contender), outcome, measured_at, machine_speed)
@@ -71,6 +67,7 @@ def with_visit(
     }
     eager = Contender(provider=BASELINE)
     baseline = all_visits.get(eager)
+    baseline = baseline if baseline and baseline.state is State.OK else None
     found = {
         contender: outcome if outcome.state is not State.OK else valued(outcome, baseline, usual=usual)
         for contender, outcome in all_visits.items()
@@ -93,15 +90,20 @@ def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usu
     counted = _counted(outcome.visits)
     samples = visits_samples(outcome)
     latency = interval_over_visits([samples[one.measured_at] for one in counted], usual=usual.latency)
+    calls = [one.calls_per_sample for one in counted if one.calls_per_sample is not None]
+    faults = _known(*(one.minor_faults_per_call for one in counted))
     found = replace(
         outcome,
-        disturbed=_in_short(one.disturbed for one in counted if one.disturbed is not None),
+        disturbed=causes_together(one.disturbed for one in counted if one.disturbed is not None),
         latency_s=latency.median,
         latency_ci_low_s=latency.low,
         latency_ci_high_s=latency.high,
         latency_between_sd_s=_sd([one.median_s for one in counted]),
         device_time_s=_median([one.device_time_s for one in counted]),
+        device_time_cold_s=_median([one.device_time_cold_s for one in counted]),
         host_time_s=_median([one.host_time_s for one in counted]),
+        calls_per_sample=median_low(calls) if calls else outcome.calls_per_sample,
+        minor_faults_per_call=median(faults) if faults else outcome.minor_faults_per_call,
     )
     return found if baseline is None or baseline is outcome else _with_speedup(found, baseline, counted, usual.speedup)
 
@@ -116,7 +118,9 @@ def visits_samples(outcome: TimingOutcome) -> dict[str, tuple[float, ...]]:
 
 
 def counted_samples(outcome: TimingOutcome) -> tuple[float, ...]:
-    """Return the samples that a point's value is from: those of disturbed visits may be left out."""
+    """Return the samples that a point's value is from: those of disturbed visits may be left out; none of a failure."""
+    if outcome.state is not State.OK:
+        return ()
     if not outcome.visits:
         return outcome.samples_s
     samples = visits_samples(outcome)
@@ -129,14 +133,16 @@ def _joined(
     """Return the outcome of all visits, without the values that follow from them."""
     before = known if known is not None and known.state is State.OK else None
     if new.state is not State.OK:
-        n_visit = len(before.visits) + 1 if before else 1
-        return new if n_visit == 1 else replace(new, reason=f"{new.reason} (visit {n_visit} of the group)")
+        return new if before is None else failed_after(before, new, at=f"visit {len(before.visits) + 1} of the group")
     assert new.latency_s is not None  # noqa: S101 - a visit that is ok has a time
     visit = Visit(
         measured_at=measured_at,
         n_samples=len(new.samples_s),
         median_s=new.latency_s,
+        calls_per_sample=new.calls_per_sample,
+        minor_faults_per_call=new.minor_faults_per_call,
         device_time_s=new.device_time_s,
+        device_time_cold_s=new.device_time_cold_s,
         host_time_s=new.host_time_s,
         machine_speed=machine_speed,
         disturbed=new.disturbed,
@@ -151,9 +157,17 @@ def _joined(
         samples_s=(*before.samples_s, *new.samples_s),
         stop=Stop.BUDGET if Stop.BUDGET in stops else new.stop,
         error_rel=max(filter(None, (before.error_rel, new.error_rel)), default=new.error_rel),
-        device_time_ci_low_s=min(_known(before.device_time_ci_low_s, new.device_time_ci_low_s), default=None),
-        device_time_ci_high_s=max(_known(before.device_time_ci_high_s, new.device_time_ci_high_s), default=None),
+        device_time_ci_low_s=_least(before.device_time_ci_low_s, new.device_time_ci_low_s),
+        device_time_ci_high_s=_most(before.device_time_ci_high_s, new.device_time_ci_high_s),
+        device_time_cold_ci_low_s=_least(before.device_time_cold_ci_low_s, new.device_time_cold_ci_low_s),
+        device_time_cold_ci_high_s=_most(before.device_time_cold_ci_high_s, new.device_time_cold_ci_high_s),
     )
+
+
+def failed_after(before: TimingOutcome, failure: TimingOutcome, *, at: str | None = None) -> TimingOutcome:
+    """Return `failure` with the visits and samples of `before`, which are no value any more. at: when it failed."""
+    reason = f"{failure.reason} ({at})" if at else failure.reason
+    return replace(failure, reason=reason, visits=before.visits, samples_s=before.samples_s)
 
 
 def _of_the_first_visit(before: TimingOutcome) -> dict[str, Any]:
@@ -200,18 +214,13 @@ def _median(values: Sequence[float | None]) -> float | None:
     return median(known) if known else None
 
 
+def _least(*values: float | None) -> float | None:
+    return min(_known(*values), default=None)
+
+
+def _most(*values: float | None) -> float | None:
+    return max(_known(*values), default=None)
+
+
 def _known(*values: float | None) -> list[float]:
     return [value for value in values if value is not None]
-
-
-def _in_short(causes: Iterable[str]) -> str | None:
-    """Return `causes` as one text, or None without any: of those that differ in numbers alone only the worst."""
-    kinds: dict[str, list[str]] = {}
-    for cause in causes:
-        kinds.setdefault(_NUMBER.sub("…", cause), []).append(cause)
-    worst = [(min if kind.startswith(_SLOW) else max)(same, key=_numbers) for kind, same in kinds.items()]
-    return "; ".join(worst) or None
-
-
-def _numbers(cause: str) -> list[float]:
-    return [float(number) for number in _NUMBER.findall(cause)]

@@ -17,6 +17,7 @@ from benchmarks.ruler.measure.conditions import fixed_conditions
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.statistics import median_interval
+from benchmarks.ruler.measure.timing import LEAST_SAMPLE_ON_CUDA_S
 from benchmarks.ruler.measure.timing import Policy as SamplingPolicy
 from benchmarks.ruler.plan.points import DeviceKind, Weights
 from benchmarks.ruler.providers.built import Unavailable
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from benchmarks.ruler.measure.timing import Watch
     from benchmarks.ruler.providers.workload import Workload
 
+_BUDGET_S = 0.25
+_BESIDE_THE_RULE = (Implementation.CUBLASLT, Implementation.CUDA)
 _BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 20, 5, 0.005
 
 
@@ -75,7 +78,7 @@ class Machine:
     circumstances: TuningConditions
     clock: Clock
     watch: Watch
-    sampling: SamplingPolicy = field(default_factory=lambda: SamplingPolicy(budget_s=0.25))
+    sampling: SamplingPolicy
     cuda: CudaDevice | None = None
     device_s: Callable[[Callable[[], object]], float] | None = None
     why_not: Callable[[Operation, Implementation], str | None] = lambda *_: None
@@ -99,6 +102,7 @@ def this_machine(kind: DeviceKind) -> Machine:
             ),
             clock=CpuClock(),
             watch=watch,
+            sampling=SamplingPolicy(budget_s=_BUDGET_S),
         )
     device = torch.device("cuda", torch.cuda.current_device())
     triton_version = fixed_conditions(device)["triton"]
@@ -115,6 +119,7 @@ def this_machine(kind: DeviceKind) -> Machine:
         ),
         clock=CudaClock(),
         watch=GpuWatch(watch, read=lambda: gpu_state(device)),
+        sampling=SamplingPolicy(budget_s=_BUDGET_S, min_sample_s=LEAST_SAMPLE_ON_CUDA_S),
         cuda=known,
         device_s=_device_s,
         why_not=lambda operation, each: fused_mlp.why_unavailable(operation, device=device, implementation=each),
@@ -132,13 +137,16 @@ def source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def candidates(cell: Cell, machine: Machine) -> tuple[Candidate, ...]:
-    """Return the candidates of `cell` on `machine`, the default (the rule's choice) first."""
+def candidates(cell: Cell, machine: Machine, *, most_tiles: int | None = None) -> tuple[Candidate, ...]:
+    """Return the candidates of `cell` on `machine`, the default (the rule's choice) first.
+
+    most_tiles: tiles of a level beside the rule's own, the first that tuning would try; None for all.
+    """
     if cell.question is not Question.WAY:
         return tuple(_values(cell))
     if machine.cuda is None:
         return tuple(_packings(cell))
-    return tuple(_levels(cell, machine, machine.cuda))
+    return tuple(_levels(cell, machine, machine.cuda, most_tiles=most_tiles))
 
 
 def _values(cell: Cell) -> Iterator[Candidate]:
@@ -169,7 +177,7 @@ def _follower(cell: Cell, policy: Policy) -> Callable[[], None]:
     return partial(set_policy, policy, operation=cell.operation, dtype=getattr(torch, cell.number_format))
 
 
-def _levels(cell: Cell, machine: Machine, device: CudaDevice) -> Iterator[Candidate]:
+def _levels(cell: Cell, machine: Machine, device: CudaDevice, *, most_tiles: int | None) -> Iterator[Candidate]:
     from fused_mlp.choice.cuda_levels import Shape, values_from_tiles  # noqa: PLC0415 - needs triton
 
     ((rows, dim, hidden),) = cell.shapes
@@ -180,17 +188,25 @@ def _levels(cell: Cell, machine: Machine, device: CudaDevice) -> Iterator[Candid
         each
         for each in CUDA_LEVELS
         if machine.why_not(cell.operation, each) is None
-        and why_not_for_shape(cell.operation, implementation=each, **sizes, dtype=dtype, capability=device.capability)
+        and why_not_for_shape(
+            cell.operation,
+            implementation=each,
+            **sizes,
+            dtype=dtype,
+            capability=device.capability,
+            activation=cell.activation,
+        )
         is None
     ]
-    by_rule = [each for each in possible if each is not Implementation.CUDA]
+    by_rule = [each for each in possible if each not in _BESIDE_THE_RULE]
     asked = Sizes(operation=cell.operation, number_format=cell.number_format, **sizes)
     ranked = ranked_by_rule(asked, device.ceilings, possible=by_rule, capability=device.capability)
     levels = import_module(f"fused_mlp.{cell.operation}.cuda").LEVELS
     shape = Shape(n_rows=rows, dim=dim, hidden=hidden, n_out=n_out, dtype=dtype, capability=device.capability)
-    for each in [*(implementation for implementation, _ in ranked), *(set(possible) - set(by_rule))]:
+    others = [each for each in possible if each not in by_rule]
+    for each in [*(implementation for implementation, _ in ranked), *others]:
         launch = levels[each].launch
-        for tiles in (None, *levels[each].candidates(shape)):
+        for tiles in (None, *tuple(levels[each].candidates(shape))[:most_tiles]):
             values = values_from_tiles(tiles)
             words = " ".join(f"{name}={value}" for name, value in values.items())
             yield Candidate(

@@ -163,7 +163,7 @@ def _sampled(
         with torch.inference_mode():
             # Every value of a policy is needed at every shape.
             if len(calls) > SCREENED_ABOVE and contenders[0].value is None:
-                brief = compare(calls, BRIEF)
+                brief = compare(calls, replace(BRIEF, min_sample_s=machine.sampling.min_sample_s))
                 best = sorted(brief, key=lambda name: brief[name].latency.median)[: SCREENED_ABOVE - 1]
                 calls = {name: call for name, call in calls.items() if name in best or name == default}
             return compare(calls, machine.sampling)

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = {Operation.LINEAR: "gelu", Operation.MLP: "gelu", Operation.GATED_MLP: "silu"}
 
+_ACTIVATIONS_OF_LEVELS = {**ACTIVATIONS, Operation.LINEAR: "gelu_tanh", Operation.MLP: "gelu_tanh"}
+
+
+OPERATIONS = (Operation.MLP, Operation.GATED_MLP, Operation.LINEAR)
+"""What is tuned unless it is named, what a sweep measures first: a budget may end."""
+
 
 class Question(StrEnum):
     """Kind of decision of a cell: the way at one shape, or one number of a CPU's policy over several shapes."""
@@ -42,6 +48,13 @@ class Cell:
     shapes: tuple[tuple[int, int, int], ...]
     others: Policy | None = None
 
+    @property
+    def activation(self) -> str:
+        """Return what is computed with; ways on plain weights, a GPU's, with the gelu that cuBLASLt's epilogue has."""
+        if self.question is Question.WAY and self.weights is Weights.PLAIN:
+            return _ACTIVATIONS_OF_LEVELS[self.operation]
+        return ACTIVATIONS[self.operation]
+
     def __str__(self) -> str:
         what = f"{self.operation} {self.number_format} {self.weights}"
         if self.question is not Question.WAY:
@@ -57,7 +70,7 @@ class Cell:
                 operation=RulerOperation(self.operation),
                 pass_=Pass.FORWARD,
                 dtype=dtype,
-                activation=ACTIVATIONS[self.operation],
+                activation=self.activation,
                 batch=rows,
                 hidden=hidden,
                 dim=dim,
@@ -138,7 +151,7 @@ NUMBER_FORMATS = {
 def cells(
     device: DeviceKind,
     *,
-    operations: Sequence[Operation] = tuple(Operation),
+    operations: Sequence[Operation] = OPERATIONS,
     number_formats: Sequence[NumberFormat] | None = None,
     is_quick: bool = False,
 ) -> tuple[Cell, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import suppress
@@ -14,15 +13,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from benchmarks.ruler.errors import RulerError
+from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.sweep.interruption import Interrupted, interruptible
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.tuning.candidates import candidates, this_machine
 from benchmarks.ruler.tuning.cell_timing import DeviceContextLost, measure_cell
-from benchmarks.ruler.tuning.cells import NUMBER_FORMATS, Cell, Question, cells, key_of
+from benchmarks.ruler.tuning.cells import NUMBER_FORMATS, OPERATIONS, Cell, Question, cells, key_of
 from benchmarks.ruler.tuning.conclusions import merged, policies_from, policy_value, winner
 from benchmarks.ruler.tuning.record import Line, append_line, crashes, finished_cells, read_lines
 from fused_mlp.choice.implementations import why_unavailable
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.tuning.candidates import Machine
 
 _Member = TypeVar("_Member", Operation, NumberFormat)
-FINE, FAILED, NOTHING_MEASURED, WRONG_USAGE, UNFINISHED, INTERRUPTED = 0, 2, 3, 64, os.EX_TEMPFAIL, 130
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +57,13 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
     say: Callable[[str], None],
     budget_s: float | None = None,
     again: Callable[[Line], bool] = lambda _: False,
+    most_tiles: int | None = None,
 ) -> TuningProgress:
     """Measure the cells missing from `path` until the budget ends; record each as it finishes.
 
     A cell is begun only if one like the longest so far would end within the budget, so it is exceeded by little; the
     first is always begun. `again` says of a finished cell whether to measure it anew. On a CPU each cell is asked with
-    the numbers that earlier ones of its operation found.
+    the numbers that earlier ones of its operation found. most_tiles: see `candidates`.
 
     Raises: DeviceContextLost, after it was recorded; JournalError.
     """
@@ -76,7 +76,7 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
         if machine.kind is DeviceKind.CPU:
             found = policies_from((line.cell, line.measured) for line in finished)
             cell = replace(cell, others=found.get((cell.operation, cell.number_format), Policy()))  # noqa: PLW2901 - what is asked depends on what was found
-        contenders = candidates(cell, machine)
+        contenders = candidates(cell, machine, most_tiles=most_tiles)
         key = key_of(cell, machine.circumstances, candidates=sorted(one.name for one in contenders))
         if key in known and not again(known[key]):
             finished.append(known[key])
@@ -103,7 +103,9 @@ def tune(  # noqa: PLR0913 - what to measure, with what, and where; then three p
 def cell_summary(line: Line) -> str:
     """Return a one-line description of a finished cell."""
     trouble = [f"{one.name}: {one.reason}" for one in line.measured if (one.reason or "").startswith("wrong")]
-    notes = [*trouble, *([f"disturbed: {line.disturbed}"] if line.disturbed else [])]
+    first, *others = (line.disturbed or "").split("; ")
+    more = f", and {len(others)} more" if others else ""
+    notes = [*trouble, *([f"disturbed: {first}{more}"] if line.disturbed else [])]
     if line.cell.question is not Question.WAY:
         said = f"→ {policy_value(line.measured, line.cell.question)}"
     elif (best := winner(line.measured)) is None:
@@ -131,7 +133,7 @@ def _line(key: str, cell: Cell, machine: Machine) -> Line:
 
 
 def _operations(names: str | None) -> tuple[Operation, ...]:
-    return tuple(_member(Operation, name, "operation") for name in names.split(",")) if names else tuple(Operation)
+    return tuple(_member(Operation, name, "operation") for name in names.split(",")) if names else OPERATIONS
 
 
 def _number_formats(names: str | None, kind: DeviceKind) -> tuple[NumberFormat, ...]:
@@ -192,7 +194,7 @@ def main(  # noqa: PLR0913 - each is an option
     asked = cells(kind, operations=_operations(operation), number_formats=_number_formats(dtype, kind), is_quick=quick)
     if reason := _why_not_here(kind):
         click.echo(f"tune: {reason}", err=True)
-        sys.exit(NOTHING_MEASURED)
+        sys.exit(ExitCode.NOTHING_MEASURED)
     machine, settings = this_machine(kind), settings_from_environment()
     with suppress(AllocatorNotSet):
         # As where the ways that are chosen here will be measured.
@@ -209,18 +211,15 @@ def _tune_and_report(
 ) -> int:
     """Tune, print the summary, write the table if one is given; return the exit code."""
     try:
-        with machine_lock(settings.lock_file, say=click.echo, waits=settings.waits_for_lock):
+        with interruptible(), machine_lock(settings.lock_file, say=click.echo, waits=settings.waits_for_lock):
             tuned = measure()
-    except KeyboardInterrupt:
+    except Interrupted:
         click.echo(f"interrupted; every finished cell is kept in {path}", err=True)
-        return INTERRUPTED
+        raise
     except DeviceContextLost as lost:
         words = f"tune: {lost.candidate} brought the device down ({lost}); call again, and it is left out"
         click.echo(words, err=True)
-        return FAILED
-    except RulerError as error:
-        click.echo(f"tune: {error}", err=True)
-        return WRONG_USAGE
+        return ExitCode.FAILED
     finally:
         if machine.kind is DeviceKind.CPU:
             follow_table(machine.circumstances.device)
@@ -230,8 +229,8 @@ def _tune_and_report(
         click.echo(f"written to {table}")
     wrong = any((one.reason or "").startswith("wrong") for line in tuned.lines for one in line.measured)
     if wrong:
-        return FAILED
-    return UNFINISHED if tuned.n_left else FINE
+        return ExitCode.FAILED
+    return ExitCode.UNFINISHED if tuned.n_left else ExitCode.FINE
 
 
 def summary(tuned: TuningProgress, path: Path) -> str:

@@ -72,7 +72,8 @@ def policies_from(cells: Iterable[MeasuredCell]) -> dict[tuple[Operation, Number
 def ways_from(cells: Iterable[MeasuredCell]) -> dict[Section, tuple[Way, ...]]:
     """Build ways from the measured shape cells: the fastest, and the best tiles of other implementations.
 
-    Another implementation is listed where tiles that were tried beat its own rule's, for whoever names it.
+    Another implementation is listed where tiles that were tried beat its own rule's, for whoever names it. Where the
+    fastest has not every activation (cuBLASLt's epilogue), the fastest that has is one too, behind it.
     """
     ways = defaultdict(list)
     for cell, measured in cells:
@@ -81,10 +82,12 @@ def ways_from(cells: Iterable[MeasuredCell]) -> dict[Section, tuple[Way, ...]]:
             continue
         section = Section(operation=cell.operation, number_format=cell.number_format, weights=cell.weights)
         rows, dim, hidden = cell.shapes[0]
-        for implementation in dict.fromkeys(one.implementation for one in measured):
+        others = [one for one in measured if one.implementation != Implementation.CUBLASLT]
+        fastest = [best] if best in others else [best, winner(others)]
+        for implementation in dict.fromkeys((best.implementation, *(one.implementation for one in measured))):
             own = winner([one for one in measured if one.implementation == implementation])
-            chosen = best if implementation == best.implementation else own
-            if chosen is not None and (chosen is best or chosen.tiles):
+            chosen = next((one for one in fastest if one and one.implementation == implementation), own)
+            if chosen is not None and (chosen in fastest or chosen.tiles):
                 ways[section].append(
                     Way(
                         rows=rows,
@@ -92,7 +95,7 @@ def ways_from(cells: Iterable[MeasuredCell]) -> dict[Section, tuple[Way, ...]]:
                         hidden=hidden,
                         implementation=Implementation(str(implementation)),
                         tiles=chosen.tiles,
-                        is_fastest=chosen is best,
+                        is_fastest=chosen in fastest,
                     )
                 )
     return {section: tuple(some) for section, some in ways.items()}

@@ -29,6 +29,11 @@ def die_with_parent() -> None:
     signal_at_parent_death(signal.SIGKILL)
 
 
+def end_with_parent() -> None:
+    """End this process when its parent does; for `preexec_fn`, where no thread is running yet."""
+    signal_at_parent_death(signal.SIGKILL)
+
+
 def adopt_orphans() -> None:
     """Have the kernel hand orphaned descendants to this process, instead of to process 1."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)

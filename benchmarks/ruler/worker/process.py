@@ -15,21 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from benchmarks.ruler.plan.points import Allocator
-from benchmarks.ruler.plan.settings import ROOT
+from benchmarks.ruler.plan.points import Allocator, DeviceKind
+from benchmarks.ruler.plan.settings import ROOT, usable_cpus
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.provenance import is_editable
 from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from benchmarks.ruler.plan.points import DeviceKind
     from benchmarks.ruler.worker.protocol import CeilingsRequest, Request
 
 _POLL_S = 0.2
 _LONGEST_START_S = 300.0
+# Processes that compile for inductor; each takes about a GB of memory.
+_MOST_COMPILERS = 12
 # What people, shells and service managers send; the kernel sends SIGKILL when memory runs out.
 _SIGNALS_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
@@ -111,7 +112,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             pass_fds=(contender_fd, *self._inherited),
-            env=_environment(),
+            env=worker_environment(self._device),
             start_new_session=True,
         )
         self._watchdog = subprocess.Popen(
@@ -229,12 +230,14 @@ def python_path() -> str:
     return os.pathsep.join([str(ROOT), *kernels, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _environment() -> dict[str, str]:
+def worker_environment(device: DeviceKind, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a worker on `device`: `environ`, the process's own by default, and what it lacks."""
+    given = dict(os.environ if environ is None else environ)
     return {
-        **os.environ,
+        # On a CPU in the worker's own process, which is then alone on it; on CUDA the processors are idle meanwhile.
+        "TORCHINDUCTOR_COMPILE_THREADS": str(min(_MOST_COMPILERS, usable_cpus()) if device is DeviceKind.CUDA else 1),
+        **given,
         "PYTHONPATH": python_path(),
-        # In the worker's own process, so that nothing of it outlives it.
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         # Kineto greets on stderr, which is kept for a death's reason.
         "KINETO_LOG_LEVEL": "99",
     }

@@ -19,26 +19,27 @@ from benchmarks.ruler.measure.clock import (
     ColdClock,
     CpuClock,
     CudaClock,
-    SynchronousCall,
     cache_flush,
-    time_behind_blocked_stream,
 )
 from benchmarks.ruler.measure.conditions import last_level_cache_bytes, varying_conditions
+from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced, kernels_that_announce_themselves
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
 from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
-from benchmarks.ruler.measure.statistics import median_interval
-from benchmarks.ruler.measure.timing import Policy, Sampling, Watch, sample_group
+from benchmarks.ruler.measure.timing import LEAST_SAMPLE_ON_CUDA_S, Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import BASELINE, CachePolicy, Contender, Pass, Shape
-from benchmarks.ruler.providers.workload import padded_with_nan, workload
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.workload import Workload, padded_with_nan, workload
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.referee.failures import RefereeFailed, referee_failures
 from benchmarks.ruler.referee.group_referee import GroupReferee
 from benchmarks.ruler.referee.tampering import Instrument
 from benchmarks.ruler.worker.compiled_ahead import compile_ahead
+from benchmarks.ruler.worker.device_time import l2_bytes, with_cold_device_time, with_device_time
 from benchmarks.ruler.worker.first_call import time_first_call
 from benchmarks.ruler.worker.protocol import CeilingsRequest, Request, Task
 
@@ -49,10 +50,10 @@ if TYPE_CHECKING:
     from benchmarks.ruler.worker.current_contender import CurrentContender
 
 # Over all visits of a point; below a second, what the machine does just then decides.
-_POLICY = Policy(least_s=1.0, max_samples=900)
-# Of one pass behind a blocked stream: as many calls as take this long on the device, within reason.
-_BEHIND_S, _LEAST_CALLS, _MOST_CALLS = 0.02, 5, 50
-_BEHIND_PASSES, _BLOCK_S = 9, 0.01
+_POLICY = {
+    "cpu": Policy(least_s=1.0, max_samples=900),
+    "cuda": Policy(least_s=1.0, max_samples=900, min_sample_s=LEAST_SAMPLE_ON_CUDA_S),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +152,14 @@ class Worker:
         gpu_watch = GpuWatch(machine_watch, read=lambda: gpu_state(self._device))
         watch = gpu_watch if self._device.type == "cuda" else machine_watch
         candidates: dict[str, Candidate] = {}
-        with self._accounted():
-            # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
-            load = workload(request.shape, device=self._device)
-            referee = GroupReferee(load, instrument=self._instrument, threads=torch.get_num_threads())
+        try:
+            load, referee, reference = self._refereed(request.shape)
+        except RefereeFailed as failed:
+            yield from ((each, TimingOutcome(state=failed.state, reason=str(failed))) for each in request.contenders)
+            return
         with _mode(request.shape):
             self._instrument.note_settings()
             with self._accounted():
-                reference = load.reference()
                 cold_s = (
                     compile_ahead(request.contenders, load, module=self._provider_module, announce=self._current.set)
                     if request.is_first_visit
@@ -174,9 +175,10 @@ class Worker:
                     candidates[str(contender)] = Candidate(contender=contender, call=call, outcome=outcome)
             del reference
             samplings = self._sample(request, candidates, watch, referee)
-        for name, reason in referee.findings.items():
+        for name, finding in referee.findings.items():
             found = candidates[name]
-            yield found.contender, TimingOutcome(state=State.WRONG, reason=reason, error_rel=found.outcome.error_rel)
+            error_rel = found.outcome.error_rel if finding.state is State.WRONG else None
+            yield found.contender, replace(finding, error_rel=error_rel)
         self._load = machine_watch.conditions()
         if self._device.type == "cuda":
             self._load |= gpu_watch.conditions()
@@ -187,8 +189,17 @@ class Worker:
             with self._accounted(), _mode(request.shape):
                 measured = replace(measured, minor_faults_per_call=faults_per_call(candidate.call))
                 if self._device.type == "cuda":
-                    measured = _with_device_time(measured, candidate.call)
+                    measured = self._with_device_times(candidate, measured, referee.functions[name])
             yield candidate.contender, measured
+
+    def _refereed(self, shape: Shape) -> tuple[Workload, GroupReferee, tuple[torch.Tensor, ...]]:
+        """Return the workload, its referee, and what every contender should give. Raises: RefereeFailed."""
+        with self._accounted(), referee_failures("before any contender ran"):
+            # Outside inference_mode: weights of a model are no inference tensors, and some cannot be packed.
+            load = workload(shape, device=self._device)
+            referee = GroupReferee(load, instrument=self._instrument, threads=torch.get_num_threads())
+            with _mode(shape):
+                return load, referee, load.reference()
 
     def _sample(
         self, request: Request, candidates: dict[str, Candidate], watch: Watch, referee: GroupReferee
@@ -201,7 +212,9 @@ class Worker:
                     {name: candidate.call for name, candidate in candidates.items()},
                     baseline=BASELINE,
                     clock=self._clock(request.shape),
-                    policy=replace(_POLICY, budget_s=request.budget_s).of_visit(n_visits=request.n_visits),
+                    policy=replace(_POLICY[self._device.type], budget_s=request.budget_s).of_visit(
+                        n_visits=request.n_visits
+                    ),
                     watch=watch,
                     referee=referee,
                     announce=lambda name: self._current.set(indices[name]),
@@ -209,6 +222,18 @@ class Worker:
                 )
         finally:
             gc.enable()
+
+    def _with_device_times(
+        self, candidate: Candidate, outcome: TimingOutcome, function: Callable[[torch.Tensor], torch.Tensor]
+    ) -> TimingOutcome:
+        """Return `outcome` with host and device time, and the device time on weights that L2 does not hold.
+
+        Not the last of a graph, which reads the weights it was captured with.
+        """
+        timed = with_device_time(outcome, candidate.call)
+        if candidate.contender.provider in providers.CAPTURED:
+            return timed
+        return with_cold_device_time(timed, candidate.call, function, cache_bytes=l2_bytes(self._device))
 
     def _profile(self, request: Request) -> Iterator[tuple[Contender, ProfileOutcome]]:
         self._has_profiled = True
@@ -224,7 +249,9 @@ class Worker:
                 try:
                     with generated_kernels_announced():
                         profiled = profile_call(call, device=self._device, trace=trace)
-                except Exception as error:  # noqa: BLE001 - whatever a provider raises is its point's state
+                except Exception as error:  # whatever a provider raises is its point's state
+                    if is_device_fault(error):
+                        raise
                     state, reason = state_from_error(error)
                     profiled = ProfileOutcome(state=state, reason=reason)
                 yield contender, profiled
@@ -249,7 +276,7 @@ class Worker:
         clock: Clock = CudaClock() if on_gpu else CpuClock()
         if shape.cache is CachePolicy.WARM:
             return clock
-        cache_bytes = _l2_bytes(self._device) if on_gpu else last_level_cache_bytes()
+        cache_bytes = l2_bytes(self._device) if on_gpu else last_level_cache_bytes()
         return ColdClock(clock, cache_flush(n_bytes=5 * cache_bytes, device=self._device))
 
 
@@ -267,25 +294,5 @@ def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
     )
 
 
-def _with_device_time(outcome: TimingOutcome, call: Callable[[], object]) -> TimingOutcome:
-    calls = max(_LEAST_CALLS, min(_MOST_CALLS, int(_BEHIND_S / (outcome.latency_s or _BEHIND_S))))
-    try:
-        passes = [time_behind_blocked_stream(call, calls=calls, block_s=_BLOCK_S) for _ in range(_BEHIND_PASSES)]
-    except SynchronousCall:
-        return outcome  # it has a wall time; the others are not known
-    device_time = median_interval([one.device_time_s for one in passes])
-    return replace(
-        outcome,
-        device_time_s=device_time.median,
-        device_time_ci_low_s=device_time.low,
-        device_time_ci_high_s=device_time.high,
-        host_time_s=median_interval([one.host_time_s for one in passes]).median,
-    )
-
-
 def _mode(shape: Shape) -> torch.inference_mode | nullcontext[None]:
     return torch.inference_mode() if shape.pass_ is Pass.FORWARD else nullcontext()
-
-
-def _l2_bytes(device: torch.device) -> int:
-    return int(torch.cuda.get_device_properties(device).L2_cache_size)

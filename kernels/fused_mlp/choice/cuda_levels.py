@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.choice.choices import choice_on_cuda, number_format
+from fused_mlp.choice.call_recipes import remember, why_no_recipes
+from fused_mlp.choice.choice import number_format
+from fused_mlp.choice.choices import choice_on_cuda
+from fused_mlp.gpu.launch import noting_launches
 from fused_mlp.gpu.single_tiles import FullTile, SplitTile
 from fused_mlp.gpu.tiles import PointwiseTiles, Tiles
+from fused_mlp.native import fast_calls
 from fused_mlp.vocabulary import Implementation
 
 if TYPE_CHECKING:
@@ -83,10 +87,16 @@ def launched(
     hidden, dim = first.shape
     rows, index = x.numel() // dim if dim else 0, x.get_device()
     level, tiles = level_and_tiles(
-        operation, implementation, rows, dim, hidden, n_out, number_format(x.dtype, "cuda"), index
+        operation, implementation, rows, dim, hidden, n_out, number_format(x.dtype, "cuda"), index, activation
     )
+    launch = levels[level].launch
     with torch.cuda.device(index):
-        return levels[level].launch(x, *weights, activation=activation, tiles=tiles)
+        if implementation is not None or why_no_recipes() is not None or not fast_calls.was_wanted():
+            return launch(x, *weights, activation=activation, tiles=tiles)
+        with noting_launches() as started:
+            result = launch(x, *weights, activation=activation, tiles=tiles)
+    remember(operation, level, (x, *weights), started, activation=activation)
+    return result
 
 
 @lru_cache(maxsize=4096)
@@ -99,6 +109,7 @@ def level_and_tiles(
     n_out: int,
     products_in: NumberFormat,
     device_index: int,
+    activation: str,
 ) -> tuple[Implementation, Any | None]:
     """Return the level a call gets, `implementation` if it names one, and its tiles; None for the kernel's own rule.
 
@@ -107,7 +118,7 @@ def level_and_tiles(
     Raises: Unavailable if the implementation named cannot run there or has no kernel for the shape.
     """
     named = Implementation(implementation) if implementation else None
-    choice = choice_on_cuda(operation, named, rows, dim, hidden, n_out, products_in, device_index)
+    choice = choice_on_cuda(operation, named, rows, dim, hidden, n_out, products_in, device_index, activation)
     return choice.implementation, tiles_from_values(choice.tiles)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
+from fused_mlp.activations import Activation
 from fused_mlp.errors import InvalidArgument
 from fused_mlp.native.build import why_not_buildable
 from fused_mlp.vocabulary import Implementation, Operation
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _TRITON_PRODUCTS = (Implementation.EPILOGUE, Implementation.SINGLE)
+CUBLASLT_ACTIVATIONS = (Activation.RELU, Activation.GELU_TANH)
+"""Source: at::_addmm_activation of PyTorch, whose use_gelu is cuBLASLt's, the tanh form."""
 _FULL_FLOAT32 = (
     "it multiplies float32 on tensor cores, which round to tf32: allow that by"
     " torch.set_float32_matmul_precision('high'), or name 'pure' or 'pointwise', whose products are cuBLAS's"
@@ -47,8 +50,8 @@ def why_unavailable(
             return _why_not_on(device, "cpu", operation) or why_not_buildable()
         case Implementation.POINTWISE | Implementation.EPILOGUE:
             return _why_not_on(device, "cuda", operation) or _why_not_triton(device)
-        case Implementation.SINGLE:
-            reason = _why_never(operation, Implementation.SINGLE)
+        case Implementation.SINGLE | Implementation.CUBLASLT as level:
+            reason = _why_never(operation, level)
             return reason or _why_not_on(device, "cuda", operation) or _why_not_triton(device)
         case Implementation.CUDA:
             reason = _why_never(operation, Implementation.CUDA)
@@ -72,12 +75,13 @@ def why_not_for_shape(
     n_out: int,
     dtype: torch.dtype,
     capability: int,
+    activation: str | None = None,
 ) -> str | None:
     """Return why `implementation` has no kernel for a shape on sm_<capability>, in words; None if it has one.
 
-    rows × dim → hidden → n_out; for linear n_out is hidden. Asks nothing of a device, so none need be there; whether
-    one is there is `why_unavailable`'s question. On the CPU every implementation takes every shape. float32 is what
-    torch.set_float32_matmul_precision allows now: tf32 or not.
+    rows × dim → hidden → n_out; for linear n_out is hidden. activation: None: some that it has. Asks nothing of a
+    device, so none need be there; whether one is there is `why_unavailable`'s question. On the CPU every implementation
+    takes every shape. float32 is what torch.set_float32_matmul_precision allows now: tf32 or not.
 
     Raises: InvalidArgument if there is no such operation or implementation.
     """
@@ -90,6 +94,7 @@ def why_not_for_shape(
         n_out=n_out,
         dtype=dtype,
         capability=capability,
+        activation=activation,
         allows_tf32=torch.get_float32_matmul_precision() != "highest",
     )
 
@@ -104,11 +109,14 @@ def why_no_kernel(
     n_out: int,
     dtype: torch.dtype,
     capability: int,
+    activation: str | None,
     allows_tf32: bool,
 ) -> str | None:
     """Return what why_not_for_shape does, with float32 products as tf32 or not."""
     if reason := _why_never(operation, implementation):
         return reason
+    if implementation is Implementation.CUBLASLT and activation not in (None, *CUBLASLT_ACTIVATIONS):
+        return f"cuBLASLt's epilogues are {' and '.join(CUBLASLT_ACTIVATIONS)}, not {activation}"
     if implementation in _TRITON_PRODUCTS and dtype == torch.float32 and not allows_tf32:
         return _FULL_FLOAT32
     asked: Callable[..., str | None]
@@ -174,6 +182,8 @@ def _why_not_on(device: torch.device, needed: str, operation: str) -> str | None
 def _why_never(operation: Operation, implementation: Implementation) -> str | None:
     if implementation is Implementation.SINGLE and operation is Operation.LINEAR:
         return "linear is one launch at level 2 already: epilogue"
+    if implementation is Implementation.CUBLASLT and operation is Operation.GATED_MLP:
+        return "cuBLASLt's epilogues have no gate"
     if implementation is Implementation.CUDA and operation is not Operation.MLP:
         return f"the CUDA C++ op computes mlp, not {operation}"
     return None

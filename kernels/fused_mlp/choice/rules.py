@@ -3,10 +3,10 @@
 A level's time is the sum over its launches of launch_s + max(bytes / bytes_per_s, flop / flop_per_s), the floor of
 each launch, with what is known to keep a kernel from its floor:
 
-- A Triton product is slower than cuBLAS at large inner dimensions: TRITON_PRODUCT. So level 2 gains one pass over the
-  hidden activations, 2·2·rows·hidden bytes, and loses on the products it takes over from cuBLAS. For bfloat16 on an
-  H200 the pass is 184/dim of an mlp's products and 306/dim of a gated one's (act and mul), 18 % at dim 1024 and 4.5 %
-  at 4096: there the products are better left to cuBLAS.
+- A Triton product is not as fast as cuBLAS everywhere: PIPELINED_PRODUCT, ORDINARY_PRODUCT. So level 2 gains one pass
+  over the hidden activations, 2·2·rows·hidden bytes, and loses on the products it takes over from cuBLAS. For bfloat16
+  on an H200 the pass is 184/dim of an mlp's products and 306/dim of a gated one's (act and mul), 18 % at dim 1024 and
+  4.5 % at 4096.
 - One program of the full tile owns 64 rows or more: with few rows most multiprocessors idle.
 - Programs that split hidden add up a part of the result each, slices · rows · out float32 sums written and read in L2,
   taken as PARTS_SPEED times as fast as memory.
@@ -20,6 +20,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from fused_mlp.gpu.configurations import PERSISTENT_CAPABILITY, PERSISTENT_ROWS
 from fused_mlp.gpu.single_tiles import is_full_tile_better, split_block_hidden
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
@@ -32,11 +35,16 @@ FULL_TILE_EFFICIENCY = 0.85
 that the benchmarks hold it to, not a measurement."""
 PARTS_SPEED = 2.0
 """The second-level cache's bandwidth over the memory's. An assumption."""
-TRITON_PRODUCT = ((256, 1.0), (4096, 0.74))
-"""(inner dimension, speed of a Triton product with epilogue over cuBLAS's), beyond which it stays as it is.
+PIPELINED_PRODUCT = ((512, 0.92), (1024, 1.0), (2048, 1.0), (4096, 0.99))
+"""(inner dimension, speed over cuBLAS's of a persistent Triton product whose loads run ahead over tiles), on Hopper.
 
-Source: reported on a B200 as 1.47 times at 256, taken here as no loss, and 0.74 times at 4096; between them it is
-taken as linear in the logarithm of the dimension."""
+Source: reported for 8192 × 8192 in float16 on sm_90 by triton-lang/triton, pull request 5726 (Triton's tutorial 09,
+without an epilogue of ours): 0.92, 1.02, 1.02, 0.99. What is over 1 is taken as no gain; between the dimensions the
+speed is taken as linear in their logarithm, beyond them as it is at the last. Not measured by us."""
+ORDINARY_PRODUCT = 0.76
+"""The speed over cuBLAS's of a Triton product that is not persistent: fewer rows, tf32, devices before sm_90.
+
+Source: the same report, at inner dimension 512; taken for all dimensions and devices, for want of others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +119,8 @@ def estimate_s(sizes: Sizes, ceilings: Ceilings, *, implementation: Implementati
         case Implementation.POINTWISE:
             return floor_s(sizes, ceilings, level=1)
         case Implementation.EPILOGUE:
-            return sum(_unfused(sizes, ceilings, level=2, of_cublas=triton_product_speed(sizes)))
+            of_cublas = triton_product_speed(sizes, capability=capability)
+            return sum(_unfused(sizes, ceilings, level=2, of_cublas=of_cublas))
         case Implementation.SINGLE:
             return _single_s(sizes, ceilings, capability=capability)
         case _:
@@ -126,11 +135,12 @@ def ranked_by_rule(
     return sorted(estimates, key=lambda pair: pair[1])
 
 
-def triton_product_speed(sizes: Sizes) -> float:
-    """Return the speed of a Triton product over `dim`, cuBLAS's being 1; see TRITON_PRODUCT."""
-    (small, fast), (large, slow) = TRITON_PRODUCT
-    place = math.log(sizes.dim / small) / math.log(large / small)
-    return fast + (slow - fast) * min(1.0, max(0.0, place))
+def triton_product_speed(sizes: Sizes, *, capability: int) -> float:
+    """Return the speed of a Triton product over `dim` on sm_<capability>, cuBLAS's being 1; see PIPELINED_PRODUCT."""
+    if sizes.rows < PERSISTENT_ROWS or capability < PERSISTENT_CAPABILITY or sizes.element_bytes > 2:
+        return ORDINARY_PRODUCT
+    dims, speeds = zip(*PIPELINED_PRODUCT, strict=True)
+    return float(np.interp(math.log(sizes.dim), [math.log(dim) for dim in dims], speeds))
 
 
 def _unfused(sizes: Sizes, ceilings: Ceilings, *, level: int, of_cublas: float) -> list[float]:

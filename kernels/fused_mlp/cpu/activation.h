@@ -11,14 +11,16 @@ namespace fused_mlp {
 
 using Vec = at::vec::Vectorized<float>;
 
-enum class Activation { none, relu, gelu, gelu_tanh, silu };
+enum class Activation { none, relu, gelu, gelu_tanh, silu, quick_gelu };
 
 inline Activation activation_from_name(std::string_view name) {
   if (name == "gelu") return Activation::gelu;
   if (name == "silu") return Activation::silu;
   if (name == "relu") return Activation::relu;
   if (name == "gelu_tanh") return Activation::gelu_tanh;
-  TORCH_CHECK_VALUE(name == "none", "activation is '", name, "'; expected none, relu, gelu, gelu_tanh or silu");
+  if (name == "quick_gelu") return Activation::quick_gelu;
+  TORCH_CHECK_VALUE(
+      name == "none", "activation is '", name, "'; expected none, relu, gelu, gelu_tanh, silu or quick_gelu");
   return Activation::none;
 }
 
@@ -84,6 +86,8 @@ inline Vec activate(const Vec& x) {
     return times_sigmoid(x, x * at::vec::fmadd(x * x, Vec(slope * 0.044715f), Vec(slope)));
   } else if constexpr (activation == Activation::silu) {
     return times_sigmoid(x, x * Vec(-log2e));
+  } else if constexpr (activation == Activation::quick_gelu) {
+    return times_sigmoid(x, x * Vec(-1.702f * log2e));
   } else {
     return x;
   }
@@ -98,6 +102,7 @@ inline void with_activation(Activation activation, const Body& body) {
     case Activation::gelu: return body(std::integral_constant<Activation, Activation::gelu>{});
     case Activation::gelu_tanh: return body(std::integral_constant<Activation, Activation::gelu_tanh>{});
     case Activation::silu: return body(std::integral_constant<Activation, Activation::silu>{});
+    case Activation::quick_gelu: return body(std::integral_constant<Activation, Activation::quick_gelu>{});
   }
 }
 

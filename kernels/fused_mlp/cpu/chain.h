@@ -46,7 +46,7 @@ void chain(
     return;
   }
   const auto some_rows = [&](int64_t begin, int64_t end) {
-    const int64_t block = hidden_tile_rows(stride * static_cast<int64_t>(sizeof(Hidden)), W::tile_rows);
+    const int64_t block = hidden_tile_rows(stride * static_cast<int64_t>(sizeof(Hidden)), down.tile_rows());
     const int64_t group = even_group(end - begin, block);
     auto tile = left_scratch<W>(group, sizes.hidden);
     Scratch<Hidden> copied;

@@ -21,10 +21,18 @@ Pointwise pointwise_from_name(std::string_view name) {
   if (name == "gelu") return {"gelu", "none"};
   if (name == "gelu_tanh") return {"gelu", "tanh"};
   if (name == "silu") return {"swish", ""};
-  TORCH_CHECK_VALUE(false, "activation is '", std::string(name), "'; expected none, relu, gelu, gelu_tanh or silu");
+  TORCH_CHECK_VALUE(
+      false, "activation is '", std::string(name), "'; expected none, relu, gelu, gelu_tanh, silu or quick_gelu");
+}
+
+// oneDNN has none: in passes of its own, rounded to the dtype of z once.
+at::Tensor quick_gelu(const at::Tensor& z) {
+  const at::Tensor wide = z.to(at::kFloat);
+  return (wide * at::sigmoid(1.702 * wide)).to(z.scalar_type());
 }
 
 at::Tensor fused_product(const at::Tensor& x, const at::Tensor& w, const MaybeBias& b, std::string_view activation) {
+  if (activation == "quick_gelu") return quick_gelu(fused_product(x, w, b, "none"));
   using Op = at::Tensor(
       const at::Tensor&, const at::Tensor&, const MaybeBias&, std::string_view, c10::List<std::optional<at::Scalar>>,
       std::optional<std::string_view>);

@@ -26,9 +26,10 @@ inline void check_packed(
   check_company(w, name, x);
 }
 
+// rows: of the whole call.
 template <typename T>
-inline PackedWeights<T> packed_of(const at::Tensor& w, int64_t depth) {
-  return {w.const_data_ptr<T>(), depth};
+inline PackedWeights<T> packed_of(const at::Tensor& w, int64_t depth, int64_t rows) {
+  return {w.const_data_ptr<T>(), depth, takes_matrix_tiles<T>(rows)};
 }
 
 }  // namespace fused_mlp

@@ -68,9 +68,14 @@ struct Packing<at::BFloat16> {
 };
 #endif
 
+// Depths are padded with zeros to a whole number of pairs, or of the steps of a matrix tile where there are such.
 template <typename T>
 constexpr int64_t padded_depth(int64_t depth) {
+#if defined(CPU_CAPABILITY_AVX512) && defined(__AVX512BF16__) && defined(__AMX_BF16__)
+  constexpr int64_t step = std::is_same_v<T, at::BFloat16> ? 32 : Packing<T>::depth_step;
+#else
   constexpr int64_t step = Packing<T>::depth_step;
+#endif
   return (depth + step - 1) / step * step;
 }
 
@@ -152,7 +157,7 @@ template <typename T, int64_t n>
 inline void fetch_ahead_of(const T* p) {
   constexpr int64_t way = 2048, line = 64;
   const char* from = reinterpret_cast<const char*>(p) + way;
-#pragma GCC unroll 4
+#pragma GCC unroll 32
   for (int64_t i = 0; i < n * static_cast<int64_t>(sizeof(T)); i += line) __builtin_prefetch(from + i);
 }
 

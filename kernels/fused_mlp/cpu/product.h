@@ -10,14 +10,37 @@
 
 namespace fused_mlp {
 
+#if defined(CPU_CAPABILITY_AVX512)
+// Half a register of 16-bit elements, where at::vec takes whole ones, through memory if they are not full.
+inline __mmask16 first_of(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+inline Vec widened(__m256i bits, at::BFloat16) {
+  return Vec(_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16)));
+}
+inline Vec widened(__m256i bits, at::Half) { return Vec(_mm512_cvtph_ps(bits)); }
+inline __m256i narrowed(const Vec& v, at::Half) {
+  return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline __m256i narrowed(const Vec& v, at::BFloat16) {
+#if defined(__AVX512BF16__)
+  return (__m256i)_mm512_cvtneps_pbh(v);
+#else
+  return _mm512_castsi512_si256(at::vec::convert_from_float<at::BFloat16>(v, v));
+#endif
+}
+#endif
+
 // The first n elements as float32, the rest zero.
 template <typename T>
 inline Vec load_as_float(const T* p, int64_t n) {
   if constexpr (std::is_same_v<T, float>) {
     return n == Vec::size() ? Vec::loadu(p) : Vec::loadu(p, n);
   } else {
+#if defined(CPU_CAPABILITY_AVX512)
+    return widened(_mm256_maskz_loadu_epi16(first_of(n), p), T());
+#else
     auto [low, high] = at::vec::convert_to_float<T>(at::vec::Vectorized<T>::loadu(p, n));
     return low;
+#endif
   }
 }
 
@@ -31,6 +54,14 @@ inline void store_rounded(const Vec& v, Stored* p, int64_t n) {
       v.store(p, static_cast<int>(n));
     }
   } else {
+#if defined(CPU_CAPABILITY_AVX512)
+    const __m256i narrow = narrowed(v, T());
+    if constexpr (std::is_same_v<Stored, float>) {
+      _mm512_mask_storeu_ps(p, first_of(n), widened(narrow, T()));
+    } else {
+      _mm256_mask_storeu_epi16(p, first_of(n), narrow);
+    }
+#else
     const auto narrow = at::vec::convert_from_float<T>(v, v);
     if constexpr (std::is_same_v<Stored, float>) {
       auto [low, high] = at::vec::convert_to_float<T>(narrow);
@@ -38,6 +69,7 @@ inline void store_rounded(const Vec& v, Stored* p, int64_t n) {
     } else {
       narrow.store(p, static_cast<int>(n));
     }
+#endif
   }
 }
 
@@ -68,8 +100,8 @@ void product(
     const Rows<typename W::Left>& x, int64_t rows, W weights, const typename W::Element* bias, int64_t begin,
     int64_t end, Activation activation, Stored* out, int64_t out_stride, const Kept<typename W::Element>& kept = {}) {
   using T = typename W::Element;
-  const int64_t group = even_group(rows, W::tile_rows);
-  const int64_t step = W::columns_at_once(group);
+  const int64_t group = even_group(rows, weights.tile_rows());
+  const int64_t step = weights.columns_at_once(group);
   const int64_t stationary = stationary_columns<T>(weights.depth, step);
   with_activation(activation, [&](auto constant) {
     Sums sums;
@@ -97,6 +129,7 @@ void product(
       }
     }
   });
+  weights.leave();
 }
 
 // out[0:rows, begin:end] = act(x·Wgᵀ) · (x·Wuᵀ), on the calling thread. `begin` as in product.
@@ -105,8 +138,8 @@ void gated_product(
     const Rows<typename W::Left>& x, int64_t rows, W gate, W up, int64_t begin, int64_t end, Activation activation,
     Stored* out, int64_t out_stride, const Kept<typename W::Element>& kept = {}) {
   using T = typename W::Element;
-  const int64_t group = even_group(rows, W::tile_rows);
-  const int64_t step = W::columns_at_once(group);
+  const int64_t group = even_group(rows, gate.tile_rows());
+  const int64_t step = gate.columns_at_once(group);
   const int64_t stationary = stationary_columns<T>(2 * gate.depth, step);
   with_activation(activation, [&](auto constant) {
     Sums gate_sums, up_sums;
@@ -138,6 +171,8 @@ void gated_product(
       }
     }
   });
+  gate.leave();
+  up.leave();
 }
 
 // How a chain of products over `rows` rows is shared between threads: whole rows when there are enough of them to

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "matrix_tiles.h"
 #include "panel.h"
 #include "tile.h"
 
@@ -22,7 +23,7 @@ struct Sums {
   // Columns finished together, and room for a tile that writes a whole number of steps beyond them.
   static constexpr int64_t max_columns = 128;
   static constexpr int64_t stride = max_columns + 16;
-  static constexpr int64_t max_rows = 12;
+  static constexpr int64_t max_rows = matrix_tile_rows;
   alignas(64) float values[max_rows * stride];
 
   const float* row(int64_t r) const { return values + r * stride; }
@@ -42,7 +43,7 @@ template <typename T>
 struct PlainWeights {
   using Left = T;
   using Element = T;
-  static constexpr int64_t tile_rows = many_registers ? 6 : 3;
+  static constexpr int64_t tile_rows() { return many_registers ? 6 : 3; }
   // Bytes of a row read per pass: six rows of x and four of the weights then fit the first-level cache together.
   static constexpr int64_t depth_block = 4096 / static_cast<int64_t>(sizeof(T));
 
@@ -51,6 +52,7 @@ struct PlainWeights {
 
   static int64_t columns_at_once(int64_t) { return 64; }
   void enter(int64_t, int64_t) {}
+  void leave() {}
 
   void sums_of(const Rows<T>& x, int64_t n_rows, int64_t first, int64_t columns, Sums& sums) const {
     switch (n_rows) {
@@ -85,24 +87,37 @@ template <typename T>
 struct PackedWeights {
   using Left = typename Packing<T>::Left;
   using Element = T;
-  static constexpr int64_t tile_rows = panel_rows;
 
   const T* panels;
   int64_t depth;
+  bool is_tiled = false;  // by matrix tiles; `shaped_rows` is what this thread's have the shape for
+  int64_t shaped_rows = 0;
 
+  int64_t tile_rows() const { return is_tiled ? matrix_tile_rows : panel_rows; }
   int64_t panel_size() const { return padded_depth<T>(depth) * panel_columns; }
-  static int64_t columns_at_once(int64_t n_rows) {
+  int64_t columns_at_once(int64_t n_rows) const {
     constexpr int64_t few = many_registers ? 3 : 1, some = many_registers ? 6 : 3;
+    if (is_tiled) return panel_columns;
     return panel_columns * (n_rows <= few ? 4 : n_rows <= some ? 2 : 1);
   }
   void enter(int64_t, int64_t) {}
+  void leave() {
+#if defined(FUSED_MLP_MATRIX_TILES)
+    if (shaped_rows > 0) release_matrix_tiles();
+#endif
+  }
 
-  void sums_of(const Rows<Left>& x, int64_t n_rows, int64_t first, int64_t columns, Sums& sums) const {
+  void sums_of(const Rows<Left>& x, int64_t n_rows, int64_t first, int64_t columns, Sums& sums) {
     sums_from(panels + first / panel_columns * panel_size(), x, n_rows, columns, sums);
   }
 
  protected:
-  void sums_from(const T* panel, const Rows<Left>& x, int64_t n_rows, int64_t columns, Sums& sums) const {
+  void sums_from(const T* panel, const Rows<Left>& x, int64_t n_rows, int64_t columns, Sums& sums) {
+#if defined(FUSED_MLP_MATRIX_TILES)
+    if constexpr (std::is_same_v<T, at::BFloat16>) {
+      if (is_tiled) return matrix_tiles(panel, x, n_rows, sums);
+    }
+#endif
     switch (n_rows) {
       case 1: return few_rows<1>(panel, x, columns, sums);
       case 2: return few_rows<2>(panel, x, columns, sums);
@@ -120,6 +135,18 @@ struct PackedWeights {
   }
 
  private:
+#if defined(FUSED_MLP_MATRIX_TILES)
+  void matrix_tiles(const T* panel, const Rows<Left>& x, int64_t n_rows, Sums& sums) {
+    if (shaped_rows != n_rows) shape_matrix_tiles(n_rows);
+    shaped_rows = n_rows;
+    if (n_rows > 16) {
+      matrix_tile<true>(depth, x.data, x.stride, panel, sums.values, Sums::stride);
+    } else {
+      matrix_tile<false>(depth, x.data, x.stride, panel, sums.values, Sums::stride);
+    }
+  }
+#endif
+
   template <int n_rows, int n_panels>
   void tile(const T* panel, const Rows<Left>& x, Sums& sums) const {
     panel_tile<T, n_rows, n_panels>(depth, x.data, x.stride, panel, panel_size(), sums.values, Sums::stride);
@@ -149,7 +176,8 @@ struct RepackedWeights : PackedWeights<T> {
   int64_t entered = 0;
   std::shared_ptr<T[]> block;
 
-  RepackedWeights(const Rows<T>& rows, int64_t depth) : PackedWeights<T>{nullptr, depth}, rows(rows) {}
+  RepackedWeights(const Rows<T>& rows, int64_t depth)
+      : PackedWeights<T>{nullptr, depth, takes_matrix_tiles<T>(matrix_tile_rows)}, rows(rows) {}
 
   void enter(int64_t from, int64_t to) {
     const int64_t panel_size = this->panel_size();
@@ -168,8 +196,7 @@ struct RepackedWeights : PackedWeights<T> {
   }
 
   void sums_of(
-      const Rows<typename PackedWeights<T>::Left>& x, int64_t n_rows, int64_t first, int64_t columns,
-      Sums& sums) const {
+      const Rows<typename PackedWeights<T>::Left>& x, int64_t n_rows, int64_t first, int64_t columns, Sums& sums) {
     this->sums_from(
         block.get() + (first - entered) / panel_columns * this->panel_size(), x, n_rows, columns, sums);
   }

@@ -95,8 +95,8 @@ at::Tensor gated_mlp_packed_cpu(
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept;
     run_gated_mlp<PackedWeights<scalar_t>>(
-        rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w_gate, dim), packed_of<scalar_t>(w_up, dim),
-        packed_of<scalar_t>(w_down, hidden), activation, out.mutable_data_ptr<scalar_t>(),
+        rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w_gate, dim, rows), packed_of<scalar_t>(w_up, dim, rows),
+        packed_of<scalar_t>(w_down, hidden, rows), activation, out.mutable_data_ptr<scalar_t>(),
         split_for(policy, rows, sizes.flop));
   })
   return out;

@@ -24,7 +24,7 @@ from fused_mlp.gated_mlp.triton_persistent import (
     tiles_for_dual_product_persistent,
 )
 from fused_mlp.gpu.activations import activate
-from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.configurations import PERSISTENT_CAPABILITY, PERSISTENT_ROWS, tried_on
 from fused_mlp.gpu.products import product_configuration, start_product
 from fused_mlp.gpu.tiles import (
     BUSY_PROGRAMS,
@@ -129,7 +129,7 @@ def tiles_for_dual_product(
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=1, n_warps=n_warps, n_stages=3)
     if n_rows <= 1024 or wide:
         return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=n_warps, n_stages=3)
-    if n_rows >= 4096 and persistent and capability >= 90:
+    if n_rows >= PERSISTENT_ROWS and persistent and capability >= PERSISTENT_CAPABILITY:
         return tiles_for_dual_product_persistent(n_rows, dtype, capability=capability)
     return Tiles(block_rows=128, block_out=block_out, block_in=block_in, group_rows=8, n_warps=8, n_stages=3)
 
@@ -170,10 +170,8 @@ def candidates_for_dual_product(n_rows: int, dtype: torch.dtype, *, capability: 
             Tiles(block_rows=128, block_out=64, block_in=block_in, group_rows=8, n_warps=8, n_stages=3),
         )
     if n_rows > 1024:
-        others += (
-            tiles_for_dual_product(n_rows, dtype, capability=capability, persistent=False),
-            *(() if wide else candidates_for_dual_product_persistent(n_rows, dtype, capability=capability)),
-        )
+        others += (tiles_for_dual_product(n_rows, dtype, capability=capability, persistent=False),)
+    others += candidates_for_dual_product_persistent(n_rows, dtype, capability=capability)
     return tuple(dict.fromkeys((rule, *others)))
 
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from fused_mlp.gpu.activations import activate
-from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.configurations import PERSISTENT_CAPABILITY, tried_on
 from fused_mlp.gpu.products import persistent_product_configuration, start_persistent_product
 from fused_mlp.gpu.tiles import (
     Tiles,
@@ -85,16 +85,17 @@ def dual_product_persistent_kernel(
 
 
 def tiles_for_dual_product_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> Tiles:
-    """Return the configuration for `n_rows` ≥ 4096: two 128 × 128 sums are what the registers of eight warps hold."""
+    """Return the configuration for `n_rows` from PERSISTENT_ROWS on: two 128 × 128 sums, all that eight warps hold."""
     del n_rows, dtype, capability
     return _tiles(n_stages=3)
 
 
 def candidates_for_dual_product_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """Return what tuning tries, the rule's choice first; nothing for float32 or before sm_90."""
-    if capability < 90 or dtype == torch.float32:
+    """Return what tuning tries, the rule's choice first; nothing for float32, before sm_90 or below a tile's rows."""
+    if capability < PERSISTENT_CAPABILITY or dtype == torch.float32:
         return ()
-    return tiles_for_dual_product_persistent(n_rows, dtype, capability=capability), _tiles(n_stages=4)
+    tried = tiles_for_dual_product_persistent(n_rows, dtype, capability=capability), _tiles(n_stages=4)
+    return tuple(tiles for tiles in tried if tiles.block_rows <= n_rows)
 
 
 def _tiles(*, n_stages: int) -> Tiles:

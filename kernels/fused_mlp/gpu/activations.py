@@ -37,6 +37,8 @@ def activate(z, ACTIVATION: tl.constexpr):
         return z * tl.sigmoid(1.5957691216057308 * (z + 0.044715 * z * z * z))
     elif ACTIVATION == "silu":
         return z * tl.sigmoid(z)
+    elif ACTIVATION == "quick_gelu":
+        return z * tl.sigmoid(1.702 * z)
     else:
         tl.static_assert(ACTIVATION == "none", "unknown activation")
         return z
@@ -60,6 +62,9 @@ def activate_with_slope(z, ACTIVATION: tl.constexpr):
     elif ACTIVATION == "silu":
         share = tl.sigmoid(z)
         return z * share, share + z * share * (1.0 - share)
+    elif ACTIVATION == "quick_gelu":
+        share = tl.sigmoid(1.702 * z)
+        return z * share, share + 1.702 * z * share * (1.0 - share)
     else:
         tl.static_assert(ACTIVATION == "none", "unknown activation")
         return z, tl.full(z.shape, 1.0, tl.float32)

@@ -27,6 +27,13 @@ POINTER_TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16", torch.float16:
 """How Triton writes a pointer to each dtype that the kernels take."""
 
 
+PERSISTENT_ROWS = 4096
+"""From how many rows on the rules take the persistent product kernels."""
+
+PERSISTENT_CAPABILITY = 90
+"""The first devices with the TMA, which feeds them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """Kernel as one of its launchers compiles it; the module's docstring describes the fields.

@@ -9,15 +9,17 @@ What it can't do: notice `triton.knobs` for debugging or instrumentation that ch
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import triton
 from triton import knobs
 
 from fused_mlp.gpu.tiles import is_interpreting
+from fused_mlp.native import fast_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,12 +43,13 @@ class LaunchPath(StrEnum):
     """Way in which kernels are started in this process.
 
     HANDLE: through the compiled kernel, found by sizes, alignments and constants. JIT: through Triton's dispatch at
-    every call. INTERPRETER: by Triton's interpreter on the CPU.
+    every call. INTERPRETER: by Triton's interpreter on the CPU. AHEAD: not started, only compiled by Triton's JIT.
     """
 
     HANDLE = "handle"
     JIT = "jit"
     INTERPRETER = "interpreter"
+    AHEAD = "ahead"
 
 
 def path_for(*, triton_version: str, interpreting: bool) -> LaunchPath:
@@ -60,6 +63,32 @@ def path_for(*, triton_version: str, interpreting: bool) -> LaunchPath:
 
 _path = path_for(triton_version=triton.__version__, interpreting=is_interpreting())
 _handles: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+_noting = threading.local()
+
+
+class Started(NamedTuple):
+    """Kernel that was started, with what it was given: its parameters are tensors, sizes, constants, in this order.
+
+    compiled: Triton's compiled kernel. A launch with descriptors is noted as such, by their number alone.
+    """
+
+    kernel: Any
+    compiled: Any
+    grid: tuple[int, ...]
+    tensors: tuple[Tensor | None, ...]
+    sizes: tuple[int, ...]
+    constants: tuple[Any, ...]
+    n_descriptors: int
+
+
+@contextmanager
+def noting_launches() -> Iterator[list[Started]]:
+    """Yield a list that gets this thread's launches, but for those through the interpreter or past a hook."""
+    _noting.started = started = list[Started]()
+    try:
+        yield started
+    finally:
+        _noting.started = None
 
 
 def launch_path() -> LaunchPath:
@@ -72,15 +101,18 @@ def launching_through(path: LaunchPath) -> Iterator[None]:
     """Start kernels through `path` for a while, to compare paths. Not for several threads at once."""
     global _path  # noqa: PLW0603 - the one switch, put back below
     before, _path = _path, path
+    fast_calls.forget()
     try:
         yield
     finally:
         _path = before
+        fast_calls.forget()
 
 
 def forget_handles() -> None:
-    """Return every kernel's next call goes through Triton's JIT again."""
+    """Let every kernel's next call go through Triton's JIT again."""
     _handles.clear()
+    fast_calls.forget()
 
 
 def launch(
@@ -101,7 +133,9 @@ def launch(
     and on the current device.
     """
     if _path is not LaunchPath.HANDLE or knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls:
-        _launch_through_jit(kernel, grid, (*descriptors, *tensors, *sizes), constants, n_warps, n_stages)
+        compiled = _launch_through_jit(kernel, grid, (*descriptors, *tensors, *sizes), constants, n_warps, n_stages)
+        if _path is LaunchPath.AHEAD:
+            _note(Started(kernel, compiled, grid, tensors, sizes, constants, len(descriptors)))
         return
     # Everything Triton specialises on: types, divisibility of addresses by 16, and of sizes, which stand here whole.
     key: list[Any] = [id(kernel), n_warps, n_stages, sizes, constants]
@@ -120,11 +154,19 @@ def launch(
     if handle is None:
         compiled = _launch_through_jit(kernel, grid, (*descriptors, *tensors, *sizes), constants, n_warps, n_stages)
         _remember(tuple(key), kernel, compiled)
+        _note(Started(kernel, compiled, grid, tensors, sizes, constants, len(descriptors)))
         return
-    _, run, function, metadata = handle
+    _, compiled, run, function, metadata = handle
+    _note(Started(kernel, compiled, grid, tensors, sizes, constants, len(descriptors)))
     n_x, n_y, n_z = grid if len(grid) == 3 else (*grid, 1, 1)[:3]
     stream = _current_stream(device)
     run(n_x, n_y, n_z, stream, function, metadata, None, None, None, *descriptors, *pointers, *sizes, *constants)
+
+
+def _note(started: Started) -> None:
+    noted = getattr(_noting, "started", None)
+    if noted is not None:
+        noted.append(started)
 
 
 def _current_stream(device: int) -> int:
@@ -136,6 +178,8 @@ def _current_stream(device: int) -> int:
 def _launch_through_jit(
     kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], constants: tuple[Any, ...], warps: int, stages: int
 ) -> Any:
+    if _path is LaunchPath.AHEAD:
+        return kernel.warmup(*arguments, *constants, grid=grid, num_warps=warps, num_stages=stages)
     return kernel[grid](*arguments, *constants, num_warps=warps, num_stages=stages)
 
 
@@ -146,4 +190,4 @@ def _remember(key: tuple[Any, ...], kernel: Any, compiled: Any) -> None:
     if len(_handles) >= MOST_HANDLES:
         _handles.clear()
     # The kernel itself is kept: its id stands in the key, and must not become another's.
-    _handles[key] = (kernel, compiled.run, compiled.function, compiled.packed_metadata)
+    _handles[key] = (kernel, compiled, compiled.run, compiled.function, compiled.packed_metadata)

@@ -91,12 +91,11 @@ class SingleKernels:
         themselves.
         """
         full, split = self._tiles_by_rule(n_rows, dim, hidden, n_out, dtype, capability)
-        of_split = split_candidates(split, dim=dim, n_out=n_out, dtype=dtype)
+        fits: dict[str, Any] = {"dtype": dtype, "capability": capability, "n_accumulators": self.n_first}
+        of_split = split_candidates(split, dim=dim, n_out=n_out, **fits)
         if max(dim, n_out) > WIDEST_FULL_TILE:
             return [*of_split]
-        of_full = full_tile_candidates(
-            full, dim=dim, n_out=n_out, dtype=dtype, capability=capability, n_accumulators=self.n_first
-        )
+        of_full = full_tile_candidates(full, dim=dim, n_out=n_out, **fits)
         return [*of_full] if n_rows >= MOST_SPLIT_ROWS * multiprocessors(capability) else [*of_full, *of_split]
 
     def _tiles_by_rule(

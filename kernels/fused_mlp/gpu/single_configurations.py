@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fused_mlp.gpu.configurations import POINTER_TYPES, Configuration, product_instruction
-from fused_mlp.gpu.single_tiles import is_aligned, padded_width, split_tile_for
+from fused_mlp.gpu.single_tiles import is_aligned, padded_width, split_candidates, split_tile_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from fused_mlp.gpu.single import SingleKernels
-    from fused_mlp.gpu.single_tiles import SingleTiles
+    from fused_mlp.gpu.single_tiles import SingleTiles, SplitTile
 
 _TF32_ONE_BY_ONE = (
     "float32 as tf32 in a full tile: the hidden tile reaches the second product in registers that the next round"
@@ -74,25 +74,37 @@ def _splits(kernels: SingleKernels, dtype: torch.dtype, capability: int) -> Iter
                 capability=capability,
                 n_accumulators=kernels.n_first,
             )
-            blocks = {
-                "BLOCK_ROWS": tile.block_rows,
-                "BLOCK_HIDDEN": tile.block_hidden,
-                "BLOCK_IN": tile.block_in,
-                "BLOCK_OUT": tile.block_out,
-            }
             aligned = is_aligned(hidden)
-            size = f"{tile.block_rows}x{tile.block_hidden}-in{tile.block_in}-out{tile.block_out}"
             for ordered in (False, True):
-                yield _configuration(
-                    kernels,
-                    kernels.split_hidden,
-                    tile,
-                    dtype,
-                    f"{size}-{'ordered' if ordered else 'atomic'}{'' if aligned else '-ragged'}",
-                    {"ORDERED": ordered, **blocks},
-                    capability=capability,
-                    aligned=aligned,
-                )
+                yield _split(kernels, tile, dtype, capability=capability, aligned=aligned, ordered=ordered)
+            # What tuning tries of more stages, where its larger slices fit too.
+            if dtype == torch.bfloat16 and hidden == 4096 and capability >= 90:
+                fits: dict[str, Any] = {"dtype": dtype, "capability": capability, "n_accumulators": kernels.n_first}
+                for one in split_candidates(tile, dim=1024, n_out=1024, **fits):
+                    if one.n_stages >= 4 and one != tile:
+                        yield _split(kernels, one, dtype, capability=capability, aligned=True, ordered=False)
+
+
+def _split(
+    kernels: SingleKernels, tile: SplitTile, dtype: torch.dtype, *, capability: int, aligned: bool, ordered: bool
+) -> Configuration:
+    blocks = {
+        "BLOCK_ROWS": tile.block_rows,
+        "BLOCK_HIDDEN": tile.block_hidden,
+        "BLOCK_IN": tile.block_in,
+        "BLOCK_OUT": tile.block_out,
+    }
+    size = f"{tile.block_rows}x{tile.block_hidden}-in{tile.block_in}-out{tile.block_out}"
+    return _configuration(
+        kernels,
+        kernels.split_hidden,
+        tile,
+        dtype,
+        f"{size}-{'ordered' if ordered else 'atomic'}{'' if aligned else '-ragged'}",
+        {"ORDERED": ordered, **blocks},
+        capability=capability,
+        aligned=aligned,
+    )
 
 
 def _configuration(

@@ -24,6 +24,12 @@ MOST_SPLIT_ROWS = 64
 MULTIPROCESSORS = {80: 108, 90: 132}
 """Of an A100, and of an H100 or H200. Source: NVIDIA's architecture white papers."""
 
+BYTES_UNDER_WAY = 32 * 1024
+"""Of weights, for each multiprocessor: 4.3 TB/s over 132 of them at 0.9 µs of latency are 29 KB. Arithmetic."""
+
+SPLIT_STAGES = (5, 6, 8)
+"""The stages that tuning tries of split hidden beside the rule's, of 227 KB of shared memory. Not run on a device."""
+
 _CHEAP_WEIGHT_BYTES = 256 * 1024
 _SPLIT_BLOCK_HIDDEN = (128, 32)
 
@@ -86,6 +92,11 @@ def is_full_tile_better(*, n_rows: int, dim: int, n_out: int, weight_bytes: int,
     return weight_bytes <= _CHEAP_WEIGHT_BYTES or 2 * n_rows >= MOST_SPLIT_ROWS * multiprocessors(capability)
 
 
+def _shared_limit_bytes(capability: int) -> int:
+    """Return the shared memory of a block, less what a kernel takes beside its stages."""
+    return (160 if capability < 90 else 224) * 1024
+
+
 def split_block_hidden(hidden: int, *, capability: int) -> int:
     """Return the largest slice that still gives most multiprocessors one: fewer slices, fewer parts to add up."""
     for block in _SPLIT_BLOCK_HIDDEN[:-1]:
@@ -106,9 +117,9 @@ def split_tile_for(
 ) -> SplitTile:
     """Return the tile of split hidden from the arithmetic; not tuned. n_accumulators: 2 for gate and up, else 1.
 
-    Slices as `split_block_hidden` says; steps of about 8 KB of weights, so that three stages keep the 20 to 30 KB under
-    way per multiprocessor that 4.3 TB/s need at 0.9 µs of latency. Rows that are no multiple of 16 elements are loaded
-    through registers, which a wide slice would exceed.
+    Slices as `split_block_hidden` says; as many stages as keep BYTES_UNDER_WAY of weights on their way while one step
+    is computed. Rows that are no multiple of 16 elements are loaded through registers, which a wide slice would exceed
+    and of which three stages are what four warps hold.
     """
     block_rows = 16 if n_rows <= 16 else 64
     aligned = is_aligned(dim, hidden, n_out)
@@ -117,17 +128,47 @@ def split_tile_for(
     if not aligned:
         step_in, step_out = max(16, tile.block_in // 2), max(16, tile.block_out // 2)
         return replace(tile, block_rows=min(32, block_rows), block_in=step_in, block_out=step_out, n_warps=8)
+    tile = replace(tile, n_stages=_stages_for(tile, dtype, capability=capability, n_accumulators=n_accumulators))
     return replace(tile, n_warps=8) if n_accumulators * block_rows * block_hidden > 64 * 128 else tile
 
 
-def split_candidates(rule: SplitTile, *, dim: int, n_out: int, dtype: torch.dtype) -> list[SplitTile]:
-    """Return what tuning tries: the rule's tile, and it with one thing changed; one that spills will lose."""
-    slices = [
-        _split_tile(block_rows=rule.block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
-        for block_hidden in (16, 32, 64, 128)
-    ]
-    rows = [replace(rule, block_rows=32)] if rule.block_rows > 32 else []
-    return _each_once([rule, *slices, *rows, replace(rule, n_warps=8), replace(rule, n_stages=4)])
+def split_candidates(
+    rule: SplitTile, *, dim: int, n_out: int, dtype: torch.dtype, capability: int, n_accumulators: int
+) -> list[SplitTile]:
+    """Return what tuning tries: the rule's tile, and it with one thing changed; one that spills will lose.
+
+    All that a multiprocessor has the shared memory for; n_accumulators: 2 for gate and up, else 1.
+    """
+
+    def of_slice(block_hidden: int) -> SplitTile:
+        tile = _split_tile(block_rows=rule.block_rows, block_hidden=block_hidden, dim=dim, n_out=n_out, dtype=dtype)
+        n_stages = _stages_for(tile, dtype, capability=capability, n_accumulators=n_accumulators)
+        return replace(tile, n_stages=n_stages)
+
+    slices = [of_slice(block_hidden) for block_hidden in (16, 32, 64, 128)]
+    # Of 32 rows five stages spill on sm_90.
+    rows = [replace(rule, block_rows=32, n_stages=min(rule.n_stages, 4))] if rule.block_rows > 32 else []
+    stages = [replace(rule, n_stages=n) for n in (3, *SPLIT_STAGES)]
+    changed = [*slices, *rows, replace(rule, n_warps=8), *stages]
+    limit = _shared_limit_bytes(capability)
+    fitting = [one for one in changed if _shared_bytes(one, dtype, n_accumulators=n_accumulators) <= limit]
+    return _each_once([rule, *fitting])
+
+
+def _stages_for(tile: SplitTile, dtype: torch.dtype, *, capability: int, n_accumulators: int) -> int:
+    """Return how many stages keep BYTES_UNDER_WAY: one of them is computed, while the others' loads are under way."""
+    step = tile.block_hidden * min(tile.block_out, n_accumulators * tile.block_in) * dtype.itemsize
+    n_stages = min(1 + -(-BYTES_UNDER_WAY // step), SPLIT_STAGES[-1])
+    if capability < 90 and dtype.itemsize == 4 and tile.block_rows >= 64 and n_accumulators > 1:
+        n_stages = min(n_stages, 4)  # the fifth's addresses spill
+    per_stage = _shared_bytes(tile, dtype, n_accumulators=n_accumulators) // tile.n_stages
+    return max(2, min(n_stages, _shared_limit_bytes(capability) // per_stage))
+
+
+def _shared_bytes(tile: SplitTile, dtype: torch.dtype, *, n_accumulators: int) -> int:
+    """Return the stages of the larger of its two loops: x with the first weights, or the last one alone."""
+    first = (tile.block_rows + n_accumulators * tile.block_hidden) * tile.block_in
+    return tile.n_stages * max(first, tile.block_hidden * tile.block_out) * dtype.itemsize
 
 
 def full_tile_candidates(
@@ -144,8 +185,7 @@ def full_tile_candidates(
         register_bytes = 4 * tile.block_rows * (width + n_accumulators * tile.block_hidden)
         weights = (n_accumulators + 1) * tile.block_hidden * tile.n_stages
         shared_bytes = dtype.itemsize * width * (tile.block_rows + weights)
-        of_a_block = (160 if capability < 90 else 224) * 1024
-        return register_bytes <= tile.n_warps * 32 * 4 * 200 and shared_bytes <= of_a_block
+        return register_bytes <= tile.n_warps * 32 * 4 * 200 and shared_bytes <= _shared_limit_bytes(capability)
 
     changed = [
         *(replace(rule, block_rows=rows) for rows in (rule.block_rows // 2, 2 * rule.block_rows) if rows >= 16),

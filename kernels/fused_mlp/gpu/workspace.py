@@ -8,26 +8,40 @@ its own, so each kernel leaves them at zero (`triton_partials.finish`), and the 
   was captured on the same one. It is taken from a reserve that calls outside captures keep filled (one workspace), so
   that the graph holds no clearing; once the reserve is empty, each further call in a capture clears its own memory,
   one node more in the graph. When the graph is gone its workspace returns to the reserve.
+- Where torch does not name the graph being captured (before 2.12, and in graphs of torch.compile), the driver's number
+  of the capture tells its calls from others'. Nothing then tells when the graph ends, so its workspace does not return;
+  MOST_UNNAMED_CAPTURES have one, calls in later ones clear memory of their own.
 
 Memory: 4 bytes per block of rows and per element of the result, each rounded up to a power of two, at least 260 KiB
-together; once per stream that launches (at most twice, when calls grow), once per living graph, and once in reserve.
+together; once per stream that launches (at most twice, when calls grow), once per living graph or unnamed capture,
+and once in reserve.
 """
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
+
+from fused_mlp.native import fast_calls
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 FEWEST_COUNTERS = 1024
 FEWEST_SUMS = 64 * 1024
+
+MOST_UNNAMED_CAPTURES = 256
+"""Captures that keep a workspace for the life of the process: 65 MB of the smallest, more than a server captures."""
+
+_CAPTURE_ACTIVE = 1
+"""CU_STREAM_CAPTURE_STATUS_ACTIVE. Source: cuda.h."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +68,9 @@ class Streams(Protocol):
     def capturing_graph(self) -> object | None:
         """Return the graph that is being captured, None where torch does not tell."""
 
+    def capture_number(self, device: torch.device) -> int | None:
+        """Return a number that calls of one capture on `device` share and no other has, None if nobody tells."""
+
 
 class CudaStreams:
     """Streams as torch knows them; on the CPU, for Triton's interpreter, there is one and it is never captured."""
@@ -75,6 +92,24 @@ class CudaStreams:
         graph = None if ask is None else ask()
         return graph if isinstance(graph, torch.cuda.CUDAGraph) else None
 
+    def capture_number(self, device: torch.device) -> int | None:
+        """Return the driver's number of the capture that the current stream takes part in."""
+        ask = getattr(_cuda_driver(), "cuStreamGetCaptureInfo_v2", None)
+        if ask is None:
+            return None
+        status, number = ctypes.c_int(), ctypes.c_uint64()
+        stream = ctypes.c_void_p(self.current(device))
+        failed = ask(stream, ctypes.byref(status), ctypes.byref(number), None, None, None)
+        return number.value if not failed and status.value == _CAPTURE_ACTIVE else None
+
+
+@cache
+def _cuda_driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
 
 class Workspaces:
     """All workspaces of a process. `take` may be called by several threads."""
@@ -85,6 +120,7 @@ class Workspaces:
         self._of_graphs: weakref.WeakKeyDictionary[Any, dict[tuple[torch.device, int], Workspace]] = (
             weakref.WeakKeyDictionary()
         )
+        self._of_captures: dict[int, dict[tuple[torch.device, int], Workspace]] = {}
         self._reserve: dict[torch.device, list[Workspace]] = {}
         # Kept: launches that use them may be under way, and sizes double, so that together they are as large as one.
         self._outgrown: list[Workspace] = []
@@ -120,14 +156,14 @@ class Workspaces:
     def _take_in_capture(self, place: tuple[torch.device, int], *, n_counters: int, n_sums: int) -> Workspace:
         device, _ = place
         graph = self._streams.capturing_graph()
+        number = None if graph is not None else self._streams.capture_number(device)
         with self._lock:
-            if graph is not None:
-                held = self._of_graphs.get(graph, {}).get(place)
+            if graph is not None or number is not None:
+                held = self._lent(graph, number).get(place)
                 if held is not None and held.holds(n_counters=n_counters, n_sums=n_sums):
                     return held
-                spare = self._spare(device, n_counters=n_counters, n_sums=n_sums)
-                if held is None and spare is not None:
-                    self._lend(graph, place, spare)
+                spare = self._spare(device, n_counters=n_counters, n_sums=n_sums) if held is None else None
+                if spare is not None and self._lend(graph, number, place, spare):
                     return spare
         # Not kept: in the graph's own memory it is cleared at every replay, by a node of the graph.
         return _allocated(device, n_counters=n_counters, n_sums=n_sums)
@@ -139,11 +175,26 @@ class Workspaces:
                 return reserve.pop(index)
         return None
 
-    def _lend(self, graph: object, place: tuple[torch.device, int], workspace: Workspace) -> None:
+    def _lent(self, graph: object | None, number: int | None) -> dict[tuple[torch.device, int], Workspace]:
+        return self._of_graphs.get(graph, {}) if number is None else self._of_captures.get(number, {})
+
+    def _lend(
+        self, graph: object | None, number: int | None, place: tuple[torch.device, int], workspace: Workspace
+    ) -> bool:
+        """Give `workspace` to the graph or, if it has no name, to the capture; return whether that may have one."""
+        # Calls by recipe do not come here, and the next one has to, to fill the reserve again.
+        fast_calls.forget()
+        if number is not None:
+            if number not in self._of_captures and len(self._of_captures) >= MOST_UNNAMED_CAPTURES:
+                self._reserve[place[0]].append(workspace)
+                return False
+            self._of_captures.setdefault(number, {})[place] = workspace
+            return True
         if graph not in self._of_graphs:
             self._of_graphs[graph] = {}
             weakref.finalize(graph, self._return, self._of_graphs[graph])
         self._of_graphs[graph][place] = workspace
+        return True
 
     def _return(self, lent: dict[tuple[torch.device, int], Workspace]) -> None:
         with self._lock:

@@ -6,8 +6,10 @@
 #include <ATen/autocast_mode.h>
 
 #include <memory>
+#include <utility>
 
 #include "call.h"
+#include "recipes.h"
 #include "python.h"
 
 namespace fused_mlp {
@@ -40,6 +42,18 @@ PyObject* result_of(const Compute& compute) {
     error.restore();
     return nullptr;
   }
+}
+
+// By its recipe, where a call on a GPU has one; else by the op.
+PyObject* result_on_plain_weights(const Call& call) {
+  if (const auto sized_call = sized(call, driver())) {
+    c10::OptionalDeviceGuard on_device;
+    if (call.x.is_cuda()) on_device.reset_device(call.x.device());
+    if (const auto found = recipe_of(*sized_call)) {
+      return result_of([&] { return sized_call->compute(*found->recipe, driver(), found->stream); });
+    }
+  }
+  return result_of([&] { return call.on_plain_weights(); });
 }
 
 using Function = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
@@ -87,24 +101,63 @@ PyObject* pack(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return PyCapsule_New(new SharedPack(std::move(made)), capsule_name, release);
 }
 
-// (x, each weight and bias in the operation's order, activation, recompute) → the result.
-template <Operation operation>
-PyObject* call_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  constexpr Py_ssize_t n_tensors = operation == Operation::linear ? 3 : operation == Operation::mlp ? 5 : 4;
-  if (n != n_tensors + 2 || !is_plain_context()) return other_way();
-  Call call{operation};
+// x, each weight and bias in the operation's order, activation, recompute.
+bool read_arguments(PyObject* const* args, Py_ssize_t n, Call& call) {
+  const bool is_mlp = call.operation == Operation::mlp, is_gated = call.operation == Operation::gated_mlp;
+  if (n != (is_mlp ? 7 : is_gated ? 6 : 5)) return false;
   bool is_read = read(args[0], call.x) && read(args[1], call.w[0]) && read(args[n - 2], call.activation) &&
       read(args[n - 1], call.recompute);
-  if constexpr (operation == Operation::gated_mlp) {
-    is_read = is_read && read(args[2], call.w[1]) && read(args[3], call.w[2]);
-  } else {
-    is_read = is_read && read(args[2], call.b[0]);
-  }
-  if constexpr (operation == Operation::mlp) {
-    is_read = is_read && read(args[3], call.w[1]) && read(args[4], call.b[1]);
-  }
-  return is_read ? result_of([&] { return call.on_plain_weights(); }) : other_way();
+  if (is_gated) return is_read && read(args[2], call.w[1]) && read(args[3], call.w[2]);
+  is_read = is_read && read(args[2], call.b[0]);
+  return is_mlp ? is_read && read(args[3], call.w[1]) && read(args[4], call.b[1]) : is_read;
 }
+
+// (the arguments) → the result.
+template <Operation operation>
+PyObject* call_function(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  Call call{operation};
+  if (!is_plain_context() || !read_arguments(args, n, call)) return other_way();
+  return result_on_plain_weights(call);
+}
+
+// (operation, its arguments as a tuple, level, function, grid, threads, shared bytes, scratch, parameters, hooks) →
+// whether calls like this one will be made by this recipe. hooks: lists that are empty while nobody listens to launches.
+PyObject* remember(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  std::string level;
+  if (n != 10 || !PyTuple_Check(args[1]) || !read(args[2], level)) return other_way();
+  const auto operation = operation_of(args[0]);
+  if (!operation) return other_way();
+  Call call{*operation};
+  if (!read_arguments(&PyTuple_GET_ITEM(args[1], 0), PyTuple_GET_SIZE(args[1]), call)) return other_way();
+  const auto sized_call = sized(call, driver());
+  if (!sized_call) Py_RETURN_FALSE;
+  return PyBool_FromLong(keep_recipe(*sized_call, level, args + 3));
+}
+
+PyObject* was_wanted(PyObject*, PyObject* const*, Py_ssize_t) {
+  return PyBool_FromLong(std::exchange(is_wanted(), false));
+}
+
+PyObject* forget(PyObject*, PyObject* const*, Py_ssize_t) {
+  recipes().clear();
+  Py_RETURN_NONE;
+}
+
+// A driver that starts nothing, to time the host without a GPU: addresses as `drive` takes them.
+PyObject* absent_gpu(PyObject*, PyObject* const*, Py_ssize_t) {
+  Driver::Launch* const launch = [](void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                                    void**, void**) { return 0; };
+  int (*const is_capturing)(void*, int*) = [](void*, int* status) { return *status = 0; };
+  int (*const context)(void**) = [](void** current) {
+    *current = current;
+    return 0;
+  };
+  return Py_BuildValue(
+      "(LLL)", reinterpret_cast<long long>(launch), reinterpret_cast<long long>(is_capturing),
+      reinterpret_cast<long long>(context));
+}
+
+PyObject* drive(PyObject*, PyObject* const* args, Py_ssize_t n) { return n == 5 ? use_driver(args) : other_way(); }
 
 // The parameters of a module as fused_mlp.modules registers them: its own, or those of the layers it names. A parameter
 // that is computed when asked for (torch.nn.utils.parametrize) is not found, and left to Python; so is a layer that does
@@ -152,7 +205,7 @@ PyObject* call_module(PyObject*, PyObject* const* args, Py_ssize_t n) {
   PyObject* packed = attribute(module, names().packed);
   if (packed == nullptr || packed == Py_None || at::GradMode::is_enabled() ||
       at::autocast::is_autocast_enabled(at::kCPU) || call.has_tangent()) {
-    return result_of([&] { return call.on_plain_weights(); });
+    return result_on_plain_weights(call);
   }
   PyObject* handle = attribute(packed, names().handle);
   if (handle == nullptr || !PyCapsule_IsValid(handle, capsule_name)) return other_way();
@@ -173,6 +226,11 @@ PyMethodDef methods[] = {
     method<call_function<Operation::gated_mlp>>("gated_mlp"),
     method<call_module>("call_module"),
     method<pack>("pack"),
+    method<drive>("drive"),
+    method<absent_gpu>("absent_gpu"),
+    method<remember>("remember"),
+    method<forget>("forget"),
+    method<was_wanted>("was_wanted"),
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "fused_mlp_calls", nullptr, -1, methods};

@@ -88,7 +88,7 @@ at::Tensor linear_packed_cpu(
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, b_kept;
     run_linear(
-        rows_of<scalar_t>(x, x_kept), rows, in_features, out_features, packed_of<scalar_t>(w, in_features),
+        rows_of<scalar_t>(x, x_kept), rows, in_features, out_features, packed_of<scalar_t>(w, in_features, rows),
         bias_of<scalar_t>(b, b_kept), activation, out.mutable_data_ptr<scalar_t>(),
         split_for(
             policy_of(Operation::linear, x.scalar_type()), rows, 2.0 * rows * in_features * out_features));

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched, without_tiles
+from fused_mlp.linear.cublaslt import launch_linear_cublaslt
 from fused_mlp.linear.pure import linear_pure
 from fused_mlp.linear.triton_epilogue import candidates_for_linear, launch_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation, launch_linear_pointwise
@@ -23,6 +24,7 @@ LEVELS = {
         launch=launch_linear,
         candidates=beside_the_rule(candidates_for_linear),
     ),
+    Implementation.CUBLASLT: without_tiles(launch_linear_cublaslt),
 }
 
 

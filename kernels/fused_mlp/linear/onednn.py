@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from fused_mlp.activations import NO_ACTIVATION, Activation
+from fused_mlp.activations import NO_ACTIVATION, Activation, activate
 from fused_mlp.errors import Unavailable
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# oneDNN's names: (attribute, algorithm).
+# oneDNN's names: (attribute, algorithm). An activation that has none here is a pass of its own.
 _NAMES: dict[str, tuple[str, str]] = {
     NO_ACTIVATION: ("none", ""),
     Activation.RELU.value: ("relu", ""),
@@ -37,10 +37,10 @@ def pack_onednn(w: Tensor) -> Tensor:
 
 
 def linear_onednn(x: Tensor, packed: Tensor, b: Tensor | None, *, activation: str) -> Tensor:
-    """Compute `linear` in one oneDNN call. `packed`: by pack_onednn."""
-    attribute, algorithm = _NAMES[activation]
+    """Compute `linear` in one oneDNN call where oneDNN has the activation. `packed`: by pack_onednn."""
+    attribute, algorithm = _NAMES.get(activation, _NAMES[NO_ACTIVATION])
     out: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, b, attribute, [], algorithm)  # noqa: SLF001
-    return out
+    return out if activation in _NAMES else activate(out, activation)
 
 
 def linear_times_onednn(x: Tensor, packed: Tensor, factor: Tensor) -> Tensor:

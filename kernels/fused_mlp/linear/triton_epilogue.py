@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from fused_mlp.activations import activate as activate_in_pytorch
 from fused_mlp.gpu.activations import activate
-from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.configurations import PERSISTENT_CAPABILITY, PERSISTENT_ROWS, tried_on
 from fused_mlp.gpu.products import product_configuration, start_product
 from fused_mlp.gpu.tiles import (
     BUSY_PROGRAMS,
@@ -121,7 +121,7 @@ def tiles_for_linear(
         if n_out is not None and -(-n_rows // 64) * n_out < 128 * BUSY_PROGRAMS:
             return Tiles(block_rows=64, block_out=64, block_in=block_in, group_rows=8, n_warps=4, n_stages=4)
         return Tiles(block_rows=64, block_out=128, block_in=block_in, group_rows=8, n_warps=4, n_stages=3)
-    if n_rows >= 4096 and persistent and capability >= 90:
+    if n_rows >= PERSISTENT_ROWS and persistent and capability >= PERSISTENT_CAPABILITY:
         return tiles_for_linear_persistent(n_rows, dtype, capability=capability, n_out=n_out)
     return _large_tiles(dtype)
 
@@ -157,10 +157,8 @@ def candidates_for_linear(n_rows: int, dtype: torch.dtype, *, capability: int) -
         )
     if n_rows > 1024:
         # Two groups of four warps: 128 × 256 in float32 would spill.
-        others += (
-            _large_tiles(dtype),
-            *(() if wide else candidates_for_linear_persistent(n_rows, dtype, capability=capability)),
-        )
+        others += (_large_tiles(dtype),)
+    others += candidates_for_linear_persistent(n_rows, dtype, capability=capability)
     return tuple(dict.fromkeys((rule, *others)))
 
 

@@ -21,7 +21,7 @@ import triton
 import triton.language as tl
 
 from fused_mlp.gpu.activations import activate
-from fused_mlp.gpu.configurations import tried_on
+from fused_mlp.gpu.configurations import PERSISTENT_CAPABILITY, tried_on
 from fused_mlp.gpu.products import persistent_product_configuration, start_persistent_product
 from fused_mlp.gpu.tiles import (
     BUSY_PROGRAMS,
@@ -104,7 +104,7 @@ def why_not_persistent(*tensors: Tensor, capability: int) -> str | None:
 
     The result, whose rows are as long as the weights are many, has to suit it too: `tensors` are x and the weights.
     """
-    if capability < 90:
+    if capability < PERSISTENT_CAPABILITY:
         return f"needs sm_90, this device is sm_{capability}"
     x, w = tensors[:2]
     if x.dtype == torch.float32:
@@ -118,7 +118,7 @@ def why_not_persistent(*tensors: Tensor, capability: int) -> str | None:
 
 
 def tiles_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: int, n_out: int | None = None) -> Tiles:
-    """Return the configuration for `n_rows` ≥ 4096: the largest tile of which three steps fit the shared memory.
+    """Return the configuration for `n_rows` from PERSISTENT_ROWS on: the largest tile of which three steps fit.
 
     Half as wide, with a step more, where `n_out` is given and the larger tiles would not keep the device busy.
     """
@@ -129,11 +129,16 @@ def tiles_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: 
 
 
 def candidates_for_linear_persistent(n_rows: int, dtype: torch.dtype, *, capability: int) -> tuple[Tiles, ...]:
-    """Return what tuning tries, the rule's choice first; nothing for float32 or before sm_90."""
-    if capability < 90 or dtype == torch.float32:
+    """Return what tuning tries, the rule's choice first; nothing for float32, before sm_90 or below a tile's rows.
+
+    From 128 rows on, far fewer than the rule takes these kernels for: a tile of 64 × 64 reads each operand twice as
+    often, and cannot reach half of what the tensor cores do.
+    """
+    if capability < PERSISTENT_CAPABILITY or dtype == torch.float32:
         return ()
     rule = tiles_for_linear_persistent(n_rows, dtype, capability=capability)
-    return rule, _tiles(128, 256, n_stages=4), _tiles(128, 128, n_stages=4), _tiles(256, 128, n_stages=3)
+    tried = rule, _tiles(128, 256, n_stages=4), _tiles(128, 128, n_stages=4), _tiles(256, 128, n_stages=3)
+    return tuple(tiles for tiles in tried if tiles.block_rows <= n_rows)
 
 
 def _tiles(block_rows: int, block_out: int, *, n_stages: int) -> Tiles:

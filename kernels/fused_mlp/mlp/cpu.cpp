@@ -98,8 +98,8 @@ at::Tensor mlp_packed_cpu(
   FUSED_MLP_DISPATCH(x.scalar_type(), {
     at::Tensor x_kept, b1_kept, b2_kept;
     run_mlp<PackedWeights<scalar_t>>(
-        rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w1, dim), bias_of<scalar_t>(b1, b1_kept),
-        packed_of<scalar_t>(w2, hidden), bias_of<scalar_t>(b2, b2_kept), activation,
+        rows_of<scalar_t>(x, x_kept), dim, sizes, packed_of<scalar_t>(w1, dim, rows), bias_of<scalar_t>(b1, b1_kept),
+        packed_of<scalar_t>(w2, hidden, rows), bias_of<scalar_t>(b2, b2_kept), activation,
         out.mutable_data_ptr<scalar_t>(), split_for(policy, rows, sizes.flop));
   })
   return out;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fused_mlp.choice.cuda_levels import Level, beside_the_rule, launched, without_tiles
 from fused_mlp.linear.triton_epilogue import candidates_for_linear
 from fused_mlp.linear.triton_pointwise import candidates_for_bias_activation
+from fused_mlp.mlp.cublaslt import launch_mlp_cublaslt
 from fused_mlp.mlp.cuda_example import launch_mlp_cuda
 from fused_mlp.mlp.pure import mlp_pure
 from fused_mlp.mlp.triton_epilogue import launch_mlp
@@ -28,6 +29,7 @@ LEVELS = {
         launch=launch_mlp,
         candidates=beside_the_rule(candidates_for_linear),
     ),
+    Implementation.CUBLASLT: without_tiles(launch_mlp_cublaslt),
     Implementation.SINGLE: Level(launch=launch_mlp_single, candidates=lambda s: candidates_for_mlp_single(**asdict(s))),
     Implementation.CUDA: without_tiles(launch_mlp_cuda),
 }

@@ -26,7 +26,7 @@ constexpr int kHidden = 32;   // hidden columns at a time
 constexpr int kThreads = 256; // 8 warps
 constexpr int kWidest = 256;  // x and y; x stays in shared memory, the sums of y in registers
 
-enum class Activation { relu, gelu, gelu_tanh, silu };
+enum class Activation { relu, gelu, gelu_tanh, silu, quick_gelu };
 
 // All tensors are contiguous. x: [rows, dim], w1: [hidden, dim], b1: [hidden], w2: [out, hidden], b2: [out],
 // y: [rows, out]; b1 and b2 may be null.
@@ -48,6 +48,7 @@ __device__ inline float activate(float z, Activation activation) {
     // 0.5·(1 + tanh(u)) = sigmoid(2u): one exponential instead of a hyperbolic tangent.
     case Activation::gelu_tanh: return z * sigmoid(1.5957691216057308f * (z + 0.044715f * z * z * z));
     case Activation::silu: return z * sigmoid(z);
+    case Activation::quick_gelu: return z * sigmoid(1.702f * z);
   }
   return z;
 }
@@ -202,8 +203,10 @@ Activation activation_from_name(std::string_view name) {
   if (name == "relu") return Activation::relu;
   if (name == "gelu") return Activation::gelu;
   if (name == "gelu_tanh") return Activation::gelu_tanh;
-  TORCH_CHECK_VALUE(name == "silu", "activation is '", name, "'; expected relu, gelu, gelu_tanh or silu");
-  return Activation::silu;
+  if (name == "silu") return Activation::silu;
+  TORCH_CHECK_VALUE(
+      name == "quick_gelu", "activation is '", name, "'; expected relu, gelu, gelu_tanh, silu or quick_gelu");
+  return Activation::quick_gelu;
 }
 
 template <typename T, int kOut>

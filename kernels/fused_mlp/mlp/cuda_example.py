@@ -16,10 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch.utils import cpp_extension
 
 from fused_mlp.errors import Unavailable
-from fused_mlp.native.libraries import PACKAGE, ensure_compiled, library_path
+from fused_mlp.native.libraries import (
+    PACKAGE,
+    ensure_compiled,
+    library_path,
+    torch_include_flags,
+    torch_link_flags,
+)
 from fused_mlp.native.nvcc import compiles_for, find_nvcc, nvcc_version, why_no_nvcc
 
 if TYPE_CHECKING:
@@ -110,17 +115,17 @@ def build_library(*, capabilities: tuple[int, ...]) -> Path:
     nvcc = find_nvcc() or ""
     conditions = (*flags(capabilities), torch.__version__, str(torch.version.cuda), nvcc, nvcc_version(nvcc))
     library = library_path("fused_mlp_cuda.so", sources=(SOURCE,), conditions=conditions)
-    folders = [f"-L{folder}" for folder in cpp_extension.library_paths()]
-    command = [nvcc, *flags(capabilities), "-shared", str(SOURCE), *folders, "-lc10", "-ltorch_cpu", "-lc10_cuda"]
+    libraries = (*torch_link_flags(), "-lc10", "-ltorch_cpu", "-lc10_cuda")
+    command = [nvcc, *flags(capabilities), "-shared", str(SOURCE), *libraries]
     ensure_compiled(library, compiler="the CUDA C++ compiler", command=command)
     return library
 
 
 def flags(capabilities: tuple[int, ...]) -> list[str]:
     """Return what nvcc needs to compile the op for `capabilities` against this torch."""
-    folders = cpp_extension.include_paths()
     # A torch without CUDA brings c10's headers for it, but not the one that says how it was configured.
-    is_configured = any((Path(folder) / "c10/cuda/impl/cuda_cmake_macros.h").exists() for folder in folders)
+    headers = Path(torch.__file__).parent / "include"
+    is_configured = (headers / "c10/cuda/impl/cuda_cmake_macros.h").exists()
     host_compiler = os.environ.get("CXX")
     return [
         *("-std=c++20", "-O3"),
@@ -128,7 +133,7 @@ def flags(capabilities: tuple[int, ...]) -> list[str]:
         *("-Xcompiler", "-fPIC,-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"),
         *([] if is_configured else ["-DC10_CUDA_NO_CMAKE_CONFIGURE_FILE"]),
         *(["-ccbin", host_compiler] if host_compiler else []),
-        *(flag for folder in folders for flag in ("-isystem", folder)),
+        *torch_include_flags(),
     ]
 
 

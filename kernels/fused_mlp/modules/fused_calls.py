@@ -57,7 +57,7 @@ class FusedCall:
             and not self.is_packed_only
             and not is_dynamo_compiling()
             and type(x) is torch.Tensor
-            and x.is_cpu
+            and (x.is_cpu or x.is_cuda)
         ):
             # The short way refuses what it was not made for before anything is computed.
             try:

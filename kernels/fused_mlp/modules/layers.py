@@ -1,4 +1,4 @@
-"""Operations as modules: parameters named as in nn.Linear, packed weights for inference on the CPU.
+"""Operations as modules: parameters named as in nn.Linear, packed weights for inference.
 
 What they share, the rule for when packed copies are used among it, is in packable.
 """
@@ -19,6 +19,7 @@ from fused_mlp.activations import (
 from fused_mlp.errors import InvalidArgument
 from fused_mlp.gated_mlp import gated_mlp_by_names
 from fused_mlp.gated_mlp.onednn import gated_mlp_onednn
+from fused_mlp.gated_mlp.packed_gate_up import gated_mlp_gate_up
 from fused_mlp.linear import linear_by_names
 from fused_mlp.linear.onednn import linear_onednn
 from fused_mlp.mlp import mlp_by_names
@@ -257,6 +258,9 @@ class FusedGatedMLP(PackableModule):
 
     def _compute_packed(self, packed: PackedWeights, x: Tensor, parameters: Parameters) -> Tensor:
         del parameters
+        if packed.implementation is Implementation.POINTWISE:
+            by_gate_up: Tensor = gated_mlp_gate_up(x, *packed.tensors, self.activation)
+            return by_gate_up
         if packed.implementation is Implementation.ONEDNN:
             return gated_mlp_onednn(x, *packed.tensors, activation=self.activation)
         out: Tensor = gated_mlp_packed(x, *packed.tensors, self.activation, *packed.rows[1:])

@@ -11,8 +11,8 @@ from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from fused_mlp.choice.choices import packing_for
 from fused_mlp.choice.implementations import check_size
+from fused_mlp.choice.on_cpu import packing_for
 from fused_mlp.errors import InvalidArgument
 from fused_mlp.modules.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.native import fast_calls
@@ -68,7 +68,8 @@ def may_use_packs() -> bool:
     is_transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0  # noqa: SLF001 - no public names
     is_faked = detect_fake_mode() is not None or get_proxy_mode() is not None
     is_recorded = torch.is_grad_enabled() or is_tracing or is_transformed
-    return not (is_recorded or is_faked or torch.is_autocast_enabled("cpu"))
+    is_cast = torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+    return not (is_recorded or is_faked or is_cast)
 
 
 class PackableModule(nn.Module):
@@ -86,25 +87,32 @@ class PackableModule(nn.Module):
     _packed: PackedWeights | None = None
 
     def prepare(self, *, rows: int | None = None, implementation: Implementation | str | None = None) -> PackReport:
-        """Pack the weights for inference on the CPU; returns who packed them, and the time and memory it took.
+        """Pack the weights for inference; returns who packed them, and the time and memory it took.
+
+        On the CPU in the layout that is fastest there. On CUDA gate and up of a gated MLP in one matrix, so that their
+        products are one launch; other operations have nothing to pack there.
 
         After a change of the weights the packed copies are dropped at the next call, which uses the weights
         themselves, until `prepare` is called again; so they are at `train()` and at a call that records a gradient of
-        the weights. A write behind torch's back (through `weight.data` or numpy) is seen by samples of the weights;
-        one that misses all of them is not: call `prepare` after it.
+        the weights. A write behind torch's back (through `weight.data` or numpy) is seen by samples of the weights on
+        the CPU; one that misses all of them, or on CUDA, is not: call `prepare` after it.
 
         Args:
             rows: how many rows calls will mostly have; the tuned table then says what is fastest for them.
-            implementation: "cpp" for the C++ kernels or "onednn", instead of what the table says.
+            implementation: "cpp" for the C++ kernels or "onednn", instead of what the table says; on CUDA
+                "pointwise".
 
         Raises:
             InvalidArgument: `rows` is no number, another implementation, or weights created under
                 torch.inference_mode.
-            Unavailable: no compiler (for "cpp"), weights not on the CPU, or a dtype that cannot be packed here.
+            Unavailable: no compiler (for "cpp"), weights on a device where nothing is packed of this operation, or a
+                dtype that cannot be packed here.
         """
         if rows is not None:
             check_size(rows, "rows")
         weights = self._weights_among(self._parameters_in_order())
+        if implementation is None and weights[0].device.type == "cuda":
+            implementation = Implementation.POINTWISE
         if implementation is None:
             hidden, dim = weights[0].shape
             implementation, *_ = packing_for(self._operation, rows=rows, dim=dim, hidden=hidden, dtype=weights[0].dtype)

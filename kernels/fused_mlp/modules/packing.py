@@ -1,4 +1,4 @@
-"""Weights packed for inference on the CPU: when they may be used, and what they cost."""
+"""Weights packed for inference: when they may be used, and what they cost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from fused_mlp.errors import InvalidArgument, Unavailable
+from fused_mlp.gated_mlp.packed_gate_up import pack_gate_up
 from fused_mlp.linear.onednn import pack_onednn
 from fused_mlp.modules.packed import pack
 from fused_mlp.native import fast_calls
@@ -40,7 +41,8 @@ class PackReport:
 class PackedWeights:
     """Packed copies of some weights, and what those were: tensor, address, version counter and strides each.
 
-    Holding the weights keeps their addresses from being given to others. samples: some values of each. rows: how many
+    Holding the weights keeps their addresses from being given to others. samples: some values of each; none on CUDA,
+    where comparing them would wait for the device at each call. rows: how many
     each weight has; asking a tensor for its shape costs a tenth of a small call. handle: all of this for fast_calls,
     or NotImplemented.
     """
@@ -65,7 +67,7 @@ class PackedWeights:
         """Return whether `weights` are those that were packed, unchanged since.
 
         A change is seen by address, version counter and strides: an optimiser's step, an in-place operation, another
-        parameter; and by a sample of the values: a write through `weight.data` or numpy moves no counter.
+        parameter; and on the CPU by a sample of the values: a write through `weight.data` or numpy moves no counter.
         """
         for (_, address, version, strides), weight in zip(self.sources, weights):  # noqa: B905 - of equal length
             if (
@@ -75,27 +77,30 @@ class PackedWeights:
                 or weight.stride() != strides
             ):
                 return False
-        return all(torch.equal(_sample(weight), sample) for weight, sample in zip(weights, self.samples, strict=True))
+        pairs = zip(weights, self.samples, strict=False)  # none on CUDA
+        return all(torch.equal(_sample(weight), sample) for weight, sample in pairs)
 
 
 def pack_weights(
     weights: tuple[Tensor, ...], *, implementation: Implementation | str
 ) -> tuple[PackedWeights, PackReport]:
-    """Copy of `weights` in the layout of `implementation`, cpp or onednn, and what they took.
+    """Copy of `weights` in the layout of `implementation`, cpp, onednn or pointwise, and what they took.
 
     Raises:
         InvalidArgument: another implementation, or a weight created under torch.inference_mode, whose changes
             cannot be seen.
-        Unavailable: the weights are not on the CPU, or this machine cannot pack them.
+        Unavailable: the weights are on another device or of an operation it packs nothing of, or this machine cannot
+            pack them.
     """
-    packers = {Implementation.CPP: pack, Implementation.ONEDNN: pack_onednn}
-    if not isinstance(implementation, str) or implementation not in packers:
-        raise InvalidArgument("implementation", got=repr(implementation), expected="cpp or onednn")
+    if not isinstance(implementation, str) or implementation not in _PACKED_ON:
+        raise InvalidArgument("implementation", got=repr(implementation), expected=f"one of {', '.join(_PACKED_ON)}")
     implementation = Implementation(implementation)
-    packer = packers[implementation]
+    needed = _PACKED_ON[implementation]
+    if implementation is Implementation.POINTWISE and len(weights) != 3:
+        raise Unavailable("on CUDA gate and up of gated_mlp are packed, and nothing of other operations")
     for weight in weights:
-        if weight.device.type != "cpu":
-            raise Unavailable(f"weights are packed for the CPU, and these are on {weight.device}")
+        if weight.device.type != needed:
+            raise Unavailable(f"{implementation} packs weights on {needed}, and these are on {weight.device}")
         if weight.dtype not in SUPPORTED_DTYPES:
             raise Unavailable(f"{weight.dtype} weights cannot be packed; float32, bfloat16 and float16 can")
         if weight.is_inference():
@@ -107,18 +112,33 @@ def pack_weights(
         _build(is_needed=implementation is Implementation.CPP)
     start = time.perf_counter()
     with torch.no_grad():
-        tensors = tuple(packer(weight.detach().contiguous()) for weight in weights)
-        samples = tuple(_sample(weight) for weight in weights)
+        tensors = _copies(tuple(weight.detach().contiguous() for weight in weights), implementation)
+        is_sampled = implementation is not Implementation.POINTWISE
+        samples = tuple(_sample(weight) for weight in weights) if is_sampled else ()
     seconds = time.perf_counter() - start
     sources = tuple((w.detach(), w.data_ptr(), w._version, w.stride()) for w in weights)  # noqa: SLF001 - as above
-    n_bytes = sum(_n_bytes(tensor) for tensor in tensors)
+    # On CUDA the last weight is not copied.
+    n_bytes = sum(_n_bytes(tensor) for tensor in (tensors if is_sampled else tensors[:1]))
     report = PackReport(implementation=implementation, seconds=seconds, n_bytes=n_bytes)
     rows = tuple(w.shape[0] for w in weights)
-    handle = fast_calls.pack(weights, tensors, implementation is Implementation.ONEDNN)
+    is_onednn = implementation is Implementation.ONEDNN
+    handle = fast_calls.pack(weights, tensors, is_onednn) if is_sampled else NotImplemented
     packed = PackedWeights(implementation, tensors, sources, samples, rows, handle)
     _in_use.add(packed)
     _watch_optimisers()
     return packed, report
+
+
+_PACKED_ON = {Implementation.CPP: "cpu", Implementation.ONEDNN: "cpu", Implementation.POINTWISE: "cuda"}
+"""Type of device for which each implementation packs."""
+
+
+def _copies(weights: tuple[Tensor, ...], implementation: Implementation) -> tuple[Tensor, ...]:
+    if implementation is Implementation.POINTWISE:
+        w_gate, w_up, w_down = weights
+        return pack_gate_up(w_gate, w_up), w_down
+    packer = pack if implementation is Implementation.CPP else pack_onednn
+    return tuple(packer(weight) for weight in weights)
 
 
 _in_use: WeakSet[PackedWeights] = WeakSet()
@@ -141,7 +161,8 @@ def _count_step(optimiser: torch.optim.Optimizer, args: object, kwargs: object) 
     watched = [source for packed in tuple(_in_use) for source in packed.sources]
     if not watched:
         return
-    written = {p.data_ptr() for group in optimiser.param_groups for p in group["params"] if p.device.type == "cpu"}
+    parameters = (p for group in optimiser.param_groups for p in group["params"])
+    written = {p.data_ptr() for p in parameters if p.device.type in ("cpu", "cuda")}
     for weight, address, version, _ in watched:
         if address in written and weight._version == version:  # noqa: SLF001 - as above
             torch.autograd.graph.increment_version(weight)

@@ -21,7 +21,15 @@ import torch
 
 from fused_mlp.errors import Unavailable
 from fused_mlp.native import fast_calls
-from fused_mlp.native.libraries import PACKAGE, ensure_compiled, library_path
+from fused_mlp.native.libraries import (
+    PACKAGE,
+    ensure_compiled,
+    is_damaged,
+    is_whole,
+    library_path,
+    torch_include_flags,
+    torch_link_flags,
+)
 from fused_mlp.tuned import Policy, cpu_name, policy_for
 from fused_mlp.vocabulary import NumberFormat, Operation
 
@@ -34,6 +42,7 @@ _load_lock = threading.RLock()
 _loaded: Path | None = None
 _failure: str | None = None
 _why_long_way: str | None = "the CPU kernels were not used yet"
+_are_calls_tried = False
 
 
 def ensure_built() -> Path:
@@ -66,6 +75,19 @@ def ensure_built() -> Path:
         return library
 
 
+def ensure_calls_built() -> str | None:
+    """Compile and load the fast path alone, for devices whose kernels are not C++; why there is none, or None.
+
+    Takes half a minute the first time on a machine, milliseconds later, nothing within one process.
+    """
+    global _are_calls_tried  # noqa: PLW0603 - as in ensure_built
+    with _load_lock:
+        if not _are_calls_tried and _why_long_way is not None:
+            _are_calls_tried = True
+            _use_fast_calls(_calls_path() if _calls_path().exists() else _built_calls(_compiler()))
+        return _why_long_way
+
+
 def follow_table(cpu: str) -> None:
     """Let the loaded C++ kernels decide by the tuned numbers of `cpu`, from the next call on."""
     for operation in Operation:
@@ -92,7 +114,7 @@ def why_long_way() -> str | None:
 
 def why_not_buildable() -> str | None:
     """Return why the CPU ops cannot be built here, or None. Compiles nothing, so a failing compiler is found later."""
-    if _loaded is not None or _library_path().exists():
+    if _loaded is not None or is_whole(_library_path()):
         return None
     if _failure is not None:
         return _failure
@@ -101,6 +123,8 @@ def why_not_buildable() -> str | None:
 
 def _use_fast_calls(library: Path | str) -> None:
     global _why_long_way  # noqa: PLW0603 - as in ensure_built
+    if _why_long_way is None:
+        return
     if isinstance(library, str):
         _why_long_way = library
         return
@@ -114,16 +138,17 @@ def _use_fast_calls(library: Path | str) -> None:
 
 def _built_libraries() -> tuple[Path, Path | str]:
     """Return the kernels, and the short way to them or the reason why there is none; compiled at the same time."""
-    if _library_path().exists() and _calls_path().exists():
+    if is_whole(_library_path()) and is_whole(_calls_path()):
         return _library_path(), _calls_path()
     compiler = _compiler()
-    if compiler is None and not _library_path().exists():
+    if compiler is None and not is_whole(_library_path()):
         raise Unavailable(_no_compiler())
     with ThreadPoolExecutor(max_workers=1) as beside:
         calls = beside.submit(_built_calls, compiler)
         if compiler is not None:
             source = str(PACKAGE / "cpu" / "extension.cpp")
-            command = [*compiler, *_kernel_flags(), *_torch_headers(), source, *_link_flags()]
+            # The headers' folder is no condition of a library: torch's version says what they hold.
+            command = [*compiler, *_kernel_flags(), *torch_include_flags(), source, *_link_flags()]
             ensure_compiled(_library_path(), compiler="the C++ compiler", command=command)
         return _library_path(), calls.result()
 
@@ -134,7 +159,7 @@ def _built_calls(compiler: list[str] | None) -> Path | str:
     if not (_python_headers() / "Python.h").exists():
         return f"{_python_headers()} has no Python.h; install Python's headers (on Debian python3-dev)"
     source = str(PACKAGE / "host" / "calls.cpp")
-    headers = (*_torch_headers(), "-isystem", str(_python_headers()))
+    headers = (*torch_include_flags(), "-isystem", str(_python_headers()))
     try:
         ensure_compiled(
             _calls_path(),
@@ -160,7 +185,8 @@ def _compiler() -> list[str] | None:
 def _no_compiler() -> str:
     named = os.environ.get("CXX")
     missing = f"CXX is {named!r}, which is not on PATH" if named else f"none of {', '.join(_COMPILERS)} is on PATH"
-    return f"the CPU kernels need a C++ compiler and {missing}; install one (g++ 11 or later does)"
+    damaged = f"{_library_path()} is damaged; " if is_damaged(_library_path()) else ""
+    return f"{damaged}the CPU kernels need a C++ compiler and {missing}; install one (g++ 11 or later does)"
 
 
 def _kernel_flags() -> list[str]:
@@ -179,23 +205,13 @@ def _abi_flags() -> list[str]:
     return ["-std=c++20", "-fPIC", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
 
 
-def _torch_headers() -> list[str]:
-    # No condition of a library: torch's version says what they hold, wherever an environment keeps them.
-    from torch.utils import cpp_extension  # noqa: PLC0415 - it brings setuptools along, which only compiling needs
-
-    return [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
-
-
 def _python_headers() -> Path:
     return Path(sysconfig.get_paths()["include"])
 
 
 def _link_flags() -> list[str]:
     # Not linked with OpenMP: torch has one loaded already, and a second would bring its own threads.
-    from torch.utils import cpp_extension  # noqa: PLC0415 - as above
-
-    folders = [f"-L{folder}" for folder in cpp_extension.library_paths()]
-    return ["-shared", *folders, "-lc10", "-ltorch_cpu"]
+    return ["-shared", *torch_link_flags(), "-lc10", "-ltorch_cpu"]
 
 
 @cache

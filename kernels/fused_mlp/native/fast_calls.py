@@ -32,6 +32,22 @@ call_module: Callable[..., Any] = _not_compiled
 """(operation, module, x) → what the module's forward returns, by its packed weights where they may be used."""
 pack: Callable[..., Any] = _not_compiled
 """(weights, their packed copies, whether oneDNN packed them) → a handle of both for call_module."""
+drive: Callable[..., Any] = _not_compiled
+"""(cuLaunchKernel, cuStreamIsCapturing, cuCtxGetCurrent, type of device, device index → stream) → None: how calls on
+a GPU are launched by recipes from now on; the driver's functions by their addresses."""
+absent_gpu: Callable[..., Any] = _not_compiled
+"""() → the first three arguments of `drive` for a driver that starts nothing."""
+remember: Callable[..., Any] = _not_compiled
+"""(operation, its arguments, level, function, grid, threads, shared bytes, elements of scratch, parameters, hooks) →
+whether calls of the same sizes are launched by this recipe from now on."""
+forget: Callable[..., Any] = _not_compiled
+"""() → None: no call has a recipe any longer."""
+was_wanted: Callable[..., Any] = _not_compiled
+"""() → whether the last call that came this way had no recipe but may have one; asked once."""
+_FUNCTIONS = (
+    *("linear", "mlp", "gated_mlp", "call_module", "pack"),
+    *("drive", "absent_gpu", "remember", "forget", "was_wanted"),
+)
 
 
 def use(library: Path) -> None:
@@ -39,5 +55,5 @@ def use(library: Path) -> None:
     loader = ExtensionFileLoader(EXTENSION, str(library))
     compiled = module_from_spec(ModuleSpec(EXTENSION, loader, origin=str(library)))
     loader.exec_module(compiled)
-    for name in ("linear", "mlp", "gated_mlp", "call_module", "pack"):
+    for name in _FUNCTIONS:
         globals()[name] = getattr(compiled, name)

@@ -83,11 +83,14 @@ def register_saving(
     return op
 
 
-def register_for_inference(schema: str) -> Callable[..., Tensor]:
-    """Define the op of `schema`, which has a CPU kernel only and no gradient, and returns it."""
+def register_for_inference(schema: str, *, cuda: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
+    """Define the op of `schema`, which has no gradient, and returns it; its kernel is C++ for the CPU, or `cuda`."""
     name = schema[: schema.index("(")]
     _LIBRARY.define(schema)
     op: Callable[..., Tensor] = getattr(torch.ops.fused_mlp, name).default
+    if cuda is not None:
+        _LIBRARY.impl(name, cuda, "CUDA")
+        return op
     _LIBRARY.impl(name, _kernel_for_other_devices(name, op), "CompositeExplicitAutograd")
     return op
 

@@ -6,7 +6,7 @@ constants, target and versions, is not compiled again, but for a few drawn at ra
 --loops prints, instead of tables, how many instructions the longest loop of each kernel has, by activation.
 
 Exits with 1 if one spills, overflows its device or lacks an instruction that it declares, or if the page it is
-compared with says something else; with 0 otherwise.
+compared with says something else; with 2 if what it is asked for is not there; with 0 otherwise.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fused_mlp.static_checks import KERNEL_FILES
+from fused_mlp.static_checks import KERNEL_FILES, configurations_of
 from fused_mlp.static_checks.page import Comparison, Report, compare, page_from_report
-from fused_mlp.static_checks.report import check_triton_kernels, triton_versions
+from fused_mlp.static_checks.report import CAPABILITIES, check_triton_kernels, triton_versions
 from fused_mlp.static_checks.table import line_from_row, rows_from_table
 
 if TYPE_CHECKING:
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Check, then print, write or compare the tables, and name what does not fit; the exit code."""
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    _expect_usable(chosen, parser)
     page: Path | None = chosen.write or chosen.compare
     written = page.read_text(encoding="utf-8") if page and page.exists() else ""
     recorded = {} if chosen.again or chosen.loops else rows_from_table(written)
     rows = list(check_triton_kernels((*KERNEL_FILES, *chosen.also), only=chosen.only, recorded=recorded))
+    if not rows:
+        parser.error(f"--only {chosen.only}: no kernel or configuration has that in its name")
     report = Report(versions=triton_versions(), rows=rows)
     comparison = compare(written, report) if chosen.compare else Comparison(differences=[])
     if chosen.write:
@@ -53,6 +57,19 @@ def main(arguments: list[str] | None = None) -> int:
     for row in faulty:
         _print(line_from_row(row))
     return int(bool(faulty or comparison.differences))
+
+
+def _expect_usable(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Exit with an error before minutes of compiling, if what is named is not there."""
+    if chosen.write and not chosen.write.parent.is_dir():
+        parser.error(f"--write {chosen.write}: there is no folder {chosen.write.parent}")
+    if chosen.compare and not chosen.compare.is_file():
+        parser.error(f"--compare {chosen.compare}: there is no such page; --write makes one")
+    for offer in chosen.also:
+        try:
+            configurations_of(offer, capability=CAPABILITIES[0])
+        except (ImportError, AttributeError, ValueError) as error:
+            parser.error(f"--also {offer}: {error}")
 
 
 def _parser() -> argparse.ArgumentParser:

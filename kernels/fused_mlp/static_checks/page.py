@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fused_mlp.activations import Activation
 from fused_mlp.static_checks.table import table_from_rows
 
 if TYPE_CHECKING:
@@ -13,13 +14,13 @@ if TYPE_CHECKING:
 
     from fused_mlp.static_checks.report import Row
 
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 # What the kernels take on a GPU
 
 Written by `python -m fused_mlp.static_checks --write docs/kernels-report.md` and checked by `make kernels-report`, not
 by hand. Nothing here was run: each kernel was compiled, in every configuration that its launcher chooses, for a GPU
 that need not be there, and the machine code read. Each was compiled with every activation; where a number differs
-between them it stands four times, for relu / gelu / gelu_tanh / silu.
+between them it stands once for each of {" / ".join(Activation)}.
 
 - *registers*: per thread, of 255; a kernel that spills does not fit.
 - *shared memory*: per block; a block may have 166912 bytes on sm_80, 232448 on sm_90.

@@ -85,12 +85,44 @@ def test_a_check_covers_every_operation_dtype_activation_and_pass_at_odd_sizes(s
     checked = {shape for task, shape in on_cuda if task is Task.CHECK}
     assert {(s.operation, s.pass_) for s in checked} == {(o, p) for o in Operation for p in Pass}
     assert {s.dtype for s in checked} == {"float32", "bfloat16", "float16"}
-    assert {s.activation for s in checked} == {None, "relu", "gelu", "gelu_tanh", "silu"}
+    assert {s.activation for s in checked} == {None, "relu", "gelu", "gelu_tanh", "silu", "quick_gelu"}
     assert any(s.batch % 2 and s.dim % 2 and s.hidden % 2 for s in checked)
     assert {request.shape.batch for request in requests} == {s.batch for s in checked}
     assert {(s.operation, s.pass_) for task, s in on_cuda if task is Task.PROFILE} == {
         (o, p) for o in Operation for p in Pass
     }
+
+
+@pytest.mark.parametrize("device", list(DeviceKind), ids=str)
+@pytest.mark.parametrize("budget", list(Budget), ids=str)
+def test_what_is_measured_is_checked_first_bfloat16_forward_at_the_counted_size(settings, device, budget):
+    everything = list(campaign_correctness._all(replace(settings, device=device, budget=budget)))
+    shapes = [group.shape for _, group in everything]
+    first, rest = shapes[:6], shapes[6:]
+    assert {(s.dtype, s.pass_, s.batch, s.dim, s.hidden) for s in first} == {
+        ("bfloat16", Pass.FORWARD, *campaign_correctness._COUNTED_SIZE)
+    }
+    assert [task for task, _ in everything[:6]] == [Task.CHECK, Task.PROFILE] * 3
+    of_bfloat16 = [s.dtype == "bfloat16" for s in rest]
+    assert of_bfloat16 == sorted(of_bfloat16, reverse=True)
+    is_forward = [s.pass_ is Pass.FORWARD for s in rest if s.dtype == "bfloat16"]
+    assert is_forward == sorted(is_forward, reverse=True)
+
+
+def test_who_hangs_is_waited_for_once_and_the_others_are_checked_everywhere(settings, answered):
+    def hangs(contender, request):
+        if contender.provider == "fused-pure":
+            return TimingOutcome(state=State.TIMED_OUT, reason="gave no sign")
+        return right(contender, request)
+
+    requests = answered(hangs)
+    report = check_kernels(settings)
+    pure = Contender(provider="fused-pure")
+    asked = [request for request in requests if pure in request.contenders]
+    assert len(asked) == 1
+    assert len(requests) > len(asked)
+    assert report.status is Status.FAILED
+    assert "nothing was left to check" in check_kernels(settings).words
 
 
 def test_what_is_right_is_not_checked_again_and_that_is_said(settings, answered):
@@ -160,8 +192,8 @@ def test_a_kernel_more_than_declared_fails_ours_and_is_only_told_of_others(setti
     assert report.status is Status.FAILED
     assert "1 failed" in report.words
     said = capsys.readouterr().out
-    assert re.search(r"^  fused, mlp .*: 2 operators where 1 are declared", said, re.MULTILINE)
-    assert re.search(r"not ours, and no failure:  eager, mlp .*: 4 operators where 3 are declared", said)
+    assert re.search(r"^  fused, mlp .*: expected 1 operator, saw 2", said, re.MULTILINE)
+    assert re.search(r"not ours, and no failure:  eager, mlp .*: expected 3 operators, saw 4", said)
 
 
 def test_a_verdict_of_fused_on_a_gpu_is_held_to_the_level_its_check_named(shape):
@@ -182,7 +214,7 @@ def test_a_real_worker_finds_who_reads_beyond_its_input_and_goes_on(settings, mo
     monkeypatch.setattr(campaign_correctness, "_ODD_SIZES", {Budget.QUICK: ((3, 17, 31),)})
     monkeypatch.setattr(campaign_correctness, "_DTYPES", {(DeviceKind.CPU, Budget.QUICK): ("float32",)})
     everything = list(campaign_correctness._all(settings))
-    monkeypatch.setattr(campaign_correctness, "_all", lambda _: everything[4:5])
+    monkeypatch.setattr(campaign_correctness, "_all", lambda _: everything[10:11])
     report = check_kernels(settings)
     assert report.status is Status.FAILED
     lines = [json.loads(line) for line in (settings.out / "correctness.jsonl").read_text().splitlines()]

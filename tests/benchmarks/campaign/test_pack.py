@@ -1,6 +1,8 @@
 """The archive of a campaign, and what a machine needs before it."""
 
+import ast
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -13,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from benchmarks.ruler.campaign import __main__ as campaign
+from benchmarks.ruler.campaign import machine_description
 from benchmarks.ruler.campaign import pack as campaign_pack
 from benchmarks.ruler.campaign import pieces as campaign_pieces
 from benchmarks.ruler.campaign.settings import Budget, Status
@@ -68,6 +71,38 @@ def test_packing_the_same_files_again_writes_nothing_and_a_changed_one_does(sett
     assert campaign_pack.pack(settings).measured > 0
 
 
+def test_an_archive_too_large_to_carry_leaves_its_traces_out(settings, packed, monkeypatch):
+    monkeypatch.setattr(campaign_pack, "MOST_ARCHIVE_BYTES", 100)
+    report = campaign_pack.pack(settings)
+    assert report.status is Status.DONE
+    assert "may be too much for one file to carry" in report.words
+    (archive,) = settings.out.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        assert not any(name.startswith("traces/") for name in tar.getnames())
+
+
+def test_a_line_that_is_being_written_belongs_to_the_next_archive(settings, packed):
+    (settings.out / "correctness.jsonl").write_text('{"whole": 1}\n{"half')
+    campaign_pack.pack(settings)
+    (archive,) = settings.out.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        assert tar.extractfile("campaign/correctness.jsonl").read() == b'{"whole": 1}\n'
+
+
+def test_the_variable_out_which_may_be_anybodys_changes_nothing(tmp_path):
+    for variables in ({}, {"OUT": str(tmp_path)}):
+        said = subprocess.run(
+            ["make", "-n", "gpu-campaign", "DEVICE=cpu"],
+            cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert "benchmarks.ruler.campaign all" in said
+        assert "--out" not in said
+    asked = subprocess.run(
+        ["make", "-n", "gpu-campaign", "CAMPAIGN_OUT=/there"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert "--out /there" in asked
+
+
 def test_without_a_journal_there_is_nothing_to_pack(settings):
     assert campaign_pack.pack(settings).status is Status.UNFINISHED
 
@@ -99,6 +134,28 @@ def test_the_bundle_names_all_that_its_packages_ask_for_and_no_torch():
     assert named <= pinned
 
 
+def test_all_that_is_imported_to_measure_is_in_the_bundle_or_on_the_machine():
+    text = (ROOT / "benchmarks" / "campaign-requirements.txt").read_text()
+    bundled = {line.replace("-", "_").lower() for line in text.splitlines() if line and not line.startswith("#")}
+    ours, of_the_machine = {"benchmarks", "fused_mlp"}, {"torch", "triton", "numpy"}
+    known = {*sys.stdlib_module_names, *ours, *of_the_machine, *bundled, "pynvml", "_typeshed"}
+    imported = {
+        (name, path.relative_to(ROOT))
+        for folder in ("benchmarks", "kernels")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported_by(node)
+    }
+    assert len(imported) > 100
+    assert {each for each in imported if each[0].partition(".")[0] not in known} == set()
+
+
+def _imported_by(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+
+
 def test_the_campaign_can_be_asked_for_help_and_imports_no_torch_to_answer():
     script = "import sys; sys.argv = ['campaign', '--help']\nimport benchmarks.ruler.campaign.__main__ as c\n"
     script += "try:\n    c.main()\nexcept SystemExit as e:\n    print(e.code, 'torch' in sys.modules)"
@@ -113,3 +170,13 @@ def test_the_campaign_can_be_asked_for_help_and_imports_no_torch_to_answer():
 def test_the_host_cost_command_takes_what_the_campaign_tells_it(budget):
     _, (_, _, *arguments) = campaign_pieces._HOST_COST[DeviceKind.CPU, budget]
     host_cost.main.make_context("host_cost", list(arguments))
+
+
+@pytest.mark.parametrize("tool", ["gcc", "make", "nvcc"])
+def test_a_tool_is_described_by_the_line_that_names_its_version(tool, monkeypatch, tmp_path):
+    lines = ["about nvcc", "V13.0"] if tool == "nvcc" else ["version 4.3", "There is NO WARRANTY"]
+    program = tmp_path / tool
+    program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert "3" in machine_description._said_by(tool, ())

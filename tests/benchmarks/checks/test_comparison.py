@@ -100,6 +100,15 @@ def test_device_times_are_compared_by_the_widest_their_intervals_allow():
     assert compared(outcome([1.0]), rival, quantity=Quantity.DEVICE) is None
 
 
+def test_times_on_cold_weights_are_compared_with_such_alone():
+    of_cold = {"device_time_cold_s": 4e-6, "device_time_cold_ci_low_s": 4e-6, "device_time_cold_ci_high_s": 4e-6}
+    warm = {"device_time_s": 1e-6, "device_time_ci_low_s": 1e-6, "device_time_ci_high_s": 1e-6}
+    ours, rival = outcome([1.0], **warm, **of_cold), outcome([1.0], **warm, **of_cold)
+    found = compared(ours, replace(rival, device_time_cold_s=8e-6), quantity=Quantity.COLD)
+    assert found.median == pytest.approx(2.0)
+    assert compared(ours, outcome([1.0], **warm), quantity=Quantity.COLD) is None
+
+
 def test_what_has_no_time_is_compared_with_nothing():
     crashed = TimingOutcome(state=State.CRASHED, reason="it raised")
     assert compared(outcome([1e-6]), crashed) is None
@@ -171,7 +180,7 @@ def test_the_fused_table_is_behind_only_where_the_interval_of_the_ratio_to_the_b
     }
     written, is_behind = fused_table._against_the_best(found)
     assert not is_behind
-    assert written.startswith("1.33 (0.67–2.00)")
+    assert written == "1.33 (0.67–2.00) compiled"
     slow = {**found, "fused:packed": outcome([2.1e-6] * 12)}
     assert fused_table._against_the_best(slow)[1]
     nothing = {**found, "fused:packed": TimingOutcome(state=State.CRASHED, reason="it raised")}

@@ -77,8 +77,8 @@ def test_rows_are_the_operation_s_points_that_are_ok(timing_line, profile_line):
 
 @pytest.mark.slow
 def test_a_machine_whose_every_core_is_taken_gives_no_ceilings_and_says_why():
-    settings = replace(settings_from_environment({}), threads=1)
-    found = floors.ceilings_now(settings, device=DeviceKind.CPU, n_busy=2 * (os.cpu_count() or 1))
-    if not isinstance(found, Refusal):
-        pytest.skip("the scheduler kept a core free for the measurement: nothing disturbed it")
+    settings, allowed = replace(settings_from_environment({}), threads=1), os.sched_getaffinity(0)
+    found = floors.ceilings_now(settings, device=DeviceKind.CPU, n_busy=4)
+    assert isinstance(found, Refusal)
     assert "other processes used" in found.reason
+    assert os.sched_getaffinity(0) == allowed

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.measure.counters import Counters, minor_faults, read_counters, window_between
 from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch, harm
-from benchmarks.ruler.measure.gpu import GpuState, GpuWatch
 from benchmarks.ruler.measure.probe import Part, Probe, buffer_bytes, median_times_s
 from benchmarks.ruler.measure.statistics import better_times_s
 
@@ -25,7 +24,7 @@ class Machine:
     """A machine whose counters and speed are what the test says."""
 
     def __init__(self, *, threads=1, data_bytes=None, is_on_host=True, says_waits=True, n_cpus=2):
-        self.now_s = self.all_s = self.us_s = self.stolen_s = self.waited_s = 0.0
+        self.now_s = self.all_s = self.us_s = self.stolen_s = self.waited_s = self.throttled_s = 0.0
         self.speed = dict.fromkeys(Part, 1.0)
         self.says_waits = says_waits
         self.probe_now_s = 0.0
@@ -35,7 +34,14 @@ class Machine:
 
     def read(self):
         waits = {"1": self.waited_s, "2": 0.0} if self.says_waits else {}
-        return Counters(now_s=self.now_s, own_s=self.us_s, busy_s=self.all_s, stolen_s=self.stolen_s, waited_s=waits)
+        return Counters(
+            now_s=self.now_s,
+            own_s=self.us_s,
+            busy_s=self.all_s,
+            stolen_s=self.stolen_s,
+            waited_s=waits,
+            throttled_s=self.throttled_s,
+        )
 
     def watch(self, *, best_s=BEST_S):
         def takes(part):
@@ -50,12 +56,13 @@ class Machine:
         probe = Probe(now=now, own_now=now, work={part: takes(part) for part in Part})
         return MachineWatch(self.demand, probe=probe, best_s=best_s, read=self.read)
 
-    def passes(self, seconds, *, ours=1.0, theirs=0.0, waited=0.0, stolen=0.0):
+    def passes(self, seconds, *, ours=1.0, theirs=0.0, waited=0.0, stolen=0.0, throttled=0.0):
         self.now_s += seconds
         self.us_s += ours * seconds
         self.all_s += (ours + theirs) * seconds
         self.waited_s += waited * seconds
         self.stolen_s += stolen * seconds
+        self.throttled_s += throttled * seconds
 
     def after(self, durations_s=STEADY, **window):
         """The disturbance of one window of 0.2 s."""
@@ -99,6 +106,19 @@ def test_samples_longer_than_a_time_slice_are_all_met_alike_and_disturbed():
 
 def test_slow_samples_without_anybody_there_are_our_own():
     assert Machine(threads=2).after(HIT, ours=2.0) is None
+
+
+def test_a_quota_that_stops_us_is_named_though_nobody_else_runs():
+    # Who is stopped could have run, so it waits as well; and nobody took the processor.
+    assert Machine(threads=2).after(HIT, ours=1.2, waited=0.4, throttled=0.4) == (
+        "a CPU quota, as containers have, stopped this process 40% of the time"
+    )
+    assert Machine().after(LONG, ours=0.9, throttled=0.1)
+
+
+@pytest.mark.parametrize(("durations", "throttled"), [(STEADY, 0.4), (HIT, 0.02)])
+def test_a_quota_that_no_median_shows_or_that_took_next_to_nothing_is_no_disturbance(durations, throttled):
+    assert Machine().after(durations, ours=1.0 - throttled, throttled=throttled) is None
 
 
 def test_where_the_system_does_not_count_waits_more_demand_than_processors_counts_as_lost():
@@ -259,40 +279,3 @@ def test_the_probe_of_this_machine_takes_a_few_times_half_a_millisecond_of_calls
 @pytest.mark.parametrize("cache_bytes", [2**23, 2**25, 260 * 10**6])
 def test_what_the_probe_reads_is_in_no_cache_whatever_its_size(cache_bytes):
     assert buffer_bytes(cache_bytes) >= 2 * cache_bytes
-
-
-def gpu(throttle_reasons=0, clock=1980):
-    return GpuState(sm_clock_mhz=clock, power_w=650.4, temperature_c=71, throttle_reasons=throttle_reasons)
-
-
-def watch_of(machine, *states):
-    readings = iter(states)
-    watch = GpuWatch(machine.watch(), read=lambda: next(readings))
-    watch.start()
-    return watch
-
-
-def test_a_throttled_gpu_disturbs_and_says_why():
-    watch = watch_of(Machine(), gpu(0x04 | 0x20, clock=1400))
-    assert watch.disturbance(STEADY) == (
-        "the GPU was throttled by its power limit and its temperature (1400 MHz, 71 °C, 650 W)"
-    )
-
-
-def test_an_idle_gpu_or_set_clocks_do_not_disturb():
-    assert watch_of(Machine(), gpu(0x01)).disturbance(STEADY) is None
-    assert watch_of(Machine(), gpu(0x02)).disturbance(STEADY) is None
-
-
-def test_beside_a_calm_gpu_other_processes_still_disturb():
-    machine = Machine()
-    watch = watch_of(machine, gpu())
-    machine.passes(0.2, ours=0.5, theirs=2.0, waited=0.4)
-    assert watch.disturbance(HIT).startswith("other processes used 2.0 cores")
-
-
-def test_the_range_of_the_clock_is_remembered():
-    watch = watch_of(Machine(), gpu(clock=1980), gpu(clock=1755), None)
-    for _ in range(3):
-        watch.disturbance(STEADY)
-    assert watch.conditions() == {"gpu_sm_clock_min_mhz": 1755, "gpu_sm_clock_max_mhz": 1980}

@@ -7,12 +7,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.ruler.measure.event_names import stable_name
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced
 from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, profile_call
+from benchmarks.ruler.measure.traced_call import ACTIVE_CALLS
 from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.workload import one_call, workload
+from benchmarks.ruler.traces.event_names import stable_name
+from benchmarks.ruler.traces.events import read_trace
+from benchmarks.ruler.traces.inputs import inputs_from_args
+from benchmarks.ruler.traces.least_bytes import NO_RULE
 
 CPU = torch.device("cpu")
 
@@ -66,6 +70,47 @@ def test_a_slice_is_a_view():
 def test_the_peak_is_what_is_held_above_inputs_and_weights(shape):
     # Eager holds h and act(h) at once, or act(h) and y, whichever is more.
     assert profiled(shape).peak_memory_bytes == 2 * 4 * shape.batch * shape.hidden
+
+
+def test_each_operator_has_its_inputs_its_memory_and_the_least_it_must_move(shape):
+    summary = profiled(replace(shape, activation="gelu"))
+    rows = {row.name: row for row in summary.operators}
+    batch, hidden, dim = shape.batch, shape.hidden, shape.dim
+    assert rows["aten::addmm"].inputs == (
+        f"float32[{hidden}] float32[{batch},{dim}] float32[{dim},{hidden}]",
+        f"float32[{dim}] float32[{batch},{hidden}] float32[{hidden},{dim}]",
+    )
+    products = hidden + dim + 2 * dim * hidden + 2 * batch * (dim + hidden)
+    assert rows["aten::addmm"].min_bytes == 4 * products
+    assert rows["aten::gelu"].min_bytes == 4 * 2 * batch * hidden
+    # What addmm copies of its bias first is inside it, and is not counted again.
+    assert summary.operators_min_bytes == 4 * (products + 2 * batch * hidden)
+    assert summary.allocated_bytes == summary.freed_bytes == 4 * batch * (2 * hidden + dim)
+    assert rows["aten::gelu"].allocated_bytes == 4 * batch * hidden
+    assert set(summary.missing) == {
+        *("device_busy_s", "gap_count", "gap_time_s", "longest_gap_s"),
+        "runtime_calls",
+    }
+
+
+def test_an_operator_that_no_rule_knows_makes_the_sum_unknown_and_says_so():
+    x = torch.randn(8)
+    summary = profile_call(lambda: torch.relu(torch.cumsum(x, 0)), device=CPU)
+    (unknown,) = [row for row in summary.operators if row.name == "aten::cumsum"]
+    assert (unknown.min_bytes, unknown.min_bytes_reason) == (None, NO_RULE)
+    assert summary.operators_min_bytes is None
+    assert summary.missing["operators_min_bytes"] == f"aten::cumsum: {NO_RULE}"
+
+
+def test_the_trace_that_is_kept_is_the_one_with_shapes(tmp_path):
+    x = torch.randn(8)
+    kept = tmp_path / "traces" / "one.json.gz"
+    summary = profile_call(lambda: torch.relu(x), device=CPU, trace=kept)
+    assert summary.trace == kept.name
+    trace = read_trace(kept)
+    assert len(trace.steps) == ACTIVE_CALLS
+    (shapes,) = {str(inputs_from_args(span.args)) for span in trace.host if span.name == "aten::relu"}
+    assert shapes == "float32[8]"
 
 
 def test_on_a_cpu_nothing_is_said_of_kernels(shape):

@@ -127,6 +127,17 @@ def test_what_stays_disturbed_is_kept_and_says_so(clock):
     assert len(sampling.samples_s) >= 12
 
 
+def test_every_cause_of_what_stays_disturbed_is_kept_with_its_numbers_once(clock):
+    sampling = sample_group(
+        {"eager": noisy(clock, "eager", base_s=1e-3, spread=0.9)},
+        baseline="eager",
+        clock=clock,
+        policy=Policy(budget_s=0.5, chunk_s=0.1),
+        watch=Disturbed(itertools.cycle(["it ran at 90% of its best", "it ran at 51% of its best"])),
+    )["eager"]
+    assert set(sampling.disturbed.split("; ")) == {"it ran at 90% of its best", "it ran at 51% of its best"}
+
+
 def test_a_short_disturbance_that_could_not_be_repeated_moves_no_median_and_is_not_said(clock):
     def sampled(n_disturbed):
         return sample_group(

@@ -1,16 +1,28 @@
 """Which points a sweep visits."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.ruler.checks.fused_table import BATCHES, DIMS_AND_HIDDENS
 from benchmarks.ruler.errors import InvalidAxes
-from benchmarks.ruler.plan.axes import CAMPAIGN, FULL, QUICK, groups, resolve_dim
+from benchmarks.ruler.plan.axes import FULL, HISTORY, QUICK, RIVALS, groups, resolve_dim
 from benchmarks.ruler.plan.axes_files import axes_from_settings, axes_from_toml
 from benchmarks.ruler.plan.filters import Filters, refuse_unknown_values, selected
-from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Weights, contender_from_name
+from benchmarks.ruler.plan.model_axes import MODELS
+from benchmarks.ruler.plan.points import (
+    CachePolicy,
+    Contender,
+    DeviceKind,
+    Operation,
+    Pass,
+    Weights,
+    contender_from_name,
+)
+from benchmarks.ruler.plan.presets import PRESETS
 from benchmarks.ruler.plan.settings import Settings
 
 
@@ -68,20 +80,6 @@ def test_a_shape_of_two_parts_is_one_group_with_the_contenders_of_the_first():
     part = replace(QUICK, providers=("eager",))
     found = groups(replace(QUICK, also=(part,)), operation="mlp", device=DeviceKind.CPU)
     assert found == groups(QUICK, operation="mlp", device=DeviceKind.CPU)
-
-
-def test_the_campaign_visits_the_shapes_that_its_table_is_about():
-    batches = {1, 4, 16, 64, 256, 1024, 4096, 16384}
-    sizes = {
-        Operation.MLP: {(64, 256), (128, 512), (256, 1024), (768, 3072), (1024, 4096)},
-        Operation.GATED_MLP: {(2048, 5632), (4096, 11008), (4096, 14336)},
-    }
-    for operation, wanted in sizes.items():
-        shapes = [group.shape for group in groups(CAMPAIGN, operation=operation, device=DeviceKind.CUDA)]
-        found = {(shape.batch, shape.dim, shape.hidden) for shape in shapes if shape.activation != "relu"}
-        assert found == {(batch, *size) for batch in batches for size in wanted}
-    floor = [group.shape for group in groups(CAMPAIGN, operation="mlp", device=DeviceKind.CUDA)]
-    assert {(s.batch, s.dim) for s in floor if s.activation == "relu"} == {(65536, 64), (65536, 128)}
 
 
 def test_an_operation_that_the_axes_leave_out_has_no_groups():
@@ -158,6 +156,66 @@ def test_a_bad_file_of_axes_is_named_with_its_key(tmp_path, content, message):
 
 def test_unknown_axes_are_refused_with_the_choices():
     with pytest.raises(
-        InvalidAxes, match=r"'slow'; choose from quick, full, campaign-quick, campaign, or name a .toml file"
+        InvalidAxes,
+        match=r"'slow'; choose from quick, full, .*half-hour, .*asv-proof, or name a .toml file",
     ):
         axes_from_settings(Settings(axes="slow"))
+
+
+def test_the_history_visits_few_shapes_of_every_operation_in_both_passes():
+    found = [group for name in Operation for group in groups(HISTORY, operation=name, device=DeviceKind.CPU)]
+    assert len(found) == 15
+    assert {(group.shape.operation, group.shape.pass_) for group in found} == set(itertools.product(Operation, Pass))
+    names = {tuple(map(str, group.contenders)) for group in found}
+    assert names == {("eager", "compiled", "fused", "fused:packed")}
+
+
+def test_the_rivals_are_met_at_the_shapes_of_the_fused_table():
+    for name in (Operation.MLP, Operation.GATED_MLP):
+        found = groups(RIVALS, operation=name, device=DeviceKind.CPU)
+        shapes = {(group.shape.batch, group.shape.dim, group.shape.hidden) for group in found}
+        assert shapes == {(batch, *sizes) for batch in BATCHES for sizes in DIMS_AND_HIDDENS}
+        assert all({"eager", "compiled", "fused", "fused:packed"} < set(map(str, group.contenders)) for group in found)
+    assert groups(RIVALS, operation=Operation.LINEAR, device=DeviceKind.CPU) == ()
+
+
+def test_the_axes_of_models_hold_the_block_of_every_preset_at_every_batch():
+    found = {group.shape for name in Operation for group in groups(MODELS, operation=name, device=DeviceKind.CPU)}
+    blocks = {(one.operation, one.dim, one.hidden, one.activation) for one in PRESETS.values()}
+    assert {(s.operation, s.dim, s.hidden, s.activation) for s in found} == blocks
+    assert len(found) == len(blocks) * len(MODELS.batches)
+    assert {part.model for part in MODELS.parts()} == set(PRESETS)
+
+
+@pytest.mark.parametrize("operation", [Operation.MLP, Operation.GATED_MLP])
+def test_the_tanh_form_of_gelu_is_in_the_full_axes_beside_the_usual_activation(operation):
+    found = {group.shape.activation for group in groups(FULL, operation=operation, device=DeviceKind.CPU)}
+    assert "gelu_tanh" in found
+    assert len(found) == 2
+
+
+def test_a_file_may_name_itself_and_a_model_and_keeps_its_batches(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\nmodel = "gemma-2b"\nbatches = [3]\n[[also]]\nmodel = "gpt2"\n', encoding="utf-8")
+    axes = axes_from_toml(path)
+    assert axes.name == "mine"
+    found = [group.shape for name in Operation for group in groups(axes, operation=name, device=DeviceKind.CPU)]
+    assert {(s.operation, s.dim, s.hidden, s.activation, s.batch) for s in found} == {
+        ("gated_mlp", 2048, 16384, "gelu_tanh", 3),
+        *(("mlp", 768, 3072, "gelu_tanh", batch) for batch in QUICK.batches),
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('model = "gpt3"', "model is 'gpt3'; choose from bert-base, "),
+        ('model = "gpt2"\nhiddens = [8]', "model = 'gpt2' decides hiddens already"),
+        ("name = 3", "name is 3; it is a text"),
+    ],
+)
+def test_a_model_or_name_that_is_none_is_refused(tmp_path, content, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InvalidAxes, match=message):
+        axes_from_toml(path)

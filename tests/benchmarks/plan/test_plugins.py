@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.ruler.errors import InvalidProviderModule
 from benchmarks.ruler.plan.axes_files import axes_from_settings
-from benchmarks.ruler.plan.plugins import names_in_module, refuse_broken_module
+from benchmarks.ruler.plan.plugins import expectations_in_module, names_in_module, refuse_broken_module
 from benchmarks.ruler.plan.points import Contender, Operation, Weights
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.providers import registry as providers
@@ -84,3 +84,27 @@ def test_an_unknown_provider_or_layout_is_unavailable_with_the_choices(shape):
     assert unknown.reason.startswith("no provider is called 'magic'; there are eager, compiled")
     packed = providers.build(Contender(provider="eager", weights=Weights.PACKED), load)
     assert packed.reason == "eager has no packed layout of weights"
+
+
+def test_what_a_files_providers_are_expected_to_run_is_read_without_running_it(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("raise RuntimeError\nPROVIDERS = {'a': None, 'b': None}\n")
+    assert expectations_in_module(path) == {}
+    assert expectations_in_module(None) == {}
+    path.write_text(path.read_text() + "EXPECTATIONS = {'a': 'fused:packed', 'b': {'operators': 3, 'launches': 2}}\n")
+    assert expectations_in_module(path) == {"a": "fused:packed", "b": {"operators": 3, "launches": 2}}
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *("{'b': 'eager'}", "{'a': 3}", "{'a': {}}", "{'a': {'kernels': 3}}", "{'a': {'operators': -1}}"),
+        *("dict(a='eager')", "{'a': 'eager:sparse'}", "['a']"),
+    ],
+)
+def test_expectations_that_say_nothing_of_their_own_providers_are_refused(tmp_path, declared):
+    path = tmp_path / "mine.py"
+    path.write_text(f"PROVIDERS = {{'a': None}}\nEXPECTATIONS = {declared}\n")
+    with pytest.raises(InvalidProviderModule, match="EXPECTATIONS is no") as error:
+        refuse_broken_module(path)
+    assert '"operators": 3' in str(error.value)

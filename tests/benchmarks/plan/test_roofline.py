@@ -24,7 +24,7 @@ shapes = st.builds(
     operation=st.sampled_from(Operation),
     pass_=st.sampled_from(Pass),
     dtype=st.sampled_from(["float32", "bfloat16"]),
-    activation=st.sampled_from(["relu", "gelu", "gelu_tanh", "silu"]),
+    activation=st.sampled_from(["relu", "gelu", "gelu_tanh", "silu", "quick_gelu"]),
     batch=sizes,
     hidden=sizes,
     dim=sizes,
@@ -111,7 +111,7 @@ MICRO = 1e-6
 WORK = Floor(compute_s=5 * MICRO, memory_s=4 * MICRO, launch_s=0)
 
 
-def bound_of(latency, operators, *, least=WORK, n_operators=1, overhead_in=None, profiled=None):
+def bound_of(latency, operators, *, least=WORK, n_operators=1, overhead_parts=None, profiled=None):
     return bound_on_cpu(
         least,
         latency_s=latency * MICRO,
@@ -119,15 +119,21 @@ def bound_of(latency, operators, *, least=WORK, n_operators=1, overhead_in=None,
         profiled_call_s=None if profiled is None else profiled * MICRO,
         operator_count=n_operators,
         dispatch_s=MICRO,
-        overhead_in=overhead_in,
+        overhead_parts=overhead_parts,
     )
 
 
 def test_a_compiled_linear_of_60_around_a_product_of_12_is_bound_by_overhead_and_says_which_part():
-    found = bound_of(60, 12, overhead_in="Torch-Compiled Region")
+    parts = {"cache look-up": 6e-6, "guards": 24e-6, "aten::t": 1e-6, "aten::view": 0.5e-6}
+    found = bound_of(60, 12, overhead_parts=parts)
     assert found.bound is Bound.OVERHEAD
     assert found.overhead_s == pytest.approx(48 * MICRO)
-    assert found.detail == "48 of 60 µs outside computing operators, most of it in Torch-Compiled Region"
+    assert found.detail == "48 of 60 µs outside computing operators: guards 24, cache look-up 6, aten::t 1"
+
+
+def test_what_was_profiled_outside_operators_for_longer_than_it_was_timed_is_shortened_alike():
+    found = bound_of(60, 12, overhead_parts={"guards": 72e-6, "cache look-up": 24e-6})
+    assert found.detail.endswith(": guards 36, cache look-up 12")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ some_settings = st.builds(
     lock_file=paths,
     point_limit_s=st.floats(1e-3, 1e6),
     until=st.none() | st.floats(1.0, 1e12),
+    last_visit=st.none() | st.integers(1, 9),
     traced_batches=lists,
     plan=st.none() | paths,
     progress=st.none() | paths,
@@ -97,7 +98,7 @@ def test_every_section_that_how_we_measure_refers_to_exists():
 
 
 # What starts a process passes on the environment; what a library of others reads there is set where it is measured.
-EDGES = {"plan/settings.py", "worker/process.py", "checks/scratch.py"}
+EDGES = {"plan/settings.py", "worker/process.py", "checks/scratch.py", "commits/wheels.py"}
 
 
 def test_only_the_settings_and_the_edges_that_start_processes_touch_the_environment():

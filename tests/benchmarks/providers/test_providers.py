@@ -33,10 +33,11 @@ def tried(shape, provider, *, weights=Weights.PLAIN, **changes):
         return attempt(Contender(provider=provider, weights=weights), load, load.reference())
 
 
-# What torch.compile returns for a module is one.
+# What torch.compile returns for a module is one; onnxruntime is in a file of its own.
+PACKED = [name for name in providers.PACKED_PROVIDERS if not name.startswith(("compiled", "onnxruntime"))]
 CONTENDERS = [
     *(Contender(provider=name) for name in providers.PROVIDERS if not name.startswith("compiled")),
-    *(Contender(provider=name, weights=Weights.PACKED) for name in providers.PACKED_PROVIDERS),
+    *(Contender(provider=name, weights=Weights.PACKED) for name in PACKED),
 ]
 HOISTED = Contender(provider="fused-hoisted")
 
@@ -98,6 +99,7 @@ def fake_fused(monkeypatch):
     ("provider", "operation", "reason"),
     [
         ("compiled-cudagraphs", "mlp", "a CUDA graph needs a GPU; this runs on cpu"),
+        ("compiled-max-autotune-tma", "mlp", "TMA is a GPU's way to load tiles; this runs on cpu"),
         ("fused-captured", "mlp", "a CUDA graph needs a GPU; this runs on cpu"),
         ("fused-pointwise", "mlp", "cuda"),
         ("fused-epilogue", "gated_mlp", "cuda"),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler.plan.axes import CAMPAIGN, groups
+from benchmarks.ruler.plan.axes import groups
+from benchmarks.ruler.plan.campaign_axes import CAMPAIGN
 from benchmarks.ruler.plan.points import DeviceKind, Operation, Shape
 from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome

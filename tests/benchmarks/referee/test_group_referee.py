@@ -32,7 +32,7 @@ class Clocks:
 def clocks(monkeypatch):
     clocks = Clocks()
     monkeypatch.setattr(group_referee, "perf_counter", lambda: clocks.wall_s)
-    monkeypatch.setattr(group_referee, "process_time", lambda: clocks.cpu_s)
+    monkeypatch.setattr(group_referee, "process_cpu_s", lambda: clocks.cpu_s)
     return clocks
 
 

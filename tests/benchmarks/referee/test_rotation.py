@@ -63,7 +63,8 @@ def test_the_inputs_of_a_sample_differ_and_the_last_call_is_known(shape, given, 
         timed = given.values[-calls:]
         assert torch.equal(timed[-1], contents.x)
         seen += timed[:16]
-    assert len({tuple(values.flatten().tolist()) for values in seen}) == len(seen)
+    # Contents begin at random in a pool: two samples share some now and then, as rarely as this.
+    assert len({tuple(values.flatten().tolist()) for values in seen}) >= 0.85 * len(seen)
 
 
 def test_contents_change_without_a_sign(shape, given):
@@ -102,6 +103,19 @@ def test_a_large_input_is_not_multiplied_beyond_the_caches(shape):
     rotation = Rotation(workload(replace(shape, batch=1024, dim=512), device=CPU))
     sample(rotation, rotation.call(given), calls=40, warming=0)
     assert len({x.data_ptr() for x in given.inputs}) == 2
+
+
+def test_a_large_input_is_held_three_times_and_no_more_and_both_still_differ(shape):
+    load = workload(replace(shape, batch=2048, dim=1024), device=CPU)
+    rotation = Rotation(load)
+    ring = rotation._x
+    assert ring._pool.numel() + ring._memory.numel() < 3.5 * load.x.numel()
+    for calls in (1, 2, 3):
+        rotation.prepare(calls)
+        first, second = ring.inputs
+        assert torch.equal(ring.inputs[rotation._order[(calls - 1) % len(rotation._order)]], rotation.last().x)
+        assert (first == second).float().mean() < 0.01
+        assert rotation.spoilt() is None
 
 
 def test_a_backward_returns_the_output_and_every_gradient_of_what_it_was_given(shape):

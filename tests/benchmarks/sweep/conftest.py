@@ -24,16 +24,20 @@ def settings(tmp_path_factory, known_ceilings):
         device=DeviceKind.CPU,
         is_uncommitted=True,
         provider_module=BAD_PROVIDERS,
-        point_limit_s=8.0,
+        # Only what hangs waits for it; on a starved machine others need seconds, too.
+        point_limit_s=20.0,
     )
-    # A machine that runs other tests beside this one is disturbed, and would have none.
-    keep_ceilings(
-        found.data_dir, known_ceilings, machine="testbox", environment=environment_name(DeviceKind.CPU, found)
-    )
-    return found
+    return with_ceilings(found, known_ceilings)
 
 
 @pytest.fixture
-def elsewhere(settings, tmp_path):
-    """The same with an empty folder of record."""
-    return replace(settings, data_dir=tmp_path)
+def elsewhere(settings, tmp_path, known_ceilings):
+    """The same with another folder of record, which holds nothing but ceilings; nothing there hangs."""
+    return with_ceilings(replace(settings, data_dir=tmp_path, point_limit_s=120.0), known_ceilings)
+
+
+def with_ceilings(settings, ceilings):
+    """Keep `ceilings` for the sweeps of `settings`: beside other tests a machine is disturbed, and would have none."""
+    environment = environment_name(DeviceKind.CPU, settings)
+    keep_ceilings(settings.data_dir, ceilings, machine="testbox", environment=environment)
+    return settings

@@ -52,6 +52,15 @@ def test_a_pipe_gets_plain_lines_of_at_most_80_columns_that_say_what_is_left(sho
     assert max(map(len, said.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("indent", range(12))
+def test_a_number_and_its_unit_are_in_one_line(shown, indent):
+    findings = ("x" * indent, *(f"eager {number} µs" for number in range(1000, 1012)), "long 12.5 ms (disturbed)")
+    said = shown(replace(STEP, findings=findings), is_terminal=False)
+    assert len(re.findall(r"\d (?:µs|ms)\b", said)) == 13
+    assert "\N{NO-BREAK SPACE}" not in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
 def test_a_terminal_gets_one_line_of_at_most_80_columns_that_says_what_is_left(shown):
     said = shown(
         replace(STEP, phase=Phase.PROFILING, visit=0, n_done=199, n_groups=200, seconds_left=5900.0), is_terminal=True

@@ -12,7 +12,8 @@ from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
-from benchmarks.ruler.sweep.estimate import Estimate, call_seconds, profile_seconds, visit_seconds
+from benchmarks.ruler.sweep import estimate as module
+from benchmarks.ruler.sweep.estimate import CEILINGS_S, Estimate, call_seconds, profile_seconds, visit_seconds
 from benchmarks.ruler.sweep.progress import Phase
 from benchmarks.ruler.sweep.summary import announce
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
@@ -90,6 +91,18 @@ def test_visits_and_profiles_that_are_done_are_not_left(sweep, timing_line, prof
     done = visited(sweep, timing_line, every)
     heads = [replace(profile_line.head, shape=g.shape, contender=c) for g in every for c in g.contenders]
     assert estimate.seconds_left(done.with_lines([replace(profile_line, head=head) for head in heads])) == 0
+
+
+@pytest.mark.parametrize(("n_timed", "is_counted"), [(0, True), (-1, True), (None, False)])
+def test_ceilings_take_their_time_until_they_are_known_or_everything_is_timed(
+    sweep, timing_line, monkeypatch, n_timed, is_counted
+):
+    """Those that were refused are asked for again at the end, and waited for as long as the machine is disturbed."""
+    monkeypatch.setattr(module, "call_seconds", lambda *_, **__: 1e-4)
+    begun = visited(sweep, timing_line, sweep.plan.groups[:n_timed])
+    unknown_s, known_s = (Estimate(lambda found=found: found).seconds_left(begun) for found in (None, CEILINGS))
+    assert unknown_s - known_s == pytest.approx(CEILINGS_S if is_counted else 0.0)
+    assert CEILINGS_S > 3.0, "the patience with a disturbed machine alone is three"
 
 
 def test_ceilings_count_as_soon_as_they_are_known(sweep):

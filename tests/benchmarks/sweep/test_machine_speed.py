@@ -50,6 +50,21 @@ def test_one_lucky_reading_of_many_is_no_speed_that_the_machine_holds(run):
     assert seen(run(), *[1e-3] * 9, 0.7e-3, 1e-3).best_s["core"] == 1e-3
 
 
+@pytest.mark.parametrize("other", [{"gpu_uuid": "GPU-2"}, {"host_cpu": "a slower processor"}])
+def test_another_rented_machine_of_the_same_name_is_not_held_to_the_first_ones_best(run, other):
+    first = {"device": "NVIDIA H200", "gpu_uuid": "GPU-1", "host_cpu": "a processor"}
+    seen(run(**first), *[1e-3] * 5)
+    assert run(**first).best_s["core"] == 1e-3
+    assert run(**{**first, **other}).best_s == {}
+
+
+def test_a_best_that_was_kept_before_a_condition_was_known_still_counts(run, tmp_path):
+    seen(run(), *[1e-3] * 5)
+    known = kept_probe(tmp_path, **HERE)
+    keep_probe(tmp_path, replace(known, conditions=CONDITIONS), **HERE)
+    assert run().best_s["core"] == 1e-3
+
+
 def test_a_machine_that_was_slow_when_first_seen_is_found_out(run):
     speed = seen(run(), *[1.4e-3] * 3)
     assert speed.best_s["core"] == 1.4e-3

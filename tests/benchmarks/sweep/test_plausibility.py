@@ -9,6 +9,7 @@ from benchmarks.ruler.plan.points import Contender, DeviceKind
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.sweep import journal_lines
+from benchmarks.ruler.sweep.visits import counted_samples
 
 PEAK = 100e9
 CEILINGS = Ceilings(
@@ -43,7 +44,8 @@ def test_a_call_faster_than_its_products_can_be_is_wrong(line):
     assert "implausible" in found.reason
     assert "100 GFLOP/s" in found.reason
     assert found.latency_s is None
-    assert found.samples_s == ()
+    assert found.samples_s, "of what is wrong, what was measured is kept"
+    assert counted_samples(found) == ()
 
 
 @pytest.mark.parametrize("times", [0.6, 1.0, 5.0])
@@ -72,3 +74,4 @@ def test_a_profile_without_an_operator_or_a_kernel_makes_its_point_wrong(
         assert line.outcome.state is State.WRONG
         assert "no operator" in line.outcome.reason
         assert line.outcome.latency_s is None
+        assert (line.outcome.visits, line.outcome.samples_s) == (timing_line.outcome.visits, (1.2e-5, 1.25e-5, 1.3e-5))

@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import fusebench
 from benchmarks.ruler.errors import InvalidSettings, JournalError
 from benchmarks.ruler.plan.settings import ROOT, Settings
 from benchmarks.ruler.record.outcome import Visit
-from benchmarks.ruler.sweep import replay
+from benchmarks.ruler.replay import suite
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.run import run_asv
 from benchmarks.ruler.sweep.sweep_plan import Recorded
+from results.commands.measuring import tower
+from results.commands.measuring.run import run
+from results.exit_codes import ExitCode
 
 
 @pytest.fixture
@@ -29,8 +31,8 @@ def data_folder(monkeypatch):
 
     def called(*options):
         environs = []
-        monkeypatch.setattr(fusebench, "_run_to_end", lambda _, __, environ: environs.append(environ) or 64)
-        assert CliRunner().invoke(fusebench.run, [*options], standalone_mode=False).return_value == 64
+        monkeypatch.setattr(tower, "run_to_end", lambda _, __, environ, **___: environs.append(environ) or 64)
+        assert CliRunner().invoke(run, [*options], standalone_mode=False).return_value == 64
         return environs[0].get("FUSEBENCH_DATA")
 
     monkeypatch.delenv("FUSEBENCH_DATA", raising=False)
@@ -59,9 +61,9 @@ def test_plain_asv_keeps_what_no_commit_holds_out_of_the_checkouts_record(monkey
         used.append(settings.data_dir)
         return Recorded(timings={}, profiles={})
 
-    monkeypatch.setattr(replay, "suite_settings", lambda: settings)
-    monkeypatch.setattr(replay, "measure", measured)
-    assert replay.record("mlp") == {}
+    monkeypatch.setattr(suite, "suite_settings", lambda: settings)
+    monkeypatch.setattr(suite, "measure", measured)
+    assert suite.record("mlp") == {}
     assert (used == [named]) if named else (used != [Settings().data_dir] and not used[0].exists())
 
 
@@ -74,9 +76,9 @@ def test_asv_is_given_the_samples_that_the_value_is_from(monkeypatch, timing_lin
     outcome = replace(timing_line.outcome, samples_s=(1.0, 2.0, 3.0), visits=visits)
     key = (timing_line.head.shape, timing_line.head.contender)
     found = Recorded(timings={key: replace(timing_line, outcome=outcome)}, profiles={})
-    monkeypatch.setattr(replay, "suite_settings", Settings)
-    monkeypatch.setattr(replay, "measure", lambda _, **_options: found)
-    (track,) = replay.record(timing_line.head.shape.operation).values()
+    monkeypatch.setattr(suite, "suite_settings", Settings)
+    monkeypatch.setattr(suite, "measure", lambda _, **_options: found)
+    (track,) = suite.record(timing_line.head.shape.operation).values()
     assert track.samples_s == (1.0, 3.0)
 
 
@@ -84,7 +86,7 @@ def test_relative_paths_start_from_the_checkout_in_asvs_own_processes(monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FUSEBENCH_DATA", "mine")
     monkeypatch.setenv("FUSEBENCH_AXES", "my.toml")
-    settings = replay.suite_settings.__wrapped__()
+    settings = suite.suite_settings.__wrapped__()
     assert (settings.data_dir, settings.axes) == (ROOT / "mine", str(ROOT / "my.toml"))
     assert Path.cwd() == tmp_path
 
@@ -240,5 +242,5 @@ def test_a_lock_in_a_folder_that_is_not_there_is_named(tmp_path):
 def test_an_empty_filter_is_refused_and_does_not_measure_everything(option):
     command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--uncommitted", option, ""]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == fusebench.ExitCode.WRONG_USAGE
+    assert done.returncode == ExitCode.WRONG_USAGE
     assert "no point has" in done.stdout + done.stderr

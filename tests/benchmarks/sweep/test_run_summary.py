@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import Contender, DeviceKind, Group
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.sweep.asv_process import AsvEnd
-from benchmarks.ruler.sweep.summary import FAILED, FINE, sum_up
+from benchmarks.ruler.sweep.summary import sum_up
 from benchmarks.ruler.sweep.sweep_plan import Plan, Recorded, Sweep
 
 
@@ -42,49 +43,60 @@ def summed_up(tmp_path, run, shape, timing_line):
 
 
 def test_a_measured_point_needs_no_words(summed_up):
-    assert summed_up() == (FINE, "")
+    assert summed_up() == (ExitCode.FINE, "")
 
 
 def test_a_point_that_lacks_visits_is_said_to(summed_up):
     code, said = summed_up(n_visits=3)
-    assert code == FAILED
+    assert code == ExitCode.FAILED
     assert "1 points were not measured, or by fewer than 3 visits" in said
 
 
 def test_what_failed_is_named_with_its_reason_whatever_brackets_it_holds(summed_up):
     code, said = summed_up(TimingOutcome(state=State.CRASHED, reason="shapes [8, 16] and [/x] differ"))
-    assert code == FAILED
+    assert code == ExitCode.FAILED
     assert "crashed: fused, mlp gelu float32" in said
     assert "shapes [8, 16] and [/x] differ" in said
 
 
 def test_what_is_unavailable_is_said_and_is_no_failure(summed_up):
     code, said = summed_up(TimingOutcome(state=State.UNAVAILABLE, reason="needs sm_80"))
-    assert (code, said.strip()) == (FINE, "unavailable: needs sm_80")
+    assert (code, said.strip()) == (ExitCode.FINE, "unavailable: needs sm_80")
 
 
 def test_points_that_were_not_measured_fail_with_what_asv_said(summed_up):
     code, said = summed_up(None)
-    assert code == FAILED
+    assert code == ExitCode.FAILED
     assert "1 points were not measured" in said
     assert "Error: the disk is full" in said
 
 
 def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summed_up):
     code, said = summed_up(status=1)
-    assert code == FAILED
+    assert code == ExitCode.FAILED
     assert "asv did not keep its record" in said
 
 
-def test_what_ran_otherwise_than_declared_is_said_and_is_no_failure(summed_up, profile_line):
-    seen = replace(profile_line.outcome, unexpected="2 operators where 1 are declared: 2 × aten::mm")
-    code, said = summed_up(profiles=replace(profile_line, outcome=seen))
-    assert code == FINE
-    assert "unexpected: fused, mlp gelu float32" in said
-    assert "2 operators where 1 are declared: 2 × aten::mm" in said
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"expected_operator_count": 1}, "1 of 1 ran what was expected"),
+        (
+            {"expected_operator_count": 1, "unexpected": "expected 1 operator, saw 2: 2 × aten::mm"},
+            "0 of 1 ran what was expected, 1 otherwise (fused)",
+        ),
+        ({"expected_operator_count": None}, "0 of 1 ran what was expected, of 1 nothing is declared (fused)"),
+    ],
+)
+def test_how_many_profiles_are_as_expected_is_said_and_a_difference_is_no_failure(
+    summed_up, profile_line, changes, words
+):
+    seen = replace(profile_line.outcome, expected_kernel_launches=None, unexpected=None)
+    code, said = summed_up(profiles=replace(profile_line, outcome=replace(seen, **changes)))
+    assert (code, said.strip()) == (ExitCode.FINE, f"profiles {words}")
 
 
 def test_points_left_when_the_time_was_up_are_no_failure_but_said(summed_up):
     code, said = summed_up(None, until=1.0)
-    assert code == FINE
+    assert code == ExitCode.FINE
     assert "the time is up: 1 points are left for the next run" in said

@@ -17,7 +17,7 @@ from benchmarks.ruler.plan.points import Contender, DeviceKind
 from benchmarks.ruler.plan.settings import environment_from_settings
 from benchmarks.ruler.record import journal
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.sweep import expectations, sweep_plan
+from benchmarks.ruler.sweep import sweep_plan
 from benchmarks.ruler.sweep.measure import measure
 
 TINY = replace(QUICK, name="tiny", batches=(8,), hiddens=(32,), providers=("eager",), budget_s=0.02, visits=1)
@@ -40,7 +40,7 @@ def outcome_of(recorded, provider):
     [
         ("segfaults", State.CRASHED, "killed by SIGSEGV"),
         ("exits", State.CRASHED, "exited with status 7"),
-        ("hangs", State.TIMED_OUT, "no sign for 8 s"),
+        ("hangs", State.TIMED_OUT, "no sign for 20 s"),
         ("exhausts-memory", State.OUT_OF_MEMORY, "can't allocate memory"),
         ("is-wrong", State.WRONG, "off by 0.1 of the reference's norm; rounding explains at most"),
         ("returns-nan", State.WRONG, "holds NaN"),
@@ -243,18 +243,30 @@ def processes_with(*words):
     return found
 
 
-def test_a_provider_that_runs_otherwise_than_declared_says_so_in_its_profile(elsewhere, monkeypatch, tmp_path, capsys):
-    monkeypatch.setitem(expectations._PLAIN, "right", lambda _: expectations.Expectation(operators=1))
-    found = measure(elsewhere, axes=replace(TINY, providers=("eager", "right")), operation="mlp")
+EXPECTED = ("expected_operator_count", "expected_bytes", "expected_time_s")
+
+
+def test_what_a_provider_runs_besides_what_was_expected_is_told_in_words(elsewhere, tmp_path, capsys):
+    """An operator, a copy and a compilation at every call, planted in what is declared to run as eager does."""
+    providers = ("eager", "right", "adds-zero", "copies", "recompiles")
+    patient = replace(elsewhere, point_limit_s=120.0)
+    found = measure(patient, axes=replace(TINY, providers=providers), operation="mlp")
     said = {contender.provider: line.outcome for (_, contender), line in found.profiles.items()}
+    assert set(said) == set(providers)
     assert said["eager"].unexpected is None
-    assert said["eager"].expected_operator_count == 3
-    assert said["right"].unexpected.startswith("3 operators where 1 are declared; with what they call: ")
-    assert "2 × aten::addmm" in said["right"].unexpected
-    assert "right unexpected: 3 operators" in capsys.readouterr().out
+    assert said["right"].unexpected is None
+    assert said["adds-zero"].unexpected == "expected 3 operators, saw 4: extra aten::add"
+    assert said["copies"].unexpected == "expected 3 operators, saw 4: extra aten::clone"
+    assert "expected no compilation once it is warm, saw 1 a call" in said["recompiles"].unexpected
+    assert [said[name].compilations for name in providers] == [0, 0, 0, 0, 1]
+    known = {tuple(getattr(said[name], key) for key in EXPECTED) for name in providers}
+    assert len(known) == 1
+    assert None not in known.pop()
+    assert "copies unexpected: expected 3 operators" in capsys.readouterr().out
     (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
     recorded = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line.get("unexpected") is not None for line in recorded] == [False, False, False, True]
+    names = [line["point"]["provider"] for line in recorded if line.get("unexpected") is not None]
+    assert names == ["adds-zero", "copies", "recompiles"]
 
 
 def test_traces_are_kept_of_the_batches_asked_for_and_named_in_the_profile(elsewhere, tmp_path):

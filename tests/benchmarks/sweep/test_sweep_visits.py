@@ -10,14 +10,16 @@ import pytest
 import torch
 
 from benchmarks.ruler.plan.axes import QUICK
-from benchmarks.ruler.plan.points import DeviceKind
-from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.plan.points import Contender, DeviceKind
+from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.provenance import environment_name
 from benchmarks.ruler.sweep import measure as sweep
 from benchmarks.ruler.sweep import sweep_plan
 from benchmarks.ruler.sweep.machine_file import keep_ceilings
 from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.worker.process import Death, WorkerProcess
+from benchmarks.ruler.sweep.progress import Progress
+from benchmarks.ruler.worker import tasks
+from benchmarks.ruler.worker.process import Answer, Death, WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 from benchmarks.ruler.worker.tasks import Worker
 
@@ -150,6 +152,36 @@ def test_a_sweep_whose_time_ends_within_it_keeps_what_it_has(elsewhere, monkeypa
     assert done.profiles == {}
 
 
+@pytest.mark.parametrize(("is_limited", "waited"), [(True, 1), (False, 3)])
+def test_where_time_is_limited_who_hangs_is_waited_for_once_and_not_at_every_shape(
+    elsewhere, monkeypatch, is_limited, waited
+):
+    asked, real = [], sweep.outcomes_of_group
+
+    def outcomes(worker, request, **options):
+        """Answer for one that hangs, without its taking any time."""
+        asked.append([each.provider for each in request.contenders])
+        others = tuple(each for each in request.contenders if each.provider != "hangs")
+        found, conditions = real(worker, replace(request, contenders=others), **options)
+        hung = TimingOutcome(state=State.TIMED_OUT, reason="gave no sign")
+        return {each: found.get(each, hung) for each in request.contenders}, conditions
+
+    monkeypatch.setattr(sweep, "outcomes_of_group", outcomes)
+    limited = replace(elsewhere, until=time.time() + 3600 if is_limited else None)
+    axes = replace(TINY, providers=("eager", "hangs"), batches=(4, 8, 16))
+    found = measure(limited, axes=axes, operation="linear", tasks=(Task.TIME,))
+    assert sum("hangs" in providers for providers in asked) == waited
+    assert len(asked) == 3
+    outcomes_of_it = [line.outcome for (_, each), line in found.timings.items() if each.provider == "hangs"]
+    assert [outcome.state for outcome in outcomes_of_it].count(State.TIMED_OUT) == waited
+    assert all(
+        outcome.reason.startswith("not tried, as it gave no sign at linear")
+        for outcome in outcomes_of_it
+        if outcome.state is State.UNAVAILABLE
+    )
+    assert {line.outcome.state for (_, each), line in found.timings.items() if each.provider == "eager"} == {State.OK}
+
+
 def test_the_process_that_measured_ceilings_measures_no_group(settings, tmp_path, monkeypatch):
     elsewhere = replace(settings, data_dir=tmp_path, point_limit_s=100.0)
     asked = {"ask_ceilings": [], "ask": []}
@@ -172,13 +204,85 @@ def test_the_process_that_measured_ceilings_measures_no_group(settings, tmp_path
     assert asked["ask_ceilings"][0] not in asked["ask"]
 
 
-def test_nothing_is_timed_in_a_process_that_a_profiler_has_run_in(shape):
-    class Current:
-        def set(self, index):
+def test_a_device_that_is_another_one_at_a_later_visit_has_its_own_ceilings_ensured(settings, tmp_path, monkeypatch):
+    class Turning:
+        """A worker that finds another device than the one before it."""
+
+        devices = iter(["cuda", "cpu"])
+        asked: ClassVar[list] = []
+
+        def __init__(self, **_):
+            self.hello = None
+
+        def start(self):
+            self.hello = {"device": next(self.devices), "conditions": {}}
+
+        def stop(self):
             pass
 
-    worker = Worker(device=torch.device("cpu"), current=Current(), provider_module=None, send=lambda _: None)
+        def ask_ceilings(self, _):
+            self.asked.append(self.hello["device"])
+            return Answer(
+                messages=({"event": "ceilings", "ceilings": None, "refused": "load"},), conditions={}, death=None
+            )
+
+    elsewhere = replace(settings, data_dir=tmp_path)
+    planned, _ = sweep_plan.plan_sweep(elsewhere, TINY, device=DeviceKind.CPU)
+    with Progress(None) as progress:
+        measuring = sweep._Measuring(elsewhere, planned, "linear", progress, None)
+        for _ in range(2):
+            measuring._get_ready(Turning())
+    assert Turning.asked == ["cuda", "cpu"]
+    assert measuring._sweep.plan.device is DeviceKind.CPU
+
+
+class Nobody:
+    """The current contender of a worker that runs in the test's own process."""
+
+    def set(self, index):
+        pass
+
+
+@pytest.mark.parametrize("named", ["GroupReferee", "workload"])
+def test_a_referee_without_memory_is_named_and_the_worker_goes_on(shape, monkeypatch, named):
+    def without_memory(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
+
+    messages = []
+    worker = Worker(device=torch.device("cpu"), current=Nobody(), provider_module=None, send=messages.append)
+    contenders = tuple(Contender(provider=name) for name in ("eager", "addmm-activation"))
+    request = Request(task=Task.TIME, shape=shape, contenders=contenders, budget_s=0.01)
+    with monkeypatch.context() as patched:
+        patched.setattr(tasks, named, without_memory)
+        worker.answer(request)
+    *outcomes, done = messages
+    assert [message["outcome"]["state"] for message in outcomes] == ["out_of_memory"] * 2
+    assert all("the referee ran out of memory before any contender ran" in m["outcome"]["reason"] for m in outcomes)
+    assert done["event"] == "done"
+    messages.clear()
+    worker.answer(request)
+    assert messages[-2]["outcome"]["state"] == "ok"
+
+
+def test_nothing_is_timed_in_a_process_that_a_profiler_has_run_in(shape):
+    worker = Worker(device=torch.device("cpu"), current=Nobody(), provider_module=None, send=lambda _: None)
     nobody = Request(task=Task.PROFILE, shape=shape, contenders=(), budget_s=0.0)
     worker.answer(nobody)
     with pytest.raises(AssertionError, match="nothing is timed"):
         worker.answer(replace(nobody, task=Task.TIME))
+
+
+def test_a_run_up_to_a_visit_leaves_the_others_and_the_profile_to_the_next(elsewhere, monkeypatch):
+    monkeypatch.setattr(sweep, "WorkerProcess", SeenWorker)
+    monkeypatch.setattr(SeenWorker, "asked", [])
+    axes = replace(TINY, batches=(4, 8), visits=2)
+    first = measure(replace(elsewhere, last_visit=1), axes=axes, operation="linear")
+    assert [len(line.outcome.visits) for line in first.timings.values()] == [1, 1]
+    assert not first.profiles
+    # Time is shared out as if all visits were made at once.
+    assert {request.n_visits for _, request in SeenWorker.asked} == {2}
+    again = measure(replace(elsewhere, last_visit=1), axes=axes, operation="linear")
+    assert again == first
+    last = measure(replace(elsewhere, last_visit=2), axes=axes, operation="linear")
+    assert [len(line.outcome.visits) for line in last.timings.values()] == [2, 2]
+    assert len(last.profiles) == 2

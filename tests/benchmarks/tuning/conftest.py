@@ -65,6 +65,6 @@ def compete(monkeypatch):
     """Makes these the candidates of every cell."""
 
     def given(*candidates):
-        monkeypatch.setattr(tuning_command, "candidates", lambda *_: candidates)
+        monkeypatch.setattr(tuning_command, "candidates", lambda *_, **__: candidates)
 
     return given

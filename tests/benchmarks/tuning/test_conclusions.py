@@ -63,6 +63,20 @@ def test_ways_hold_the_fastest_and_the_tiles_by_which_another_beats_its_own_rule
     )
 
 
+def test_where_cublaslt_is_fastest_the_fastest_with_every_activation_stands_behind_it():
+    measured = [
+        timed("single by its rule", 2.0, implementation="single"),
+        timed("epilogue wide", 1.5, tiles={"n_warps": 8}),
+        timed("cublaslt by its rule", 1.0, implementation="cublaslt"),
+    ]
+    (ways,) = ways_from([(CELLS[0], measured)]).values()
+    shape = {"rows": 2, "dim": 8, "hidden": 16}
+    assert ways == (
+        Way(**shape, implementation=Implementation.CUBLASLT),
+        Way(**shape, implementation=Implementation.EPILOGUE, tiles={"n_warps": 8}),
+    )
+
+
 def test_what_was_found_replaces_what_the_table_knew_of_the_same_shapes_only():
     def entry(answers, known=None):
         return merged(known, CIRCUMSTANCES, answers)

@@ -104,7 +104,9 @@ def test_a_disturbed_or_wrong_cell_says_so(machine, candidate, compete, tmp_path
     compete(candidate("right", 1e-3), candidate("wrong", 1e-6, spoil=lambda out: out + 1))
     (line,) = tune(CELLS[:1], machine, path=tmp_path / "a.jsonl", say=lambda _: None).lines
     said = cell_summary(replace(line, disturbed="a backup"))
-    assert said.startswith("right, 1000.0 µs, of 2; wrong: wrong at mlp gelu float32")
+    often = cell_summary(replace(line, disturbed="a backup at 70%; a backup at 71%; a game"))
+    assert often.endswith("disturbed: a backup at 70%, and 2 more")
+    assert said.startswith("right, 1000.0 µs, of 2; wrong: wrong at mlp gelu_tanh float32")
     assert said.endswith("; disturbed: a backup")
 
 

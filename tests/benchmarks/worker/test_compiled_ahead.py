@@ -45,11 +45,28 @@ def test_where_nobody_can_be_compiled_there_is_no_throwaway_either(monkeypatch):
     def never(*_, **__):
         raise AssertionError("compiled")
 
-    monkeypatch.setattr(compiled_providers, "_missing_compiler", lambda: "needs a C++ compiler")
+    monkeypatch.setattr(compiled_providers, "missing_compiler", lambda: "needs a C++ compiler")
     monkeypatch.setattr(compiled_providers.torch, "compile", never)
     compiled_providers.compile_throwaway.cache_clear()
     compiled_providers.compile_throwaway(CPU, trains=False)
     compiled_providers.compile_throwaway.cache_clear()
+
+
+def test_who_loses_the_device_while_compiling_ahead_is_told_from_who_comes_next(shape, monkeypatch):
+    def fails(contender, *_, **__):
+        raise RuntimeError(errors[contender.provider])
+
+    errors = {
+        "compiled": "a pattern that inductor has no lowering of",
+        "compiled-dynamic": "Triton Error [CUDA]: an illegal memory access was encountered",
+    }
+    monkeypatch.setattr(compiled_providers, "compile_throwaway", lambda *_, **__: None)
+    monkeypatch.setattr(providers, "build", fails)
+    contenders = tuple(Contender(provider=name) for name in NAMES[:3])
+    announced = []
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        compile_ahead(contenders, workload(shape, device=CPU), module=None, announce=announced.append)
+    assert announced == [1, 2], "the worker's end is charged to whom was announced last"
 
 
 SCRIPT = """

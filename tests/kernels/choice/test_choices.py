@@ -9,9 +9,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import fused_mlp
-from fused_mlp.choice import choices
-from fused_mlp.choice.choices import CudaDevice, chosen_on, packing_for
+from fused_mlp.choice import choices, on_cpu
+from fused_mlp.choice.choices import CudaDevice, chosen_on
 from fused_mlp.choice.implementations import why_not_for_shape
+from fused_mlp.choice.on_cpu import packing_for
 from fused_mlp.choice.rules import Ceilings, Sizes
 from fused_mlp.errors import Unavailable
 from fused_mlp.tuned import Entry, Found, Section, Way, cpu_name, entries
@@ -45,7 +46,8 @@ def tuned(monkeypatch):
     def known(*ways, device=DEVICE.name, weights=Weights.PLAIN, number_format=NumberFormat.BFLOAT16):
         section = Section(operation=Operation.MLP, number_format=number_format, weights=weights)
         entry = Entry(device=device, n_threads=None, torch="2", triton="3", ways={section: ways})
-        monkeypatch.setattr(choices, "entries", lambda: {device: entry})
+        for module in (choices, on_cpu):
+            monkeypatch.setattr(module, "entries", lambda: {device: entry})
 
     return known
 
@@ -131,12 +133,46 @@ def test_linear_has_no_level_3_and_the_cuda_op_computes_mlp_only():
     assert why_not_for_shape("mlp", implementation="single", **shape) is None
 
 
+CUBLASLT = Implementation.CUBLASLT
+
+
+def test_the_epilogue_of_cublaslt_is_had_for_its_two_activations_and_no_gate():
+    shape = {"rows": 8, "dim": 64, "hidden": 256, "n_out": 64, "dtype": torch.bfloat16, "capability": 90}
+
+    def why_not(operation, activation):
+        return why_not_for_shape(operation, implementation="cublaslt", activation=activation, **shape)
+
+    assert [why_not("mlp", each) for each in ("relu", "gelu_tanh", None)] == [None] * 3
+    assert why_not("mlp", "gelu") == "cuBLASLt's epilogues are relu and gelu_tanh, not gelu"
+    assert why_not("linear", "none") is not None
+    assert why_not("gated_mlp", "relu") == "cuBLASLt's epilogues have no gate"
+
+
+def test_where_it_was_fastest_other_activations_take_the_fastest_that_has_them(tuned):
+    tuned(way(4096, 1024, 4096, CUBLASLT), way(4096, 1024, 4096, EPILOGUE, tiles={"n_warps": 4}))
+    asked = {each: chosen_on(DEVICE, sizes(4096, 1024, 4096), activation=each) for each in ("relu", "gelu", None)}
+    assert {each: choice.implementation for each, choice in asked.items()} == {
+        "relu": CUBLASLT,
+        "gelu": EPILOGUE,
+        None: EPILOGUE,
+    }
+    assert {choice.found for choice in asked.values()} == {Found.TUNED}
+
+
+def test_the_rule_never_picks_it_and_a_wrong_activation_is_refused_by_name():
+    for rows in (64, 512, 8192):
+        assert chosen_on(DEVICE, sizes(rows, 1024, 4096), activation="relu").implementation is not CUBLASLT
+    assert chosen_on(DEVICE, sizes(512, 1024, 4096), named=CUBLASLT, activation="relu").implementation is CUBLASLT
+    with pytest.raises(Unavailable, match="relu and gelu_tanh, not silu"):
+        chosen_on(DEVICE, sizes(512, 1024, 4096), named=CUBLASLT, activation="silu")
+
+
 def test_a_shape_met_before_costs_a_look_up_only(monkeypatch):
     cuda_levels = pytest.importorskip("fused_mlp.choice.cuda_levels", reason="triton is not installed")
     asked = []
     monkeypatch.setattr(choices, "cuda_device", lambda index: asked.append(index) or DEVICE)
     monkeypatch.setattr(choices, "why_unavailable", lambda *_, **__: None)
-    key = (Operation.MLP, None, 77, 64, 256, 64, NumberFormat.BFLOAT16, 0)
+    key = (Operation.MLP, None, 77, 64, 256, 64, NumberFormat.BFLOAT16, 0, "gelu")
     cuda_levels.level_and_tiles.cache_clear()
     first = cuda_levels.level_and_tiles(*key)
     least = min(_seconds_of(lambda: cuda_levels.level_and_tiles(*key)) for _ in range(2000))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fused_mlp.choice.rules import (
+    ORDINARY_PRODUCT,
     Ceilings,
     Sizes,
     estimate_s,
@@ -48,8 +49,8 @@ def possible_levels(shape):
     return [POINTWISE, EPILOGUE, SINGLE] if rows <= 64 or dim <= 256 else [POINTWISE, EPILOGUE]
 
 
-def best(shape, number_format=NumberFormat.BFLOAT16, ceilings=H200):
-    ranked = ranked_by_rule(sizes(*shape, number_format), ceilings, possible=possible_levels(shape), capability=90)
+def best(shape, *, capability=90):
+    ranked = ranked_by_rule(sizes(*shape), H200, possible=possible_levels(shape), capability=capability)
     return ranked[0][0]
 
 
@@ -64,10 +65,14 @@ def test_the_rule_takes_the_level_the_arithmetic_favours(shape, floors_us, level
     assert best(shape) is level
 
 
-@pytest.mark.parametrize(
-    "shape", [("mlp", 16384, 4096, 16384), ("gated_mlp", 4096, 4096, 14336), ("gated_mlp", 16384, 2048, 5632)], ids=str
-)
-def test_large_products_are_left_to_cublas(shape):
+@pytest.mark.parametrize("shape", [("mlp", 16384, 4096, 16384), ("gated_mlp", 4096, 4096, 14336)], ids=str)
+def test_many_rows_take_the_pipelined_product_on_hopper_and_cublas_before_it(shape):
+    assert best(shape) is EPILOGUE
+    assert best(shape, capability=80) is POINTWISE
+
+
+@pytest.mark.parametrize("shape", [("mlp", 2048, 4096, 16384), ("gated_mlp", 2048, 4096, 14336)], ids=str)
+def test_large_products_of_too_few_rows_to_be_pipelined_are_left_to_cublas(shape):
     assert best(shape) is POINTWISE
 
 
@@ -89,9 +94,20 @@ def test_the_pass_that_level_2_saves_is_the_stated_part_of_the_products(operatio
     assert saved / floor_s(many, H200, level=3) == pytest.approx(constant / dim, rel=0.01)
 
 
-def test_a_triton_product_is_as_fast_as_cublas_up_to_256_and_slowest_from_4096_on():
-    speeds = [triton_product_speed(sizes("mlp", 64, dim, 4 * dim)) for dim in (64, 256, 1024, 4096, 16384)]
-    assert speeds == pytest.approx([1.0, 1.0, 0.87, 0.74, 0.74])
+def test_a_pipelined_triton_product_is_as_fast_as_was_reported_on_hopper_and_never_faster_than_cublas():
+    dims = (64, 512, 724, 1024, 2048, 4096, 16384)
+    speeds = [triton_product_speed(sizes("mlp", 8192, dim, 4 * dim), capability=90) for dim in dims]
+    assert speeds == pytest.approx([0.92, 0.92, 0.96, 1.0, 1.0, 0.99, 0.99], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "capability", "number_format"),
+    [(1024, 90, NumberFormat.BFLOAT16), (8192, 80, NumberFormat.BFLOAT16), (8192, 90, NumberFormat.TF32)],
+    ids=["fewer-rows", "before-hopper", "tf32"],
+)
+def test_other_triton_products_are_taken_as_slower(rows, capability, number_format):
+    speed = triton_product_speed(sizes("mlp", rows, 1024, 4096, number_format), capability=capability)
+    assert speed == ORDINARY_PRODUCT
 
 
 def test_nominal_ceilings_of_an_h200_are_near_its_measured_ones():

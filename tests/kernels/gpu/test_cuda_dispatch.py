@@ -20,6 +20,8 @@ from fused_mlp.choice.choices import CudaDevice
 from fused_mlp.choice.cuda_levels import level_and_tiles
 from fused_mlp.choice.rules import nominal_ceilings
 from fused_mlp.errors import InvalidArgument, Unavailable
+from fused_mlp.gated_mlp import packed_gate_up
+from fused_mlp.modules import packing
 from fused_mlp.vocabulary import CUDA_LEVELS, Implementation, NumberFormat, Operation, Weights
 from tests.kernels.cases import OPERATIONS
 
@@ -44,6 +46,7 @@ def ops_on_cuda():
         library.impl(operation.name, front._cuda, "CPU")
         keeping = import_module(f"fused_mlp.{operation.name}.saved_for_backward")
         library.impl(f"{operation.name}_keeping", keeping._cuda, "CPU")
+    library.impl("gated_mlp_gate_up", packed_gate_up._cuda, "CPU")
     yield
     library._destroy()
 
@@ -194,7 +197,7 @@ def test_tuning_tries_every_level_and_tile_and_finds_them_right(device, monkeypa
         sampling=SamplingPolicy(budget_s=1e-4, min_rounds=1),
         cuda=DEVICE,
         device_s=lambda _: float(next(seconds)),
-        why_not=lambda _, each: "needs nvcc" if each is Implementation.CUDA else None,
+        why_not=lambda _, each: "needs a GPU" if each in (Implementation.CUDA, Implementation.CUBLASLT) else None,
     )
     cell = Cell(
         question=Question.WAY,
@@ -211,8 +214,38 @@ def test_tuning_tries_every_level_and_tile_and_finds_them_right(device, monkeypa
     assert winner(answer.measured) is not None
 
 
+@pytest.fixture
+def packing_as_on_cuda(device, monkeypatch):
+    monkeypatch.setitem(packing._PACKED_ON, Implementation.POINTWISE, "cpu")
+
+
+@pytest.mark.usefixtures("packing_as_on_cuda")
+def test_a_prepared_gated_mlp_multiplies_gate_and_up_at_once_until_a_weight_changes(monkeypatch):
+    module = fused_mlp.FusedGatedMLP(24, 40).eval()
+    x, products = torch.randn(5, 24), []
+    real = torch.mm
+    monkeypatch.setattr(torch, "mm", lambda a, b: products.append(b.shape) or real(a, b))
+    report = module.prepare(implementation="pointwise")
+    assert (report.implementation, report.n_bytes) == (Implementation.POINTWISE, 2 * 40 * 24 * 4)
+    with torch.no_grad():
+        expected = fused_mlp.reference.gated_mlp(x, *module.weights(), activation="silu")
+        torch.testing.assert_close(module(x), expected, rtol=1e-4, atol=1e-4)
+        assert products == [(24, 80)]
+        module.gate_proj.weight.mul_(2)
+        changed = fused_mlp.reference.gated_mlp(x, *module.weights(), activation="silu")
+        torch.testing.assert_close(module(x), changed, rtol=1e-4, atol=1e-4)
+    assert (80, 24) not in products[1:]
+    assert not module.is_prepared
+
+
+@pytest.mark.usefixtures("packing_as_on_cuda")
+def test_other_operations_have_nothing_to_pack_on_cuda_and_say_so():
+    with pytest.raises(Unavailable, match="on CUDA gate and up of gated_mlp are packed"):
+        fused_mlp.FusedMLP(24, 40).prepare(implementation="pointwise")
+
+
 def test_every_level_of_every_operation_is_listed_once():
     for operation, levels in TRITON_LEVELS.items():
         listed = import_module(f"fused_mlp.{operation}.cuda").LEVELS
-        assert set(listed) - {Implementation.CUDA, Implementation.PURE} == set(levels)
+        assert set(listed) - {Implementation.CUDA, Implementation.CUBLASLT, Implementation.PURE} == set(levels)
         assert set(listed) <= {Implementation.PURE, *CUDA_LEVELS}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fused_mlp import reference
-from tests.kernels.cases import activated_bound, linear_activated_bound, linear_bound, padded_with_nan, rounding_bound
+from tests.kernels.cases import activated_bound, linear_activated_bound, linear_bound, padded_for_torch, rounding_bound
 
 pytestmark = [
     pytest.mark.interpreter,
@@ -22,7 +22,7 @@ SHAPES = [(1, 3, 1), (3, 17, 130), (17, 130, 3), (130, 127, 17), (70, 1, 127)]
 def draw(dtype):
     def drawn(*shape, scale=1.0):
         torch.manual_seed(sum(shape))
-        return padded_with_nan((torch.randn(*shape) * scale).to(dtype))
+        return padded_for_torch((torch.randn(*shape) * scale).to(dtype))
 
     return drawn
 

@@ -149,6 +149,19 @@ def test_narrow_results_of_few_rows_are_cut_into_more_tiles():
     assert narrow.block_out < tiles_for_linear(16, torch.bfloat16, capability=90, n_out=16384).block_out
 
 
+@pytest.mark.parametrize(
+    ("candidates", "widths"), [(candidates_for_linear, {128, 256}), (candidates_for_dual_product, {128})]
+)
+def test_tuning_tries_the_tma_s_tiles_from_as_many_rows_as_they_have(candidates, widths):
+    def tried(n_rows, dtype=torch.bfloat16, capability=90):
+        return [one for one in candidates(n_rows, dtype, capability=capability) if one.persistent]
+
+    for n_rows in (128, 512, 1024):
+        assert {one.block_out for one in tried(n_rows) if one.block_rows == 128} == widths
+        assert all(one.block_rows <= n_rows for one in tried(n_rows))
+    assert tried(127) == tried(512, torch.float32) == tried(512, capability=80) == []
+
+
 @pytest.mark.parametrize("candidates", [candidates_for_linear, candidates_for_dual_product], ids=["linear", "dual"])
 def test_tuning_tries_the_rule_first_and_nothing_twice(candidates):
     for n_rows in (1, 16, 17, 64, 1024, 8192):

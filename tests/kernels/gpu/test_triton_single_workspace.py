@@ -1,10 +1,13 @@
 """Workspaces are clean, are never shared by two streams or two graphs, and are had in a capture without clearing."""
 
 import gc
+from ctypes import CFUNCTYPE, POINTER, c_int, c_uint64, c_void_p
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from fused_mlp.gpu import workspace as workspace_module
 from fused_mlp.gpu.workspace import FEWEST_COUNTERS, FEWEST_SUMS, CudaStreams, Workspaces
 
 CPU = torch.device("cpu")
@@ -20,7 +23,7 @@ class FakeStreams:
     """A device with streams that are captured when the test says so."""
 
     def __init__(self):
-        self.stream, self.capturing, self.graph = 7, False, None
+        self.stream, self.capturing, self.graph, self.number = 7, False, None, None
 
     def current(self, _device):
         return self.stream
@@ -31,8 +34,11 @@ class FakeStreams:
     def capturing_graph(self):
         return self.graph
 
-    def capture(self, graph, stream=7):
-        self.stream, self.capturing, self.graph = stream, True, graph
+    def capture_number(self, _device):
+        return self.number
+
+    def capture(self, graph, stream=7, number=None):
+        self.stream, self.capturing, self.graph, self.number = stream, True, graph, number
 
     def run(self, stream=7):
         self.stream, self.capturing, self.graph = stream, False, None
@@ -135,6 +141,71 @@ def test_a_graph_that_torch_does_not_name_takes_nothing_from_the_reserve(workspa
     first, second = workspaces.take(CPU, **SMALL), workspaces.take(CPU, **SMALL)
     assert not share_memory(first, second)
     assert len(workspaces._reserve[CPU]) == 1
+
+
+def test_calls_of_a_capture_without_a_name_share_a_workspace_that_nobody_clears(workspaces, streams):
+    workspaces.take(CPU, **SMALL)
+    (spare,) = workspaces._reserve[CPU]
+    streams.capture(None, number=41)
+    assert workspaces.take(CPU, **SMALL) is workspaces.take(CPU, **SMALL) is spare
+    streams.capture(None, number=41, stream=8)
+    assert not share_memory(workspaces.take(CPU, **SMALL), spare)
+
+
+def test_two_captures_without_a_name_never_share(workspaces, streams):
+    taken = []
+    for number in (41, 42):
+        streams.run()
+        workspaces.take(CPU, **SMALL)
+        streams.capture(None, number=number)
+        taken.append(workspaces.take(CPU, **SMALL))
+    assert not share_memory(*taken)
+    streams.run()
+    assert not any(share_memory(workspaces.take(CPU, **SMALL), one) for one in taken)
+
+
+def test_captures_without_a_name_keep_no_more_than_a_bounded_memory(workspaces, streams, monkeypatch):
+    monkeypatch.setattr(workspace_module, "MOST_UNNAMED_CAPTURES", 2)
+    for number in (41, 42, 43):
+        streams.run()
+        workspaces.take(CPU, **SMALL)
+        streams.capture(None, number=number)
+        first = workspaces.take(CPU, **SMALL)
+    assert first is not workspaces.take(CPU, **SMALL)
+    assert len(workspaces._reserve[CPU]) == 1
+
+
+def test_a_call_too_large_for_what_its_capture_holds_leaves_the_reserve_alone(workspaces, streams):
+    workspaces.take(CPU, **LARGE)
+    graph = Graph()
+    streams.capture(graph)
+    workspaces.take(CPU, **LARGE)
+    streams.run()
+    workspaces.take(CPU, **LARGE)
+    streams.capture(graph)
+    workspaces.take(CPU, n_counters=3, n_sums=4 * FEWEST_SUMS)
+    assert len(workspaces._reserve[CPU]) == 1
+
+
+@pytest.mark.parametrize(("code", "status", "expected"), [(0, 1, 2**40 + 5), (0, 0, None), (900, 1, None)])
+def test_the_driver_is_asked_for_the_number_of_the_capture(monkeypatch, code, status, expected):
+    asked = []
+
+    @CFUNCTYPE(c_int, c_void_p, POINTER(c_int), POINTER(c_uint64), c_void_p, c_void_p, c_void_p)
+    def ask(stream, status_out, number_out, *rest):
+        asked.append((stream, *rest))
+        status_out[0], number_out[0] = status, 2**40 + 5
+        return code
+
+    monkeypatch.setattr(workspace_module, "_cuda_driver", lambda: SimpleNamespace(cuStreamGetCaptureInfo_v2=ask))
+    monkeypatch.setattr(CudaStreams, "current", lambda *_: 2**40 + 7)
+    assert CudaStreams().capture_number(CPU) == expected
+    assert asked == [(2**40 + 7, None, None, None)]
+
+
+def test_without_a_driver_no_capture_has_a_number(monkeypatch):
+    monkeypatch.setattr(workspace_module, "_cuda_driver", lambda: None)
+    assert CudaStreams().capture_number(CPU) is None
 
 
 def test_a_larger_call_later_in_a_capture_leaves_the_workspace_of_the_first_alone(workspaces, streams):

@@ -97,6 +97,19 @@ class GptStyle(nn.Module):
         return self.dropout(self.proj(functional.gelu(self.fc(x), approximate="tanh")))
 
 
+class ClipStyle(nn.Module):
+    """The quick GELU, which torch has no name for."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(12, 20)
+        self.fc2 = nn.Linear(20, 12)
+
+    def forward(self, hidden_states):
+        z = self.fc1(hidden_states)
+        return self.fc2(z * torch.sigmoid(1.702 * z))
+
+
 class OptStyle(nn.Module):
     """The layers inlined in a forward with branches, and functional dropouts."""
 
@@ -139,6 +152,36 @@ class T5Style(nn.Module):
         if isinstance(self.wo.weight, torch.Tensor) and x.dtype != self.wo.weight.dtype:
             x = x.to(self.wo.weight.dtype)
         return self.wo(x)
+
+
+class Calls(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, z):
+        return self.function(z)
+
+
+class Lora(nn.Module):
+    """What is put in a layer's place later; its weight and bias are the base's."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base_layer = base
+        self.down = nn.Linear(base.in_features, 2, bias=False)
+        self.up = nn.Linear(2, base.out_features, bias=False)
+
+    @property
+    def weight(self):
+        return self.base_layer.weight
+
+    @property
+    def bias(self):
+        return self.base_layer.bias
+
+    def forward(self, x):
+        return self.base_layer(x) + self.up(self.down(x))
 
 
 class Stack(nn.Module):

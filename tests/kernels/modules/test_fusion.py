@@ -10,6 +10,7 @@ from torch import nn
 from fused_mlp import fuse, unfuse
 from tests.kernels.modules.blocks import (
     BertLayer,
+    ClipStyle,
     GemmaStyle,
     GptStyle,
     LlamaStyle,
@@ -34,6 +35,7 @@ STYLES = {
     "phi3_bias": (lambda: Merged(bias=True), "gated_mlp", ("gate_up_proj", "down_proj"), "silu"),
     "up_first": (lambda: Merged(gate_first=False), "gated_mlp", ("gate_up_proj", "down_proj"), "silu"),
     "gpt": (GptStyle, "mlp", ("fc", "proj"), "gelu_tanh"),
+    "clip": (ClipStyle, "mlp", ("fc1", "fc2"), "quick_gelu"),
     "sequential": (sequential, "mlp", ("0", "2"), "relu"),
     "bert": (BertLayer, "mlp", ("intermediate.dense", "output.dense"), "gelu"),
     "opt": (OptStyle, "mlp", ("fc1", "fc2"), "relu"),

@@ -33,10 +33,10 @@ class ReusesHidden(GptStyle):
         return self.proj(hidden.relu()) + hidden.sum()
 
 
-class QuickGelu(GptStyle):
+class NearlyQuickGelu(GptStyle):
     def forward(self, x):
         hidden = self.fc(x)
-        return self.proj(hidden * torch.sigmoid(1.702 * hidden))
+        return self.proj(hidden * torch.sigmoid(1.7 * hidden))
 
 
 class Normed(GptStyle):
@@ -95,7 +95,7 @@ def with_own_forward():
         (SquaredRelu, "relu → square stands between gate_proj and down_proj"),
         (Branching, "cannot be traced"),
         (ReusesHidden, r"the output of fc \(Linear\) is used more than once"),
-        (QuickGelu, "mul → sigmoid → mul stands between fc and proj: no activation of ours"),
+        (NearlyQuickGelu, "mul → sigmoid → mul stands between fc and proj: no activation of ours"),
         (Normed, r"norm \(LayerNorm\) stands between, which has weights of its own"),
         (Crossed, "gate_proj and up_proj take different inputs"),
         (lambda: T5Style(p=0.1), r"dropout \(Dropout\) drops with p = 0\.1 in training"),

@@ -10,8 +10,10 @@ from torch.nn import functional
 import fused_mlp
 from fused_mlp import fuse
 from tests.kernels.modules.blocks import (
+    Calls,
     GptStyle,
     LlamaStyle,
+    Lora,
     Merged,
     OptStyle,
     Stack,
@@ -34,15 +36,6 @@ class Activated(nn.Module):
 
     def forward(self, x):
         return self.fc2(self.act(self.fc1(x)))
-
-
-class Calls(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, z):
-        return self.function(z)
 
 
 class StraightThrough(torch.autograd.Function):
@@ -74,7 +67,7 @@ STRANGE = {
     "trainable": Zeroed(),
     "mixing": Calls(lambda z: z.relu() * (z.sum() > -1e9)),
     "by_row": Calls(lambda z: z.relu() * (z[..., :1].abs() < 40)),
-    "quick_gelu": Calls(lambda z: z * torch.sigmoid(1.702 * z)),
+    "nearly_quick_gelu": Calls(lambda z: z * torch.sigmoid(1.7 * z)),
 }
 
 
@@ -117,25 +110,6 @@ def test_a_write_behind_torch_s_back_is_followed(write):
             case "out":
                 torch.add(module.weight.data, 1, out=module.weight.data)
         expect_close(module(X), functional.linear(X, module.weight, module.bias).relu())
-
-
-class Lora(nn.Module):
-    def __init__(self, base):
-        super().__init__()
-        self.base_layer = base
-        self.down = nn.Linear(base.in_features, 2, bias=False)
-        self.up = nn.Linear(2, base.out_features, bias=False)
-
-    @property
-    def weight(self):
-        return self.base_layer.weight
-
-    @property
-    def bias(self):
-        return self.base_layer.bias
-
-    def forward(self, x):
-        return self.base_layer(x) + self.up(self.down(x))
 
 
 @pytest.mark.parametrize("make", [LlamaStyle, GptStyle, sequential, OptStyle, Merged], ids=lambda make: make.__name__)

@@ -16,9 +16,12 @@ from torch.nn import functional
 from fused_mlp import fuse, prepare, unfuse
 from tests.kernels.modules.blocks import (
     BertLayer,
+    Calls,
+    ClipStyle,
     GemmaStyle,
     GptStyle,
     LlamaStyle,
+    Lora,
     Merged,
     MistralStyle,
     OptStyle,
@@ -30,15 +33,6 @@ pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
 TREES = int(os.environ.get("FUSEBENCH_TREES", "40"))
 DIM = 12
-
-
-class Calls(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, z):
-        return self.function(z)
 
 
 class Doubling(nn.Linear):
@@ -57,25 +51,6 @@ class Twice(nn.Sequential):
     def forward(self, x):
         x = super().forward(x)
         return super().forward(x) if self.training else x
-
-
-class Lora(nn.Module):
-    def __init__(self, base):
-        super().__init__()
-        self.base = base
-        self.down = nn.Linear(base.in_features, 2, bias=False)
-        self.up = nn.Linear(2, base.out_features, bias=False)
-
-    @property
-    def weight(self):
-        return self.base.weight
-
-    @property
-    def bias(self):
-        return self.base.bias
-
-    def forward(self, x):
-        return self.base(x) + self.up(self.down(x))
 
 
 ACTIVATIONS = [
@@ -116,6 +91,7 @@ BLOCKS = [
     lambda: OptStyle(p=0.3),
     T5Style,
     BertLayer,
+    ClipStyle,
 ]
 
 

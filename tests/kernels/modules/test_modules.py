@@ -200,7 +200,7 @@ def test_weights_made_under_inference_mode_are_refused():
 
 
 def test_packing_for_an_unknown_implementation_is_refused():
-    with pytest.raises(InvalidArgument, match="implementation is 'epilogue'; expected cpp or onednn"):
+    with pytest.raises(InvalidArgument, match="implementation is 'epilogue'; expected one of cpp, onednn, pointwise"):
         FusedLinear(3, 4).prepare(implementation="epilogue")
 
 

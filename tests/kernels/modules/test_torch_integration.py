@@ -73,6 +73,17 @@ def test_compile_names_the_wrong_argument(operation, small):
         compiled(small[0][:, :-1], *small[1:])
 
 
+@pytest.mark.parametrize("fullgraph", [True, False])
+def test_compile_names_an_unknown_activation(operation, small, fullgraph):
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda *a: operation.function(*a, activation="swish"), fullgraph=fullgraph, backend="eager"
+    )
+    with pytest.raises(Exception, match="activation is 'swish'; expected one of relu, gelu") as raised:
+        compiled(*small)
+    assert fullgraph or raised.type is fused_mlp.InvalidArgument
+
+
 @pytest.mark.parametrize("recompute", fused_mlp.Recompute)
 @pytest.mark.parametrize("suffix", ["", "_keeping"])
 def test_the_op_passes_opcheck(operation, small, suffix, recompute):

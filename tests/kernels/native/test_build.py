@@ -54,10 +54,26 @@ def test_a_compiler_that_fails_is_quoted(tmp_path):
 
 def test_environments_with_the_same_torch_share_a_library_wherever_they_keep_it(monkeypatch):
     here = build._library_path.__wrapped__(), build._calls_path.__wrapped__()
-    monkeypatch.setattr("torch.utils.cpp_extension.include_paths", lambda: ["/elsewhere/torch/include"])
+    monkeypatch.setattr(build, "torch_include_flags", lambda: ["-isystem", "/elsewhere/torch/include"])
     assert (build._library_path.__wrapped__(), build._calls_path.__wrapped__()) == here
     monkeypatch.setattr(build.torch, "__version__", "2.99.0")
     assert build._library_path.__wrapped__() != here[0]
+
+
+def test_torch_s_files_are_found_where_torch_s_own_build_tool_finds_them():
+    program = """
+import sys
+sys.modules["setuptools"] = None  # as where it is not installed
+from fused_mlp.native import build, libraries
+build._link_flags(); build._kernel_flags()
+print(*libraries.torch_include_flags(), *libraries.torch_link_flags())
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    from torch.utils import cpp_extension
+
+    folders = [flag for folder in cpp_extension.include_paths() for flag in ("-isystem", folder)]
+    assert done.stdout.split() == [*folders, *(f"-L{folder}" for folder in cpp_extension.library_paths())]
+    assert done.stderr == ""
 
 
 @pytest.mark.usefixtures("cpu_kernels")

@@ -22,7 +22,7 @@ from fused_mlp.native import nvcc
 from tests.kernels.cases import DTYPES, OPERATIONS, padded_with_nan, rounding_bound
 
 HOST = Path(__file__).with_name("cuda_example_on_host.cpp")
-CODES = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3}
+CODES = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "quick_gelu": 4}
 (MLP,) = (operation for operation in OPERATIONS if operation.name == "mlp")
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU, so nothing is missing")
 

@@ -72,7 +72,7 @@ WRONG_CALLS = {
     ),
     "an unknown activation": (
         lambda: fused_mlp.mlp(X, W1, B1, W2, B2, activation="swish"),
-        r"activation is 'swish'; expected one of relu, gelu, gelu_tanh, silu",
+        r"activation is 'swish'; expected one of relu, gelu, gelu_tanh, silu, quick_gelu",
     ),
     "no activation in an mlp": (
         lambda: fused_mlp.mlp(X, W1, B1, W2, B2, activation=None),

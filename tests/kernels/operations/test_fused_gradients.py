@@ -8,7 +8,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 from fused_mlp.gated_mlp.fused_gradients import fused_gated_mlp_gradients
 from fused_mlp.linear.fused_gradients import fused_linear_gradients
 from fused_mlp.mlp.fused_gradients import fused_mlp_gradients
-from tests.kernels.cases import padded_with_nan
+from tests.kernels.cases import padded_for_torch
 
 # Of a GELU far below zero: 1 / (1 + inf) is the 0 that is meant.
 pytestmark = [
@@ -53,10 +53,10 @@ def gradients_both_ways(operation, *, rows, dim, hidden, dtype, activation, bias
     wide = [None if a is None else a.double().requires_grad_() for a in case.arguments]
     out = operation.oracle(*wide, activation=activation)
     torch.manual_seed(rows)
-    grad = padded_with_nan(torch.randn(out.shape).to(dtype))
+    grad = padded_for_torch(torch.randn(out.shape).to(dtype))
     exact = torch.autograd.grad(out, [w for w in wide if w is not None], grad.double())
     fused, kernel, n_arguments = FUSED[operation.name]
-    arguments = [None if a is None else padded_with_nan(a) for a in case.arguments[:n_arguments]]
+    arguments = [None if a is None else padded_for_torch(a) for a in case.arguments[:n_arguments]]
     needed = tuple(a is not None for a in case.arguments)
     with torch.no_grad():
         actual = fused(grad, *arguments, activation=str(activation), needed=needed, kernel=kernel)

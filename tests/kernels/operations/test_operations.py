@@ -7,7 +7,7 @@ import torch
 
 import fused_mlp
 from fused_mlp.tuned import Policy
-from tests.kernels.cases import ODD_SIZES, OPERATIONS, padded_with_nan
+from tests.kernels.cases import ODD_SIZES, OPERATIONS, padded_for_torch, padded_with_nan
 
 pytestmark = [pytest.mark.usefixtures("cpu_kernels"), pytest.mark.sample]
 
@@ -36,8 +36,8 @@ def test_every_odd_shape_is_within_the_bound_in_pure_pytorch(operation, dtype, a
         case = operation.case(
             rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation, bias=bias, unfused=True
         )
-        padded = [None if a is None else padded_with_nan(a) for a in case.arguments]
-        actual = operation.function(*padded, activation=activation, implementation="pure")
+        placed = [None if a is None else padded_for_torch(a) for a in case.arguments]
+        actual = operation.function(*placed, activation=activation, implementation="pure")
         assert_within_bound(actual, case, f"rows {rows}, dim {dim}, hidden {hidden}")
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.commands.gate import gate
 from results.commands.ingest import ingest
+from results.commands.judging.gate import gate
 from results.commands.show import show
 from results.commands.status import status
 from results.commands.store import store

@@ -97,7 +97,7 @@ def test_what_a_run_needs_is_checked_before_it_starts():
         (("stroe", "check"), "Did you mean store?"),
         (("store", "chekc"), "Did you mean check?"),
         (("store", "acknowlege", "HEAD"), "Did you mean acknowledge?"),
-        (("xyz",), "There are run, show, "),
+        (("xyz",), "There are run, advise, article, show, "),
         (("store", "xyz"), "There are "),
         (("show", "--formt", "json"), "--format"),
     ],

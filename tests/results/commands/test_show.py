@@ -5,6 +5,8 @@ import io
 import json
 import re
 import subprocess
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -71,6 +73,27 @@ def test_points_that_beat_their_floor_have_no_percentage_and_text_says_what_to_d
     assert "ceiling not valid" not in run_show(journal_store()).stdout
 
 
+@pytest.mark.parametrize(("planned", "n_told"), [(3, 2), (1, 0), (None, 0), ("three", 0), (2.5, 0)])
+def test_points_of_fewer_visits_than_planned_are_told_with_the_run_that_completes_them(
+    journal_store, journals, tmp_path, planned, n_told
+):
+    store = journal_store([])
+    lines = list(journals.lines_of(journals.Sweep(operations=("mlp",), ruler_version="3", n_visits=1)))
+    points = [line for line in lines if line["kind"] == "timing"]
+    for line in points[:2]:
+        line["conditions"] = {**line["conditions"], "visits_planned": planned}
+        line["disturbed"] = "someone compiled" if n_told else None
+    (tmp_path / "begun.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert store.ingest([tmp_path / "begun.jsonl"]).problems == ()
+    text = " ".join(run_show(store, "--all").stdout.split())
+    assert text.count("1 of 3 visits") == n_told
+    assert (f"fewer visits than planned, {n_told} of 12 points" in text) is bool(n_told)
+    assert ("complete the visits: fusebench run, while" in text) is bool(n_told)
+    assert "--again" not in text
+    rows = json.loads(run_show(store, "--format", "json").stdout)
+    assert {row["visits_planned"] for row in rows} - {None} == ({planned} if isinstance(planned, int) else set())
+
+
 SLOW = "the machine ran at {}% of its best (one core's arithmetic)"
 WAITED = "other processes used {} cores while this was measured, which waited for a processor {}% of the time"
 OLD = f"{SLOW.format(51)}; measure again when it is quiet and cool; {SLOW.format(60)}; measure again when it is cool"
@@ -103,6 +126,22 @@ def test_text_tells_each_cause_of_disturbance_once_and_what_to_do_once(
     assert told in text
     assert text.count("measure again") == 1
     assert "stop them" not in text
+
+
+def test_text_is_of_the_machine_that_measured_last_and_names_the_others(journal_store, journals):
+    before, after = journals.history(2)
+    published = [replace(each, machine="cpu-box") for each in (before, after)]
+    own = replace(after, machine="mine", run_id="e1", commit_date=after.commit_date + timedelta(days=1))
+    store = journal_store([*published, own])
+    answer = run_show(store)
+    assert "Measured on other machines, too: cpu-box (--where machine=cpu-box)." in answer.stderr
+    assert answer.stdout == run_show(store, "--where", "machine=mine").stdout
+    other = run_show(store, "--where", "machine=cpu-box")
+    assert other.stdout
+    assert other.stderr == ""
+    assert run_show(store, before.commit).stderr == ""
+    # Programs are given everything.
+    assert len(json.loads(run_show(store, "--format", "json").stdout)) == 72
 
 
 def test_a_revision_shows_that_commits_points(journal_store, journals):

@@ -241,4 +241,5 @@ def test_no_other_module_of_the_results_tower_starts_programs():
     starting = {
         path.name for path in root.rglob("*.py") if re.search(r"subprocess|os\.(system|popen)|Popen", path.read_text())
     }
-    assert starting == {"git.py"}
+    # tower.py starts this checkout's own modules, by the interpreter that runs it.
+    assert starting == {"git.py", "tower.py"}

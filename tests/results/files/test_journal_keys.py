@@ -11,7 +11,11 @@ from benchmarks.ruler.record.lines import ProfileLine, TimingLine
 from results.files import journal_lines
 
 # Recorded for whoever reads the journal itself.
-ONLY_RECORDED = {"device_time_ci_low_s", "device_time_ci_high_s"}
+ONLY_RECORDED = {
+    *("device_time_ci_low_s", "device_time_ci_high_s"),
+    *("device_time_cold_ci_low_s", "device_time_cold_ci_high_s"),
+    "overhead_parts",
+}
 PARTS_OF_A_LINE = {"head", "outcome"}
 
 
@@ -27,14 +31,26 @@ def names_of(*classes):
         (names_of(outcome.ProfileOutcome, ProfileLine), journal_lines.ProfileRecord),
         (names_of(outcome.OperatorRow), journal_lines.OperatorRecord),
         (names_of(outcome.KernelRow), journal_lines.KernelRecord),
+        (names_of(outcome.GapRow), journal_lines.GapRecord),
+        (names_of(outcome.RuntimeCallRow), journal_lines.RuntimeCallRecord),
     ],
-    ids=["timing", "visit", "profile", "operator", "kernel"],
+    ids=["timing", "visit", "profile", "operator", "kernel", "gap", "runtime_call"],
 )
 def test_every_key_that_is_written_is_read(written, read):
     assert written - ONLY_RECORDED <= set(read.__struct_fields__)
 
 
-@pytest.mark.parametrize("kind", [outcome.TimingOutcome, outcome.Visit, outcome.ProfileOutcome])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        outcome.TimingOutcome,
+        outcome.Visit,
+        outcome.ProfileOutcome,
+        outcome.OperatorRow,
+        outcome.GapRow,
+        outcome.RuntimeCallRow,
+    ],
+)
 def test_every_key_that_is_written_is_described(kind):
     from pathlib import Path
 

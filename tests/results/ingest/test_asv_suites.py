@@ -92,6 +92,19 @@ def test_suites_that_a_journal_records_are_not_read_from_asvs_view_of_it(
     assert {row.project for row in values_at(opened, commit=A)} == {"fusebench"}
 
 
+def test_the_suite_of_models_is_a_view_of_a_journal_where_there_is_one(
+    opened, tmp_path, journals, write_asv_run, timed
+):
+    suites = {"models.Models.time_forward": timed(1.0), "presets.Presets.time_forward": timed(1.0)}
+    write_asv_run(tmp_path / "theirs", suites, commit=B)
+    opened.ingest([tmp_path / "theirs"], project="theirs")
+    assert {row.benchmark for row in values_at(opened, commit=B)} == set(suites)
+    journals.write_journals(tmp_path / "ours", [journals.Sweep(commit=A, operations=("mlp",))])
+    write_asv_run(tmp_path / "ours" / "asv", suites, commit=A)
+    opened.ingest([tmp_path / "ours"])
+    assert {row.benchmark for row in values_at(opened, commit=A)} == {"mlp", "presets.Presets.time_forward"}
+
+
 def test_a_suite_that_a_run_of_ours_filtered_out_was_not_measured(opened, tmp_path, journals, write_asv_run):
     journals.write_journals(tmp_path, [journals.Sweep(commit=A, operations=("mlp",))])
     nan = float("nan")

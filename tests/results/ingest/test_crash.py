@@ -59,9 +59,21 @@ def large_tree(tmp_path, write_asv_run, timed, journals):
     return folder
 
 
-def start_ingest(folder, database):
-    command = [sys.executable, str(ROOT / "fusebench.py"), "ingest", str(folder), "--db", database]
-    return subprocess.Popen([*command, "--project", "p"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+@pytest.fixture
+def start_ingest():
+    """Start an ingest. Whatever becomes of the test, none is left: a later test would be blamed for its pipes."""
+    started = []
+
+    def start(folder, database):
+        command = [sys.executable, str(ROOT / "fusebench.py"), "ingest", str(folder), "--db", database]
+        command += ["--project", "p"]
+        started.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        return started[-1]
+
+    yield start
+    for process in started:
+        with process:
+            process.kill()
 
 
 def content_of(database):
@@ -92,14 +104,14 @@ def count_rows(database):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("round_number", [0, *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(1, 10))])
-def test_eight_processes_at_once_store_every_value_exactly_once(database, tmp_path, trees, round_number):
+def test_eight_processes_at_once_store_every_value_exactly_once(start_ingest, database, tmp_path, trees, round_number):
     whole, folders = trees
     processes = [start_ingest(folder, database) for folder in folders]
     for process in processes:
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=500)
         assert process.returncode == 0, said.decode()
     alone = str(tmp_path / "alone.db")
-    start_ingest(whole, alone).communicate(timeout=120)
+    start_ingest(whole, alone).communicate(timeout=500)
     assert count_rows(database) == count_rows(alone)
     found, expected = content_of(database), content_of(alone)
     assert [line for line in found[0] if line not in set(expected[0])] == []
@@ -107,7 +119,7 @@ def test_eight_processes_at_once_store_every_value_exactly_once(database, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_reader_is_never_kept_waiting_or_shown_half_a_file(database, trees):
+def test_a_reader_is_never_kept_waiting_or_shown_half_a_file(start_ingest, database, trees):
     whole, _ = trees
     open_store(database).close()
     process = start_ingest(whole, database)
@@ -163,7 +175,9 @@ def emptied(database):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_kills", [4, pytest.param(20, marks=pytest.mark.exhaustive)])
-def test_kill_9_at_any_moment_leaves_a_database_that_the_next_ingest_completes(make_database, large_tree, n_kills):
+def test_kill_9_at_any_moment_leaves_a_database_that_the_next_ingest_completes(
+    start_ingest, make_database, large_tree, n_kills
+):
     undisturbed = make_database()
     start_ingest(large_tree, undisturbed).communicate()
     expected, rows, n_files = content_of(undisturbed), count_rows(undisturbed), n_files_in(undisturbed)

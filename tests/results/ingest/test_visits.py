@@ -42,6 +42,9 @@ def test_what_the_new_ruler_measured_is_in_every_row(opened, tmp_path, journals,
         profile = profile_of(opened, point=point)
         assert (profile.overhead_s, profile.bound_detail) == (point.overhead_s, point.bound_detail)
         assert profile.overhead_in == "aten::t"
+        assert point.allocated_bytes == profile.allocated_bytes == 8 * 64 * 256
+        assert (point.operators_min_bytes, point.gap_count, point.device_busy_s) == (None, None, None)
+        assert profile.missing["operators_min_bytes"] == "aten::t: no rule"
         first = datetime(2026, 1, 5, 13, tzinfo=UTC)
         assert visits_of(opened, point=point) == tuple(
             VisitRow(
@@ -72,6 +75,58 @@ def test_the_stored_samples_are_those_that_the_value_is_from(
     opened.ingest([tmp_path])
     (value,) = (row for row in values_at(opened, commit=A) if row.metric == "latency_s")
     assert (list(value.samples), value.sample_count) == (counted, len(counted))
+
+
+SLOW = "the machine ran at {}% of its best (one core's arithmetic)"
+WAITED = "other processes used {} cores while this was measured, which waited for a processor {}% of the time"
+THROTTLED = "the GPU was throttled by its temperature ({} MHz, 83 °C, 300 W)"
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        ([SLOW.format(share) for share in (89, 74, 100)], SLOW.format(74)),
+        ([WAITED.format("0.8", 35), WAITED.format("1.4", 9), WAITED.format("1.4", 12)], WAITED.format("1.4", 12)),
+        ([THROTTLED.format(1400), THROTTLED.format(990)], THROTTLED.format(990)),
+        (
+            [SLOW.format(60), WAITED.format("1.0", 20), SLOW.format(58)],
+            f"{SLOW.format(58)}; {WAITED.format('1.0', 20)}",
+        ),
+        (["someone compiled"], "someone compiled"),
+    ],
+)
+def test_of_causes_that_differ_in_numbers_alone_the_worst_is_told_wherever_one_looks(
+    opened, tmp_path, journals, visited, causes, told
+):
+    line = journals.lines_of(visited(1))[0] | {"disturbed": "; ".join(causes)}
+    line["visits"][0]["disturbed"] = "; ".join(causes)
+    (tmp_path / "mlp.jsonl").write_text(json.dumps(line) + "\n")
+    opened.ingest([tmp_path])
+    (point,) = latest_points(opened)
+    (value,) = (row for row in values_at(opened, commit=A) if row.metric == "latency_s")
+    (visit,) = visits_of(opened, point=point)
+    assert (point.disturbed, value.reason, visit.disturbed) == (told, told, told)
+
+
+def test_what_failed_at_a_later_visit_has_no_value_and_its_earlier_visits_are_listed(
+    opened, tmp_path, journals, visited
+):
+    line = journals.lines_of(visited(2))[0]
+    kept = {name: line[name] for name in ("visits", "samples_s")}
+    failed = {name: None for name in line if name.startswith(("latency", "speedup"))}
+    line |= {**failed, **kept, "state": "crashed", "reason": "it raised (visit 3 of the group)"}
+    (tmp_path / "mlp.jsonl").write_text(json.dumps(line) + "\n")
+    assert opened.ingest([tmp_path]).problems == ()
+    (point,) = latest_points(opened)
+    (value,) = (row for row in values_at(opened, commit=A) if row.metric == "latency_s")
+    assert (point.state, point.latency_s, point.sample_count) == ("crashed", None, None)
+    assert (value.value, value.q25, value.samples, value.reason) == (
+        None,
+        None,
+        None,
+        "it raised (visit 3 of the group)",
+    )
+    assert [visit.n_samples for visit in visits_of(opened, point=point)] == [10, 10]
 
 
 def test_an_older_rulers_points_have_no_visits(opened, tmp_path, journals):

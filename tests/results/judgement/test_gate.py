@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from results.commands.gate import gate
 from results.commands.ingest import ingest
+from results.commands.judging.gate import gate
 from results.exit_codes import ExitCode
 
 A, B = "a" * 40, "b" * 40
@@ -85,15 +85,18 @@ def test_a_change_within_the_noise_passes(run_gate, two_commits):
     assert answer.return_value == ExitCode.FINE
 
 
-@pytest.mark.parametrize("factor", [1.06, 1.5])
-def test_a_slowdown_of_a_time_known_to_no_better_than_5_percent_is_undecided_and_does_not_pass(
-    run_gate, two_commits, factor
-):
-    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): factor}, noise=0.18))
+def test_a_slowdown_of_a_time_known_to_no_better_than_5_percent_is_undecided_and_does_not_pass(run_gate, two_commits):
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}, noise=0.18))
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert "known to ± 6.0% only at the head" in answer.stdout
     assert "fusebench run --again" in answer.stdout
     assert "4 undecided" in answer.stderr
+
+
+def test_a_slowdown_that_such_a_noise_explains_is_told_and_passes(run_gate, two_commits):
+    answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.06}, noise=0.18))
+    assert answer.return_value == ExitCode.FINE
+    assert "4 undecided" in answer.stdout
 
 
 @pytest.mark.parametrize("changes", [{"noise": 0.18}, {"disturbed": "other processes used 0.9 cores"}])
@@ -194,12 +197,13 @@ class TestForeignTree:
         assert answer.return_value == ExitCode.NOTHING_COMPARABLE
         assert f"asv run {B}^!" in answer.stderr
 
-    def test_values_without_interval_or_samples_are_judged_by_their_ratio(self, run_gate, tmp_path, write_asv_run):
-        for commit, value in ((A, 1.0), (B, 1.5)):
+    @pytest.mark.parametrize(("factor", "expected"), [(1.5, ExitCode.NOTHING_COMPARABLE), (0.5, ExitCode.FINE)])
+    def test_a_single_number_without_noise_is_uncertain(self, run_gate, tmp_path, write_asv_run, factor, expected):
+        for commit, value in ((A, 1.0), (B, factor)):
             write_asv_run(tmp_path / "results", {self.NAME: {"result": [value], "params": []}}, commit=commit)
         answer = run_gate(tmp_path / "results")
-        assert answer.return_value == ExitCode.REGRESSION
-        assert "ratio alone" in answer.stdout
+        assert answer.return_value == expected
+        assert "a single number at the head, of which no noise is known" in answer.stdout
 
     def test_a_benchmark_that_fails_now_exits_2(self, run_gate, tmp_path, write_asv_run, timed):
         write_asv_run(tmp_path / "results", {self.NAME: timed(1.0)}, commit=A)

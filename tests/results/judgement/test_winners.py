@@ -16,7 +16,7 @@ from results.commands.export import export
 from results.commands.show import show
 from results.exit_codes import ExitCode
 from results.judgement.noise import doubt_about
-from results.judgement.winners import Standing, ranking_of
+from results.judgement.winners import Standing, leads_in_words, ranking_of
 from results.queries import latest_points
 from results.rows import PointRow
 
@@ -50,10 +50,22 @@ def told(*rows):
     return ranking.standing, [row.provider for row in ranking.candidates]
 
 
+def test_who_is_ahead_by_paired_rounds_is_told_where_nothing_decides():
+    slow = {"disturbed": "the machine ran at 60 %"}
+    apart = [ranking_of((EAGER, point("fused", speedup, width=0.1, **slow))) for speedup in (1.5, 2.0)]
+    touching = ranking_of((EAGER, point("fused", 1.05, width=0.1, **slow)))
+    decided = ranking_of((EAGER, point("fused", 1.5)))
+    assert leads_in_words([*apart, touching, decided]).endswith(
+        "all the same: fused at 2 shapes, by 1.35 to 1.80 × at least"
+    )
+    assert leads_in_words([touching, decided]) is None
+
+
 def test_the_fastest_is_the_one_whose_interval_is_apart_from_every_others():
     rows = (EAGER, point("compiled", 1.25), point("fused", 1.6))
     assert told(*rows) == (Standing.FASTEST, ["fused"])
     ranking = ranking_of(rows)
+    assert ranking.least_margin == pytest.approx(1.28 * 0.99 / 1.01)
     assert ranking.winner is rows[2]
     assert (ranking.runner_up, ranking.eager) == (rows[1], rows[0])
     assert ranking.margin == pytest.approx(1.28)
@@ -209,8 +221,11 @@ class TestShow:
     @pytest.mark.parametrize(
         ("changes", "reason"),
         [
-            ({"noise": 0.2}, "fused: speedup known to ± 10.0% only; compiled: speedup known to ± 10.0% only\n"),
-            ({"disturbed": "the machine ran at 60 %"}, "disturbed: fused, compiled, eager\n"),
+            ({"noise": 0.2}, "fused: speedup known to ± 10.0% only; compiled: speedup known to ± 10.0% only; ahead "),
+            (
+                {"disturbed": "the machine ran at 60 %"},
+                "disturbed: fused, compiled, eager; ahead all the same, by 1.27 × at least\n",
+            ),
         ],
     )
     def test_it_names_no_winner_where_a_time_is_in_doubt_and_says_what_to_do(self, shown, changes, reason):
@@ -218,6 +233,7 @@ class TestShow:
         assert {ranking.standing for ranking in rankings} == {Standing.UNDECIDED}
         assert "undecided which is fastest, 2 of 2 shapes" in text
         assert text.count(reason) == 2
+        assert "all the same: fused at 2 shapes, by " in text
         assert "± 5%, decides nothing however large a lead" in text
         assert text.count("measure again") == text.count("measure again: fusebench run --again") == 1
         assert "fastest\n" not in text
@@ -227,7 +243,7 @@ class TestShow:
         rows = json.loads(shown("--format", "json", noise=noise)[0])
         assert {row["standing"] for row in rows if row["provider"] == "fused"} == {standing}
         assert {row["standing"] for row in rows if row["provider"] == "eager"} <= {None, standing}
-        assert shown("--format", "csv", noise=noise)[0].splitlines()[0].endswith(",standing")
+        assert "standing" in shown("--format", "csv", noise=noise)[0].splitlines()[0].split(",")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
-from results.commands.gate import gate
 from results.commands.ingest import ingest
+from results.commands.judging.gate import gate
 from results.commands.profile import profile
 from results.commands.show import show
 from results.commands.status import status
@@ -178,6 +178,8 @@ def test_failed_values_of_a_suite_come_with_the_slowest_ones(scipy):
 def test_a_gate_lists_twenty_changes_of_a_kind_and_counts_the_rest(tmp_path, write_asv_run, timed):
     for commit, factor in (("a" * 40, 1.0), ("b" * 40, 2.0)):
         suite = {f"suite.time_{i}": timed(1e-3 * (factor + i / 1000)) for i in range(30)}
+        # If all moved together, it would be the machine.
+        suite |= {f"steady.time_{i}": timed(1e-3) for i in range(40)}
         date = 1_700_000_000_000 + int(factor) * 1000
         write_asv_run(tmp_path / "tree", suite, commit=commit, date=date)
     invoke(ingest, tmp_path / "tree", "--db", tmp_path / "x.db")

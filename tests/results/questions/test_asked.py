@@ -11,7 +11,11 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_every_question_is_asked_by_a_command_or_a_page():
-    modules = [*ROOT.glob("results/commands/*.py"), *ROOT.glob("results/output/*.py"), *ROOT.glob("dashboard/**/*.py")]
+    modules = [
+        *ROOT.glob("results/commands/**/*.py"),
+        *ROOT.glob("results/output/*.py"),
+        *ROOT.glob("dashboard/**/*.py"),
+    ]
     asked = " ".join(module.read_text() for module in modules)
     unasked = [name for name in queries.__all__ if not re.search(rf"\b{name}\(", asked)]
     assert unasked == []

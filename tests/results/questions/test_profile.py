@@ -11,27 +11,12 @@ from click.testing import CliRunner
 from results.commands.profile import profile
 from results.exit_codes import ExitCode
 from results.files.stacks import FoldedStack, StackKind, stacks_of_kind
-from results.queries import latest_points, stacks_of
+from results.queries import latest_points, profile_of, stacks_of
+from results.rows import GapRow, OperatorRow, RuntimeCallRow
 from results.store import open_store
+from results.upkeep.merge import merge
 
 ONE_POINT = ("--where", "operation=mlp", "--where", "provider=fused", "--where", "batch=64", "--where", "hidden=1024")
-STACKS = ["device;forward;aten::addmm;gemm 900", "host;backward;MmBackward0 70", "host;forward;aten::addmm 500"]
-
-
-@pytest.fixture
-def stored(journal_store, journals, tmp_path):
-    """A store whose profiles all hold STACKS; its name."""
-
-    def store(device="cpu", **others):
-        (path,) = journals.write_journals(tmp_path / "stacks", [journals.Sweep(device=device)])
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        added = {"timing": {}, "profile": {"stacks": STACKS, **others}}
-        path.write_text("".join(json.dumps(line | added[line["kind"]]) + "\n" for line in lines))
-        opened = journal_store([])
-        opened.ingest([path])
-        return opened.name
-
-    return store
 
 
 def run_profile(database, *arguments):
@@ -43,6 +28,50 @@ def test_a_profile_is_printed_with_its_operators_and_kernels(stored):
     assert answer.return_value == ExitCode.FINE
     for words in ("mlp forward", "batch 64, fused", "kernels 2", "unexpected: 3 kernels", "aten::addmm", "gemm_tn"):
         assert words in answer.stdout
+
+
+def test_memory_gaps_and_runtime_calls_reach_the_store(stored):
+    operator = {"name": "aten::mm", "count": 2.0, "self_time_s": 1e-6, "total_time_s": 2e-6, "is_compute": True}
+    more = {"inputs": ["float32[2,3] float32[3,4]", "float32[2,4] float32[4,5]"], "allocated_bytes": 72.0}
+    others = {"freed_bytes": None, "min_bytes": None, "min_bytes_reason": "no rule"}
+    gap = {"duration_s": 2e-6, "after": "gemm", "before": "Memcpy DtoD"}
+    call = {"name": "cudaLaunchKernel", "kind": "launch", "count": 2.0, "time_s": 1e-5}
+    numbers = {"allocated_bytes": 72.0, "gap_count": 1.0, "gap_time_s": 2e-6, "longest_gap_s": 2e-6}
+    why = {"freed_bytes": "not recorded", "operators_min_bytes": "no rule"}
+    lists = {"operators": [{**operator, **more, **others}], "gaps": [gap], "runtime_calls": [call]}
+    with open_store(stored("cuda", **numbers, **lists, device_busy_s=3e-5, missing=why)) as store:
+        point = next(row for row in latest_points(store) if row.provider == "fused")
+        found = profile_of(store, point=point)
+    inputs = ("float32[2,3] float32[3,4]", "float32[2,4] float32[4,5]")
+    assert found.operators == (OperatorRow(**operator, inputs=inputs, allocated_bytes=72.0, **others),)
+    assert found.gaps == (GapRow(**gap, words="gemm → copy (DtoD) · CUDA"),)
+    (kernel,) = found.kernels
+    assert (kernel.name, kernel.words, kernel.kind) == ("gemm_tn", "gemm_tn", None)
+    assert found.runtime_calls == (RuntimeCallRow(**call),)
+    assert {name: getattr(found, name) for name in numbers} == numbers
+    assert (found.device_busy_s, found.freed_bytes, found.operators_min_bytes) == (3e-5, None, None)
+    assert found.missing == why
+
+
+def test_a_merge_brings_all_of_a_profile_and_a_second_one_nothing(make_database, tmp_path, journals):
+    journals.write_journals(tmp_path, [journals.Sweep(device="cuda", ruler_version="3", n_visits=3)])
+    with open_store(make_database()) as theirs, open_store(make_database()) as ours:
+        assert theirs.ingest([tmp_path]).problems == ()
+        assert merge(ours, theirs).conflicts == ()
+        (point, *_) = points = latest_points(ours)
+        assert (point.gap_count, point.gap_time_s) == (1, pytest.approx(point.latency_s * 0.05))
+        profiles = [profile_of(ours, point=each) for each in points]
+        assert profiles == [profile_of(theirs, point=each) for each in latest_points(theirs)]
+        assert profiles[0].gaps
+        assert merge(ours, theirs).n_runs_added == 0
+
+
+def test_an_older_profile_has_none_of_it(stored):
+    with open_store(stored()) as store:
+        found = profile_of(store, point=latest_points(store)[0])
+    assert (found.allocated_bytes, found.gap_count, found.gaps, found.runtime_calls) == (None, None, (), None)
+    assert found.missing == {}
+    assert {row.inputs for row in found.operators} == {()}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +103,7 @@ def test_of_several_points_it_says_what_is_left_to_choose(stored):
     ],
 )
 def test_where_there_is_nothing_it_says_why(stored, arguments, said):
-    answer = run_profile(stored(stacks=STACKS[1:]), *ONE_POINT, *arguments)
+    answer = run_profile(stored(stacks=["host;forward;aten::addmm 500"]), *ONE_POINT, *arguments)
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert said in answer.stderr
 

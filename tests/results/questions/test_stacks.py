@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from results.database.schema import Benchmark, Profile, Series, Source, Value
+from results.files.records import JOURNAL_RECORDS_VERSION
 from results.files.stacks import is_folded, stacks_as_bytes, stacks_from_bytes
 
 frames = st.text(st.characters(codec="utf-8", exclude_characters=";\n\0"), min_size=1).filter(lambda t: t.strip())
@@ -97,6 +98,10 @@ def test_a_store_filled_before_a_key_was_read_reads_its_journals_again(opened, j
     with opened.engine.begin() as connection:
         signature = connection.execute(sa.select(Source.signature)).scalar()
         connection.execute(sa.delete(Value))
-        connection.execute(sa.update(Source).values(signature=signature.replace("2:", "1:", 1), content_hash="older"))
+        connection.execute(
+            sa.update(Source).values(
+                signature=signature.replace(f"{JOURNAL_RECORDS_VERSION}:", "1:", 1), content_hash="older"
+            )
+        )
     opened.ingest([path])
     assert cold_compile_times(opened) == [30.0, 30.0]

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from results.commands.store import store
 from results.exit_codes import ExitCode
+from results.files.paths import trace_path
 from results.queries import latest_points, profile_of
 from results.store import open_store
-from results.upkeep.traces import trace_path
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""Runs of a comparison: one a side, named by what is compared, so that the same command goes on with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.plan.points import BASELINE
+from benchmarks.ruler.record.codec import json_from_value
+from benchmarks.ruler.record.journal import JournalReader, journal_path
+from benchmarks.ruler.record.lines import Run
+from benchmarks.ruler.record.provenance import (
+    PROJECT,
+    RULER_VERSION,
+    environment_name,
+    expected_device,
+    git_output,
+    machine_name,
+)
+
+if TYPE_CHECKING:
+    from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.record.provenance import Commit
+
+SIDES = ("base", "head")
+# Whose code a commit of ours can change; the others cost time and tell nothing.
+_OURS = "fused"
+_MAIN = ("origin/main", "main", "origin/master", "master")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two commits to compare, base and head, and the ids of their runs."""
+
+    commits: tuple[Commit, Commit]
+    run_ids: tuple[str, str]
+
+
+def with_ours(settings: Settings) -> Settings:
+    """Return the settings with the providers to compare: the baseline and ours, or those that were asked for."""
+    axes = axes_from_settings(settings)
+    known = dict.fromkeys(name for part in axes.parts() for name in part.providers)
+    asked = settings.filters.provider or tuple(name for name in known if name.startswith(_OURS))
+    providers = (BASELINE, *(name for name in asked if name != BASELINE))
+    return replace(settings, filters=replace(settings.filters, provider=providers))
+
+
+def default_base() -> str:
+    """Return the commit that a head is compared with by default.
+
+    Where it left the main branch; its parent where it is on it.
+    """
+    for branch in _MAIN:
+        found = (git_output("merge-base", branch, "HEAD") or "").strip()
+        if found:
+            head = (git_output("rev-parse", "HEAD") or "").strip()
+            return "HEAD~1" if found == head else found
+    return "HEAD~1"
+
+
+def are_equal_kernels(commits: tuple[Commit, Commit]) -> bool:
+    """Return whether git has the same kernels at both commits: what differs between them then is noise."""
+    base, head = (git_output("rev-parse", f"{commit.hash}:kernels") for commit in commits)
+    return base is not None and base == head
+
+
+def comparison_of(commits: tuple[Commit, Commit], settings: Settings, *, again: bool) -> Comparison:
+    """Return the comparison of two commits by these settings: the latest that was begun, or a new one.
+
+    again: a new one in any case.
+    """
+    asked = {
+        "commits": [commit.hash for commit in commits],
+        "axes": json_from_value(axes_from_settings(settings)),
+        "filters": str(settings.filters),
+        "threads": settings.threads,
+    }
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]
+    begun = [0, *(number for commit in set(commits) for number in _numbers(commit, settings, digest))]
+    number = max(begun) + 1 if again or max(begun) == 0 else max(begun)
+    base, head = (f"ab-{digest}-{number}-{side}" for side in SIDES)
+    return Comparison(commits=commits, run_ids=(base, head))
+
+
+def _numbers(commit: Commit, settings: Settings, digest: str) -> list[int]:
+    """Return the numbers of the comparisons of this digest that a commit's journal has lines of."""
+    run = Run(
+        run_id="",
+        started_at="",
+        project=PROJECT,
+        commit=commit.hash,
+        commit_date=None,
+        commit_subject=None,
+        machine=machine_name(settings),
+        environment=environment_name(expected_device(settings), settings),
+        ruler_version=RULER_VERSION,
+    )
+    lines = JournalReader(journal_path(settings.data_dir, run)).read()
+    found = (re.fullmatch(rf"ab-{digest}-(\d+)-\w+", line.head.run.run_id) for line in lines)
+    return [int(match[1]) for match in found if match]

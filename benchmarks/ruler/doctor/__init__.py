@@ -1,0 +1,1 @@
+"""What is missing on this machine or would disturb a measurement, with the mend."""

@@ -1,0 +1,33 @@
+"""Failures of the referee itself, which are no contender's."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.measure.attempt import state_from_error
+from benchmarks.ruler.measure.device_faults import is_device_fault
+from benchmarks.ruler.record.outcome import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class RefereeFailed(Exception):
+    """Raised if the referee ran out of memory; the message says at what. `state`: of the points it concerns."""
+
+    state = State.OUT_OF_MEMORY
+
+
+@contextmanager
+def referee_failures(when: str) -> Iterator[None]:
+    """Name the referee where it runs out of memory within. Raises: RefereeFailed; anything else as it is."""
+    try:
+        yield
+    except Exception as raised:
+        state, said = state_from_error(raised)
+        if is_device_fault(raised) or state is not State.OUT_OF_MEMORY:
+            raise
+        raise RefereeFailed(
+            f"the referee ran out of memory {when}; measure a smaller shape, or with more: {said}"
+        ) from None

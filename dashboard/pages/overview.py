@@ -1,0 +1,169 @@
+"""Page *Overview*: did the last commit make it slower, what to run at which shape, what fails and what is stale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dash import Input, Output, State, ctx, dcc, html, no_update
+from dash.exceptions import PreventUpdate
+
+from dashboard.pages import Page
+from dashboard.selectors import labelled_select, select_props
+from dashboard.sweep_axes import text_of
+from dashboard.tables.map_drawing import headlines_table, map_card, map_key
+from dashboard.tables.standings import failing_in_words, failing_list, freshness_in_words
+from dashboard.tables.surfaces import answer_of, commits_of, surfaces_list
+from dashboard.views.comparison import MOST_SURFACES
+from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of, query_from_axes
+from dashboard.widgets import alert, card
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dash import Dash
+    from dash.development.base_component import Component
+
+    from dashboard.tables.standings import FreshnessSummary
+    from dashboard.tables.surfaces import Comparison
+    from dashboard.views.overview import MapsView, Overview
+    from results.store import Store
+
+MOST_FAILING = 10
+
+
+def layout() -> Component:
+    """Build the page before anything is known; two callbacks fill it, the slower one with the commits' judgement."""
+    return html.Div(
+        [
+            dcc.Location(id=_id("url"), refresh="callback-nav"),
+            dcc.Store(id=_id("shown")),
+            html.H1("Did the last commit make it slower?"),
+            html.Div(html.P("Judging the newest commits …", className="dimmed"), id=_id("changes"), className="charts"),
+            html.Section(
+                [
+                    html.H2("Which one to run", className="headline"),
+                    html.Div([labelled_select(axis.label, component_id=_id(axis.name)) for axis in MAP_AXES],
+                             className="bar"),
+                    html.Div(id=_id("problems"), className="problems"),
+                    html.Div(id=_id("maps"), className="page"),
+                ],
+                id=_id("sweep"), className="page", style=HIDDEN,
+            ),
+            html.Div(id=_id("failing")),
+        ],
+        className="page",
+    )  # fmt: skip
+
+
+def register(app: Dash, store: Store) -> None:
+    """Connect the page: its maps follow the URL and the selectors, the rest is asked for once."""
+
+    @app.callback(Output(_id("changes"), "children"), Output(_id("failing"), "children"), Input(_id("url"), "pathname"))
+    def show_changes(_: object) -> tuple[list[Component], list[Component]]:
+        overview = overview_of(store)
+        return change_cards(overview), failing_cards(overview)
+
+    @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
+    def show_maps(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
+        query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
+        return page_props(maps_view_of(store, query=query), is_from_url=query == search)
+
+
+def asked_query(
+    search: str | None, *, picked: Mapping[str, str | None], shown: str | None, triggered: str | None
+) -> str:
+    """Return the query to draw: the URL's own when it changed, else that of the selectors.
+
+    Raises: PreventUpdate if that is shown already, as after each update of the URL by this callback.
+    """
+    if search is None or (shown is not None and triggered == _id("url") and search == shown):
+        raise PreventUpdate
+    return search if shown is None or triggered in {None, _id("url")} else query_from_axes(picked)
+
+
+def page_props(view: MapsView, *, is_from_url: bool) -> dict[str, Any]:
+    """Convert the view into properties of the page's components, in the shape of OUTPUTS."""
+    return {
+        # Writing the URL where it was just read would put a second entry into the browser's history.
+        "search": no_update if is_from_url else view.query,
+        "shown": view.query,
+        "sweep": {} if view.chosen else HIDDEN,
+        "axes": {
+            axis.name: select_props(
+                [text_of(option) for option in view.options.get(axis.name, ())],
+                text_of(view.chosen[axis.name]) if view.chosen else "",
+                is_always_shown=axis.name == "machine" and bool(view.chosen),
+            )
+            for axis in MAP_AXES
+        },
+        "problems": alert(view.problems),
+        "maps": _maps(view) if view.chosen else [],
+    }
+
+
+def change_cards(overview: Overview) -> list[Component]:
+    """Build a card per project and machine: the answer, the commits, what changed, and how fresh it is."""
+    freshness = {(one.project, one.machine): one for one in overview.freshness}
+    return [_change_card(each, freshness.get((each.project, each.machine))) for each in overview.comparisons]
+
+
+def failing_cards(overview: Overview) -> list[Component]:
+    """Build the card of what has no value in its newest run."""
+    parts = [failing_list(overview.failing, most=MOST_FAILING)] if overview.failing else []
+    note = html.Span(failing_in_words(overview.failing), className="dimmed")
+    return [card([html.H2("Failing, wrong or missing"), note], *parts)]
+
+
+def _change_card(comparison: Comparison, summary: FreshnessSummary | None) -> Component:
+    title = [html.H2(comparison.machine), html.Span(comparison.project, className="dimmed")]
+    fresh = [html.P(freshness_in_words(summary), className="detail")] if summary else []
+    return card(
+        title,
+        answer_of(comparison),
+        commits_of(comparison),
+        *surfaces_list(comparison, most=MOST_SURFACES),
+        *fresh,
+    )
+
+
+def _maps(view: MapsView) -> Sequence[Component]:
+    facts = " · ".join(_fact(name, text_of(value)) for name, value in view.chosen.items() if name != "machine")
+    return [
+        card(
+            [html.H3("Fastest provider at each shape"), html.Span(facts, className="dimmed")],
+            html.Div(map_key(view.maps), className="keys"),
+            html.Div([map_card(one) for one in view.maps], className="maps"),
+        ),
+        card([html.H3("Speedup over eager")], headlines_table(view.headlines)),
+    ]
+
+
+def _fact(name: str, value: str) -> str:
+    if name == "cache":
+        return f"{value} cache"
+    return f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else value
+
+
+def _id(name: str) -> str:
+    return f"overview-{name}"
+
+
+HIDDEN = {"display": "none"}
+INPUTS = {
+    "search": Input(_id("url"), "search"),
+    "picked": {axis.name: Input(_id(axis.name), "value") for axis in MAP_AXES},
+}
+STATE = {"shown": State(_id("shown"), "data")}
+OUTPUTS = {
+    "search": Output(_id("url"), "search"),
+    "shown": Output(_id("shown"), "data"),
+    "sweep": Output(_id("sweep"), "style"),
+    "axes": {
+        axis.name: {name: Output(_id(axis.name), name) for name in ("data", "value", "style")} for axis in MAP_AXES
+    },
+    "problems": Output(_id("problems"), "children"),
+    "maps": Output(_id("maps"), "children"),
+}
+
+
+PAGE = Page(path="/", name="Overview", layout=layout, register=register, needs_sweep=False)

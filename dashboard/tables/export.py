@@ -1,0 +1,63 @@
+"""Rows as CSV: a heading line with units in the names, then a line for each value; empty where nothing is known."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from results.rows import parameters_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from results.rows import PointRow, SeriesHistory
+
+POINT_COLUMNS = (
+    "project", "commit", "commit_date", "commit_subject", "machine", "environment", "ruler_version", "operation",
+    "contender", "pass_", "dtype", "activation", "batch", "hidden", "dim", "cache", "threads", "state", "reason",
+    "disturbed", "latency_s", "latency_ci_low_s", "latency_ci_high_s", "rows_per_s", "tflop_per_s",
+    "speedup_vs_eager", "speedup_ci_low", "speedup_ci_high", "measured_at",
+)  # fmt: skip
+VALUE_COLUMNS = (
+    "commit", "commit_date", "commit_subject", "measured_at", "state", "reason", "value", "ci_low", "ci_high",
+)  # fmt: skip
+# A spreadsheet takes a text that begins so for a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_of_points(rows: Iterable[PointRow]) -> str:
+    """Write a line for each point, once, in the order they come."""
+    points = {(row.run_id, row.point_id, row.contender): row for row in reversed(list(rows))}
+    lines = ([getattr(row, column) for column in POINT_COLUMNS] for row in reversed(points.values()))
+    return _csv([column.rstrip("_") for column in POINT_COLUMNS], lines)
+
+
+def csv_of_histories(histories: Iterable[SeriesHistory]) -> str:
+    """Write a line for each value of each series, oldest commit first; values are in the unit of their line."""
+    heading = ["project", "machine", "environment", "benchmark", "metric", "unit", "version", "parameters"]
+    lines = (
+        [
+            *(getattr(history.series, name) for name in heading[:-1]),
+            parameters_in_words(history.series.parameters),
+            *(getattr(value, column) for column in VALUE_COLUMNS),
+        ]
+        for history in histories
+        for value in history.values
+    )
+    return _csv([*heading, *VALUE_COLUMNS], lines)
+
+
+def _csv(heading: list[str], lines: Iterable[list[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heading)
+    writer.writerows([_cell(value) for value in line] for line in lines)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    isoformat = getattr(value, "isoformat", None)
+    if isoformat is not None:
+        return isoformat()
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -1,0 +1,176 @@
+"""Winner maps and headline speedups → HTML; a cell of a map is a link, so that a keyboard reaches it, too."""
+
+from __future__ import annotations
+
+import re
+from math import log
+from typing import TYPE_CHECKING
+
+from dash import dcc, html
+
+from dashboard.looks import look_of
+from dashboard.tables.winner_map import map_in_words
+from dashboard.widgets import contender_label, labelled_cells
+from results.judgement.winners import Standing
+from results.units import THIN_SPACE, TIMES, percent, ratio, ratio_interval, si
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dash.development.base_component import Component
+
+    from dashboard.tables.winner_map import Cell, Headline, WinnerMap
+    from results.judgement.winners import Ranking
+    from results.rows import PointRow
+
+# Share of the provider's colour in a cell, in percent: from no margin up to this one.
+FAINTEST, DEEPEST, DEEPEST_AT = 14, 48, 2.0
+HEADINGS = (
+    ("Operation", ""),
+    ("Provider", ""),
+    ("Median over shapes", "number"),
+    ("Least", "number"),
+    ("Most, 95 % interval", "number"),
+    ("Most at", ""),
+)
+
+
+def map_card(one: WinnerMap) -> Component:
+    """Build a map: its sentence, then a table with hidden dims down and batches across."""
+    corner = html.Th([html.Span("hidden", className="down"), html.Span("batch", className="across")], scope="col")
+    head = html.Tr([corner, *(html.Th(f"{batch}", scope="col") for batch in one.batches)])
+    rows = [
+        html.Tr([html.Th(f"{hidden}", scope="row"), *(_cell(one, batch, hidden) for batch in one.batches)])
+        for hidden in one.hiddens
+    ]
+    others = [html.Span(f"also measured: {', '.join(one.others)}", className="dimmed")] if one.others else []
+    return html.Div(
+        [
+            html.H3([one.title, *others]),
+            html.P(map_in_words(one), className="detail"),
+            html.Div(
+                html.Table(
+                    [html.Thead(head), html.Tbody(rows)], className="map", style={"--columns": str(len(one.batches))}
+                ),
+                className="scrolls",
+            ),
+        ],
+        className="map-box",
+    )
+
+
+def map_key(maps: Sequence[WinnerMap]) -> list[Component]:
+    """Build the key of the maps: each leader's colour, and what the marks in a cell mean."""
+    names = sorted({name for one in maps for name in one.contenders})
+    if not names:
+        return []
+    return [
+        *(contender_label(name) for name in names),
+        html.Span("+12 %: the next takes that much longer", className="dimmed"),
+        html.Span([html.Span(className="cell hatched sample"), "undecided, the least time named"], className="dimmed"),
+    ]
+
+
+def headlines_table(headlines: Sequence[Headline]) -> Component:
+    """Build one row per operation and contender: the median speedup over eager, the least and the greatest."""
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
+    table = html.Table([html.Thead(head), html.Tbody([_headline(each) for each in headlines])], className="winners")
+    return html.Div(table, className="scrolls")
+
+
+def _cell(one: WinnerMap, batch: int, hidden: int) -> Component:
+    cell = one.cells.get((batch, hidden))
+    if cell is None:
+        return html.Td(html.Span("not measured", className="cell none"), className="absent")
+    if cell.ranking is None:
+        return html.Td(dcc.Link("nothing ok", href=cell.link, className="cell none"))
+    leader = cell.ranking.leader
+    name, figure = _texts(cell.ranking)
+    style = {"--provider": look_of(leader.contender).colour, "--depth": f"{_depth(cell.ranking)}%"}
+    kind = {Standing.UNDECIDED: "cell hatched", Standing.TIED: "cell tied"}.get(
+        cell.ranking.standing or Standing.FASTEST, "cell"
+    )
+    link = dcc.Link(
+        [
+            html.Span(f"batch {cell.batch}, hidden {cell.hidden}: ", className="unseen"),
+            html.Span(_breakable(name), className="name"),
+            html.Span(figure, className="figure"),
+        ],
+        href=cell.link, className=kind, style=style, title=_in_full(cell, cell.ranking),
+    )  # fmt: skip
+    return html.Td(link)
+
+
+def _breakable(name: str) -> list[str | Component]:
+    """Return `name` for a narrow cell: a line may end after a colon or a hyphen."""
+    first, *others = re.split(r"(?<=[:-])", name)
+    return [first, *(part for other in others for part in (html.Wbr(), other))]
+
+
+def _texts(ranking: Ranking) -> tuple[str, str]:
+    """Return the name and the figure of a cell."""
+    name = ranking.leader.contender
+    match ranking.standing:
+        case Standing.UNDECIDED:
+            least = ranking.least_margin
+            return f"{name} ?", "undecided" if least is None else f"leads {least:.2f}{TIMES}"
+        case Standing.TIED:
+            return "tied", " = ".join(row.contender for row in ranking.candidates)
+        case None:
+            return name, "no rival"
+        case _:
+            return name, f"+{percent((ranking.margin or 1.0) - 1)}"
+
+
+def _depth(ranking: Ranking) -> int:
+    if ranking.standing is not Standing.FASTEST or not ranking.margin:
+        return FAINTEST
+    share = min(log(ranking.margin) / log(DEEPEST_AT), 1.0)
+    return round(FAINTEST + (DEEPEST - FAINTEST) * max(share, 0.0))
+
+
+def _in_full(cell: Cell, ranking: Ranking) -> str:
+    """Write what a cell means, for who points at it or hears it."""
+    leader, runner_up = ranking.leader, ranking.runner_up
+    latency = "" if leader.latency_s is None else f", {si(leader.latency_s, 's')}"
+    parts = [f"batch {cell.batch}, hidden {cell.hidden}: {leader.contender}{latency}{_over_eager(leader)}"]
+    if runner_up is not None and ranking.margin is not None:
+        parts.append(f"next {runner_up.contender}, takes {percent(ranking.margin - 1)} longer")
+    if ranking.standing is Standing.TIED:
+        parts.append("tied: the intervals overlap")
+    if ranking.standing is Standing.UNDECIDED:
+        parts.append(f"undecided: {ranking.doubt}")
+    return "; ".join(parts)
+
+
+def _over_eager(row: PointRow) -> str:
+    return "" if row.speedup_vs_eager is None else f", {ratio(row.speedup_vs_eager)} eager"
+
+
+def _headline(one: Headline) -> Component:
+    disturbed = f" ({one.n_disturbed} disturbed)" if one.n_disturbed else ""
+    most = one.most
+    return html.Tr(
+        [
+            *labelled_cells(
+                HEADINGS,
+                [
+                    one.title,
+                    contender_label(one.contender),
+                    [html.B(ratio(one.middle)), html.Span(f" at {one.n} shapes{disturbed}", className="dimmed")],
+                    _speedup(one.least),
+                    _speedup(most),
+                    f"batch {most.batch}, hidden{THIN_SPACE}{most.hidden}",
+                ],
+            )
+        ]
+    )
+
+
+def _speedup(row: PointRow) -> list[Component | str]:
+    value, low, high = row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high
+    if value is None:
+        return []
+    if low is None or high is None:
+        return [ratio(value)]
+    return [f"{ratio(value)} ", html.Span(ratio_interval(value, low, high), className="dimmed")]

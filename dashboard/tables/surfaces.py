@@ -1,0 +1,218 @@
+"""What a commit changed: the verdicts by surface, the answer in words, and the list of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
+
+from dash import dcc, html
+
+from dashboard.lines import NO_PARAMETERS
+from dashboard.tables.changes import ORDER, word_of
+from dashboard.widgets import sparkline
+from results.judgement.verdicts import Outcome
+from results.rows import parameters_in_words
+from results.units import change_in_words
+from results.units import ratio as ratio_in_words
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from results.judgement.verdicts import Judgement, Verdict
+    from results.rows import CommitRow
+
+WORSE = (Outcome.FAILED, Outcome.REGRESSION)
+FACTOR_FROM = 3.0
+BETTER = (Outcome.FIXED, Outcome.IMPROVEMENT)
+# Parameters of a sweep that tell surfaces of one operation apart.
+CONTENDER = ("provider", "weights", "pass")
+
+
+class Tone(NamedTuple):
+    """Answer to whether a commit made something worse: the word it begins with, and its class in the style sheet."""
+
+    word: str
+    kind: str
+
+
+YES, NO, PERHAPS, UNKNOWN = (
+    Tone("Yes", "bad"),
+    Tone("No", "good"),
+    Tone("Perhaps", "doubt"),
+    Tone("Not known", "doubt"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedSurface:
+    """Series of one benchmark and metric with one outcome; of a sweep, those of one provider and pass.
+
+    title: what the series share. worst: the one that changed most. n_of: all series of the surface, whatever their
+    outcome. course: the worst one's values up to the commit, oldest first; empty where it was not asked for.
+    """
+
+    title: str
+    word: str
+    worst: Verdict
+    n: int
+    n_of: int
+    course: tuple[float, ...] = ()
+
+    @property
+    def weight(self) -> float:
+        """How much it matters, among those of its outcome: size times number."""
+        return self.n * _size(self.worst)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it is worse now, or fails."""
+        return self.worst.outcome in WORSE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What the newest commit of a project changed on one machine. judgement: None where one commit is all there is."""
+
+    project: str
+    machine: str
+    head: CommitRow
+    base: CommitRow | None
+    judgement: Judgement | None
+    surfaces: tuple[ChangedSurface, ...]
+
+    @property
+    def tone(self) -> Tone:
+        """Answer in a word."""
+        if self.judgement is None or not self.judgement.verdicts:
+            return UNKNOWN
+        if self.judgement.with_outcome(*WORSE):
+            return YES
+        return PERHAPS if self.judgement.n_perhaps_worse or self.judgement.is_control_moved else NO
+
+    @property
+    def answer(self) -> str:
+        """Answer in a sentence."""
+        return f"{self.tone.word}: {self._reason}"
+
+    @property
+    def _reason(self) -> str:
+        judgement = self.judgement
+        if judgement is None:
+            return "one commit has been measured here, so there is none to compare it with"
+        if not judgement.verdicts:
+            return "nothing was measured at both of the newest commits"
+        counts = {
+            "worse": len(judgement.with_outcome(Outcome.REGRESSION)),
+            "failing now": len(judgement.with_outcome(Outcome.FAILED)),
+        }
+        worse = [f"{count:,} series {word}" for word, count in counts.items() if count]
+        n = f"{len(judgement.verdicts):,}"
+        if worse:
+            return f"{' and '.join(worse)}, of {n} compared"
+        if judgement.n_perhaps_worse:
+            return f"{judgement.n_perhaps_worse:,} of {n} series look slower, but are not known well enough"
+        if moved := [control for control in judgement.controls if control.is_moved]:
+            changes = ", ".join(f"{change_in_words(one.ratio)} in {one.environment}" for one in moved)
+            return f"the machine or torch changed, as eager did ({changes}), so that no other time there is judged"
+        least = f"{100 * judgement.least_change:g} %"
+        return f"of {n} series compared, none is worse by {least} or more beyond its noise"
+
+
+def surfaces_of(judgement: Judgement) -> list[ChangedSurface]:
+    """Group what changed by outcome, benchmark, metric, provider and pass: worse first, then by size times number."""
+    n_of: dict[tuple[str, ...], int] = {}
+    changed: dict[tuple[str, ...], list[Verdict]] = {}
+    for verdict in judgement.verdicts:
+        title = _title(verdict)
+        n_of[title] = n_of.get(title, 0) + 1
+        if verdict.outcome in ORDER:
+            changed.setdefault((verdict.outcome, *title), []).append(verdict)
+    surfaces = [
+        ChangedSurface(
+            title=" · ".join(title),
+            word=word_of(verdicts[0]),
+            worst=max(verdicts, key=_size),
+            n=len(verdicts),
+            n_of=n_of[tuple(title)],
+        )
+        for (_, *title), verdicts in changed.items()
+    ]
+    return sorted(surfaces, key=lambda each: (ORDER.index(each.worst.outcome), -each.weight, each.title))
+
+
+def history_link(verdict: Verdict) -> str:
+    """Return the address of the series' history at the judged commit."""
+    row = verdict.head
+    pairs = {
+        "project": row.project, "benchmark": row.benchmark, "metric": row.metric, "machine": row.machine,
+        "environment": row.environment, "line": parameters_in_words(row.parameters) or NO_PARAMETERS,
+        "commit": row.commit[:12],
+    }  # fmt: skip
+    return f"/history?{urlencode(pairs)}"
+
+
+def answer_of(comparison: Comparison) -> Component:
+    """Build the answer as one large line, its first word in the colour of its tone."""
+    word, reason = comparison.tone.word, comparison.answer.removeprefix(f"{comparison.tone.word}: ")
+    return html.P([html.Span(word, className=f"tone {comparison.tone.kind}"), f": {reason}."], className="answer")
+
+
+def commits_of(comparison: Comparison) -> Component:
+    """Build the line that names the two commits."""
+    parts: list[Component | str] = _commit(comparison.head)
+    if comparison.base is not None:
+        parts += [" against ", *_commit(comparison.base)]
+    return html.P(parts, className="detail")
+
+
+def surfaces_list(comparison: Comparison, *, most: int) -> list[Component]:
+    """Build a line for each of the first `most` surfaces, with the number of the others and what lists them."""
+    surfaces = comparison.surfaces
+    if not surfaces:
+        return []
+    lines: list[Component] = [_line(surface) for surface in surfaces[:most]]
+    if len(surfaces) > most and comparison.base is not None:
+        command = f"fusebench gate --base {comparison.base.commit[:12]} --head {comparison.head.commit[:12]}"
+        lines.append(html.Li([f"… and {len(surfaces) - most} more, all by ", html.Code(command)], className="dimmed"))
+    return [html.Ul(lines, className="surfaces")]
+
+
+def _line(surface: ChangedSurface) -> Component:
+    count = f"all {surface.n} series" if surface.n == surface.n_of else f"{surface.n} of {surface.n_of} series"
+    ratio = surface.worst.ratio
+    size = f", {_in_words(ratio)} at most" if ratio else f": {surface.worst.why}"
+    kind = "bad" if surface.is_worse else "good" if surface.worst.outcome in BETTER else ""
+    return html.Li(
+        [
+            sparkline(surface.course, kind=kind) if len(surface.course) > 1 else html.Span(className="sparkline"),
+            html.Span(
+                [
+                    dcc.Link(surface.title, href=history_link(surface.worst)),
+                    html.Span(f" {surface.word}", className=f"tone {kind}"),
+                    f" at {count}{size}",
+                ]
+            ),
+        ]
+    )
+
+
+def _in_words(value: float) -> str:
+    """Write a change in percent, or as a factor where that is the plainer."""
+    return change_in_words(value) if value < FACTOR_FROM else ratio_in_words(value)
+
+
+def _commit(row: CommitRow) -> list[Component | str]:
+    date = "no date" if row.date is None else f"{row.date:%Y-%m-%d}"
+    return [html.Code(row.commit[:10]), f" {date} {row.subject or 'no subject'}"]
+
+
+def _title(verdict: Verdict) -> tuple[str, ...]:
+    own = {parameter.name: parameter.value for parameter in verdict.head.parameters}
+    contender = [str(own[name]) for name in CONTENDER if "provider" in own and name in own and own[name] != "plain"]
+    return (verdict.head.benchmark, *contender, verdict.metric.label)
+
+
+def _size(verdict: Verdict) -> float:
+    return abs(log(verdict.ratio)) if verdict.ratio else 0.0

@@ -1,0 +1,122 @@
+"""Answer of the page *Throughput*: what to run at the chosen batch, how sure that is, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from results.judgement.advice import Question, advice_from
+from results.judgement.winners import BASELINE, Standing
+from results.units import THIN_SPACE, TIMES, counted, with_prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.judgement.advice import Choice
+    from results.judgement.winners import Ranking
+    from results.rows import PointRow
+
+AGAIN = "measure again (fusebench run --again)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What to run: the sentence for the chosen batch, and those for all batches and their reasons.
+
+    contenders: the named ones, to be marked in their colours. is_certain: whether it was decided.
+    """
+
+    sentence: str
+    contenders: tuple[str, ...]
+    is_certain: bool
+    details: tuple[str, ...]
+
+
+def answer_from(rows: Sequence[PointRow], *, batch: int) -> Answer:
+    """Return the answer that one commit's points of a shape give at `batch`."""
+    advice = advice_from(rows, Question())
+    choice = next((choice for choice in advice.choices if choice.batch == batch), None)
+    details = advice.what if len(advice.choices) > 1 else ()
+    if choice is None:
+        return Answer(sentence=_nothing(rows, batch), contenders=(), is_certain=False, details=details)
+    ranking = choice.ranking
+    named = ranking.candidates if ranking.standing is Standing.TIED else (ranking.leader,)
+    return Answer(
+        sentence=_sentence(choice),
+        contenders=tuple(row.contender for row in named),
+        is_certain=ranking.standing is Standing.FASTEST,
+        details=(*details, *_why(ranking)),
+    )
+
+
+def _nothing(rows: Sequence[PointRow], batch: int) -> str:
+    here = [row for row in rows if row.batch == batch]
+    if not here:
+        return f"Nothing was measured at {_rows(batch)} with this choice"
+    states = ", ".join(f"{row.contender} {row.state.replace('_', ' ')}" for row in here)
+    return f"Nothing is ok at {_rows(batch)}: {states}"
+
+
+def _sentence(choice: Choice) -> str:
+    ranking, at = choice.ranking, f"at {_rows(choice.batch)}"
+    leader = ranking.leader
+    match ranking.standing:
+        case Standing.FASTEST if leader.provider == BASELINE:
+            return f"Run {leader.contender} {at}: nothing measured here is faster, certain"
+        case Standing.FASTEST:
+            return f"Run {leader.contender} {at}: {_over_eager(leader)}certain"
+        case Standing.TIED:
+            names = " or ".join(row.contender for row in ranking.candidates)
+            return f"Run {names} {at}: tied, their intervals overlap"
+        case Standing.UNDECIDED:
+            return f"Undecided {at}: {_known_all_the_same(choice)}"
+        case _:
+            alone = f"{leader.contender} is the only one with a time {at}"
+            return f"{alone}{'' if leader.provider == BASELINE else f': {_over_eager(leader)[:-2]}'}"
+
+
+def _known_all_the_same(choice: Choice) -> str:
+    """Write who leads by paired rounds where the times themselves decide nothing, or that nobody does."""
+    ranking = choice.ranking
+    leader = ranking.leader.contender
+    if ranking.least_margin is not None:
+        ahead = f"{leader} leads by {ranking.least_margin:.2f}{TIMES} at least over paired rounds"
+        return f"{ahead}, but the times are in doubt ({ranking.doubt})"
+    if choice.options:
+        names = ", ".join(row.contender for row in choice.options)
+        return f"faster than eager are {names}; which is fastest is in doubt ({ranking.doubt})"
+    return f"{leader} took the least time, but {ranking.doubt}; {AGAIN}"
+
+
+def _why(ranking: Ranking) -> list[str]:
+    """Write what the leader's and eager's time goes to; nothing where neither was profiled."""
+    rows = [ranking.leader]
+    if ranking.eager is not None and ranking.eager != ranking.leader:
+        rows.append(ranking.eager)
+    known = [_time(row) for row in rows if row.bound_in_words]
+    return [f"Why: {'; '.join(known)}."] if known else []
+
+
+def _time(row: PointRow) -> str:
+    n, noun = row.kernel_launches, "kernel"
+    if n is None:
+        n, noun = row.operator_count, "operator"
+    count = f" in {counted(round(n), noun)}" if n else ""
+    floor = f", at {row.percent_of_floor:.0f} % of the floor's speed" if row.percent_of_floor else ""
+    evidence = f" ({row.bound_detail})" if row.bound_detail and row.has_valid_ceiling else ""
+    latency = with_prefix(row.latency_s, "s")
+    return f"{row.contender} takes {latency}{count}{floor}, bound by {row.bound_in_words}{evidence}"
+
+
+def _over_eager(row: PointRow) -> str:
+    """Write the speedup with its interval, ended by a comma; empty where it is unknown."""
+    if row.speedup_vs_eager is None:
+        return ""
+    interval = ""
+    if row.speedup_ci_low is not None and row.speedup_ci_high is not None:
+        interval = f" [{row.speedup_ci_low:.2f}, {row.speedup_ci_high:.2f}]"
+    return f"{row.speedup_vs_eager:.2f}{TIMES} eager{interval}, "
+
+
+def _rows(batch: int) -> str:
+    return f"{batch:,}{THIN_SPACE}{'row' if batch == 1 else 'rows'}".replace(",", THIN_SPACE)

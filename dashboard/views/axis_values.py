@@ -1,0 +1,76 @@
+"""Values of axes that a URL chooses, one axis after the other, each among what was measured at those before it."""
+
+from __future__ import annotations
+
+from math import log
+from typing import TYPE_CHECKING
+
+from dashboard.sweep_axes import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard.sweep_axes import Axis, AxisValue
+
+MOST_DIGITS = 18
+MOST_SHOWN = 60  # characters of a value that was not measured
+
+
+def settled(
+    axis: Axis,
+    values: Sequence[AxisValue],
+    *,
+    wanted: Mapping[str, str],
+    before: Mapping[str, AxisValue],
+    problems: list[str],
+) -> AxisValue:
+    """Return the value the URL wants of `axis`, or the nearest of `values`, adding to `problems`; else its default.
+
+    `values` come newest measurement first; `before` has the columns of the axes settled so far.
+    """
+    default = _default(axis, values, before)
+    if axis.name not in wanted:
+        return default
+    value = _nearest(wanted[axis.name], values, default=default)
+    if text_of(value) != wanted[axis.name]:
+        problems.append(_not_measured(axis, wanted[axis.name], value, values))
+    return value
+
+
+def in_order(values: Sequence[AxisValue]) -> tuple[AxisValue, ...]:
+    """Order None first, then numbers by size and names alphabetically."""
+    return tuple(sorted(values, key=_sort_key))
+
+
+def _default(axis: Axis, values: Sequence[AxisValue], before: Mapping[str, AxisValue]) -> AxisValue:
+    if axis.preferred in values:
+        return axis.preferred
+    numbers = sorted(value for value in values if isinstance(value, int))
+    hidden = before.get("hidden")
+    if axis.name == "dim" and isinstance(hidden, int):
+        return min(numbers, key=lambda dim: abs(log(4 * dim / hidden)))
+    return numbers[len(numbers) // 2] if numbers else values[0]
+
+
+def _nearest(requested: str, values: Sequence[AxisValue], *, default: AxisValue) -> AxisValue:
+    """Return the value spelled `requested`; else the number nearest to it by ratio; else `default`."""
+    exact = next((value for value in values if text_of(value) == requested), None)
+    if exact is not None:
+        return exact
+    numbers = [value for value in values if isinstance(value, int)]
+    if numbers and requested.isdecimal() and len(requested) <= MOST_DIGITS and int(requested) > 0:
+        return min(numbers, key=lambda value: abs(log(value / int(requested))))
+    return default
+
+
+def _not_measured(axis: Axis, requested: str, shown: AxisValue, values: Sequence[AxisValue]) -> str:
+    measured = ", ".join(text_of(value) for value in in_order(values))
+    asked = requested if len(requested) <= MOST_SHOWN else f"{requested[:MOST_SHOWN]}…"
+    return (
+        f"{axis.label} {asked} was not measured with the rest of this choice; "
+        f"showing {text_of(shown)}. Measured: {measured}."
+    )
+
+
+def _sort_key(value: AxisValue) -> tuple[bool, int, str]:
+    return (value is not None, value if isinstance(value, int) else 0, str(value))

@@ -1,0 +1,58 @@
+"""Comparison of the newest two commits on each machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dashboard.tables.surfaces import Comparison, surfaces_of
+from results.queries import history_of, judged_commits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dashboard.tables.surfaces import ChangedSurface
+    from results.rows import CommitRow
+    from results.store import Store
+
+MOST_SURFACES = 6
+# Of a change that is drawn as a sparkline.
+MOST_VALUES = 60
+
+
+def comparisons_of(store: Store, *, commits: Sequence[CommitRow]) -> tuple[Comparison, ...]:
+    """Compare the newest two commits of each project on each machine; `commits` come oldest first."""
+    measured: dict[tuple[str, str], list[CommitRow]] = {}
+    for row in commits:
+        for machine in sorted(row.machines):
+            measured.setdefault((row.project, machine), []).append(row)
+    return tuple(_comparison(store, project, machine, rows) for (project, machine), rows in sorted(measured.items()))
+
+
+def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitRow]) -> Comparison:
+    head, base = rows[-1], rows[-2] if len(rows) > 1 else None
+    judgement = None
+    if base is not None:
+        judgement = judged_commits(store, base=base.commit, head=head.commit, project=project, machine=machine)
+    surfaces = surfaces_of(judgement) if judgement else []
+    return Comparison(
+        project=project,
+        machine=machine,
+        head=head,
+        base=base,
+        judgement=judgement,
+        surfaces=tuple(_with_courses(store, surfaces)),
+    )
+
+
+def _with_courses(store: Store, surfaces: Sequence[ChangedSurface]) -> Iterable[ChangedSurface]:
+    """Add the courses of the first surfaces, which are the ones that a page shows."""
+    shown = surfaces[:MOST_SURFACES]
+    histories = history_of(store, series_ids=[surface.worst.head.series_id for surface in shown])
+    course_of: dict[int, tuple[float, ...]] = {}
+    for history in histories:
+        values = tuple(row.value for row in history.values if row.value is not None)
+        course_of.setdefault(history.series.series_id, values[-MOST_VALUES:])
+    for surface in shown:
+        yield replace(surface, course=course_of.get(surface.worst.head.series_id, ()))
+    yield from surfaces[MOST_SURFACES:]

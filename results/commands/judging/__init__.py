@@ -1,0 +1,1 @@
+"""Commands that judge commits and histories, and what a person decided about their changes."""

@@ -1,0 +1,103 @@
+"""`fusebench changes`: when series changed level, in the history of any suite that is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.no_data import EMPTY_STORE, nothing_to_show
+from results.commands.options import NumberRange, all_option, db_option, where_option
+from results.commands.selection import selection_from_texts, series_filter_from
+from results.exit_codes import ExitCode
+from results.judgement.changes.evidence import LEAST_CHANGE
+from results.judgement.changes.from_histories import changes_of_place
+from results.output.changes import changes_as_json, changes_as_text
+from results.output.text_tables import MANY
+from results.queries import history_tables, known_changes, parameter_names, projects
+from results.store import OpenMode, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.rows import HistoryTable, PlaceFilter, SeriesFilter
+    from results.store import Store
+
+
+@click.command()
+@click.option(
+    "--format", "changes_format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format."
+)
+@click.option(
+    "--least-change",
+    metavar="FRACTION",
+    type=NumberRange(min=0, max=10),
+    default=LEAST_CHANGE,
+    show_default=True,
+    help="Smallest relative change of a noisy metric that counts: 0.03 is 3 %.",
+)
+@click.option(
+    "--control",
+    "controls",
+    metavar="PATTERN",
+    multiple=True,
+    help="Benchmarks that no commit can change, such as 'calibration.*'; what five or more share is the machine's. May "
+    "be repeated.  [default: the sweep's eager]",
+)
+@all_option
+@where_option
+@db_option
+def changes(  # noqa: PLR0913 - its options
+    changes_format: str,
+    least_change: float,
+    controls: Sequence[str],
+    where: Sequence[str],
+    db: str | None,
+    *,
+    shows_all: bool,
+) -> int:
+    """When did what get slower, and between which commits does the cause lie?
+
+    Looks for changes of level in the history of every series: of the sweep, or of any project's asv results. One
+    finding is one benchmark and commit, with the points it concerns; SUSPECTED is one measurement that is far out.
+    "invisible" is each series' noise floor: a change below it would not be found within five commits.
+
+    \b
+    fusebench changes
+    fusebench changes --where project=scipy --where benchmark=stats.BenchSkewKurtosis.time_kurtosis
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    selection = selection_from_texts(where)
+    with open_store(db, mode=OpenMode.READ) as store:
+        if not projects(store):
+            return nothing_to_show(EMPTY_STORE)
+        chosen = series_filter_from(selection, parameters=parameter_names(store))
+        known = known_changes(store)
+        tables, asked = _tables(store, chosen)
+        found = [
+            changes_of_place(table, least_change=least_change, controls=controls, known=known, only=asked)
+            for table in tables
+        ]
+        if not found:
+            return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
+        if changes_format == "json":
+            echo(changes_as_json(found))
+        else:
+            echo_rendered(changes_as_text(found, terminal_of_output(), limit=None if shows_all else MANY))
+    return ExitCode.FINE
+
+
+def _tables(store: Store, chosen: SeriesFilter) -> tuple[list[HistoryTable], frozenset[int] | None]:
+    """Return all series of the chosen places, controls included, and the ids of those that are asked for.
+
+    None asks for all.
+    """
+    tables = history_tables(store, **chosen)
+    places: PlaceFilter = {"project": chosen.get("project")}
+    places |= {"machine": chosen.get("machine"), "environment": chosen.get("environment")}
+    if not any(choice for name, choice in chosen.items() if name not in places):
+        return tables, None
+    asked = frozenset(series.series_id for table in tables for series in table.series)
+    places_asked = {(table.machine, table.environment, table.project) for table in tables}
+    whole = history_tables(store, **places)
+    return [table for table in whole if (table.machine, table.environment, table.project) in places_asked], asked

@@ -1,0 +1,83 @@
+"""`fusebench gate`: judge a commit against another."""
+
+from __future__ import annotations
+
+import click
+
+from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.no_data import how_to_measure, not_measured
+from results.commands.options import NumberRange, all_option, db_option
+from results.errors import UnknownRevision
+from results.exit_codes import ExitCode
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
+from results.output.report import ReportFormat, rendered
+from results.output.text_tables import MANY
+from results.queries import judged_commits
+from results.questions.revisions import commit_of
+from results.store import OpenMode, open_store
+
+
+@click.command()
+@click.option("--base", metavar="REV", required=True, help="The commit to compare with.")
+@click.option("--head", metavar="REV", required=True, help="The commit to judge.")
+@click.option(
+    "--format",
+    "report_format",
+    type=click.Choice([f.value for f in ReportFormat]),
+    default="text",
+    show_default=True,
+    help="How to print the report.",
+)
+@click.option(
+    "--least-change",
+    metavar="FRACTION",
+    type=NumberRange(min=0, max=10),
+    default=LEAST_RELEVANT_CHANGE,
+    show_default=True,
+    help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
+)
+@all_option
+@db_option
+def gate(  # noqa: PLR0913 - its options
+    base: str, head: str, report_format: str, least_change: float, db: str | None, *, shows_all: bool
+) -> int:
+    """Did the commit --head get worse than the commit --base?
+
+    All runs of both commits count. Slower or faster is what differs by more than processes do, the machine's part taken
+    out by eager, and by --least-change at least.
+
+    Exit code 0: no, 1: a regression, 2: something fails that was ok, or is gone, 3: nothing comparable was measured,
+    the machine changed, or what looks slower was disturbed or not measured well enough.
+
+    \b
+    fusebench gate --base HEAD~1 --head HEAD
+    fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    with open_store(db, mode=OpenMode.READ) as store:
+        try:
+            base_commit, head_commit = commit_of(store, base), commit_of(store, head)
+        except UnknownRevision as error:
+            return not_measured(store, error)
+        if base_commit == head_commit:
+            raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
+        judgement = judged_commits(store, base=base_commit, head=head_commit, least_change=least_change)
+        report = rendered(
+            judgement,
+            report_format=ReportFormat(report_format),
+            terminal=terminal_of_output(),
+            limit=None if shows_all else MANY,
+        )
+        echo_rendered(report)
+        answer = exit_code(judgement)
+        if answer is ExitCode.NOTHING_COMPARABLE:
+            if n_undecided := judgement.n_perhaps_worse:
+                echo(f"{n_undecided:,} undecided, each with its reason: a gate does not pass on that.", err=True)
+            elif judgement.is_control_moved:
+                echo(
+                    "The machine or torch changed: nothing is said of kernels, and a gate does not pass on that.",
+                    err=True,
+                )
+            else:
+                how = how_to_measure(store, commit=head_commit)
+                echo(f"Nothing was measured at both commits on the same machine. {how}", err=True)
+    return answer

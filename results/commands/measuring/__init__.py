@@ -1,0 +1,1 @@
+"""Commands that measure: each starts the measuring tower as a process, and answers from what it recorded."""

@@ -1,0 +1,49 @@
+"""What disturbed a point, or several, in one line; pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MOST = 3
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# Of causes that differ in numbers alone the worst has the least of these, and the most of others.
+_LESS_IS_WORSE = ("the machine ran at", "the GPU was throttled")
+# What journals have beside the cause that were written before advice was given once for all.
+_ADVICE = ("measure again", "stop them", "let it cool")
+
+
+def disturbed_in_short(text: str) -> str:
+    """Return what disturbed one point, or one visit of it, as its journal has it: of each kind of cause the worst."""
+    return "; ".join(_worst(kind, causes) for kind, causes in _kinds(text.split("; ")).items())
+
+
+def causes_in_short(texts: Iterable[str]) -> str:
+    """Return what disturbed points by their `texts`: each cause once, the most frequent first, and of each the worst.
+
+    Causes that differ in numbers alone are one. More than three are counted.
+    """
+    kinds = _kinds(part for text in texts for part in text.split("; ") if not part.startswith(_ADVICE))
+    by_count = sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0]))
+    told = [_worst(kind, causes) + ", at worst" * (len(set(causes)) > 1) for kind, causes in by_count[:_MOST]]
+    more = len(by_count) - _MOST
+    return "; ".join([*told, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _kinds(causes: Iterable[str]) -> dict[str, list[str]]:
+    """Return causes that differ in numbers alone together, in the order in which the first of each comes."""
+    kinds: dict[str, list[str]] = {}
+    for cause in causes:
+        kinds.setdefault(_NUMBER.sub("…", cause), []).append(cause)
+    return kinds
+
+
+def _worst(kind: str, causes: list[str]) -> str:
+    return (min if kind.startswith(_LESS_IS_WORSE) else max)(causes, key=_numbers)
+
+
+def _numbers(cause: str) -> list[float]:
+    return [float(number) for number in _NUMBER.findall(cause)]

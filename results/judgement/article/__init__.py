@@ -1,0 +1,1 @@
+"""From the profiles of a few blocks to what one call does inside, against a published profile, with reasons; pure."""

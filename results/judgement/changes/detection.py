@@ -1,0 +1,172 @@
+"""Changes of many series of one machine: steps that last, suspicions of the newest commit, and what became of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, packed, scale_of_differences
+from results.judgement.changes.evidence import LEAST_CHANGE, MOST_AFTER, SAME_LEVEL, correlation, settled_steps, step_at
+from results.judgement.changes.newest import BASELINE, is_suspect
+from results.judgement.changes.segments import boundaries, last_changes
+from results.judgement.findings import FindingState
+
+if TYPE_CHECKING:
+    from results.judgement.changes.arrays import Booleans, Floats, Integers
+    from results.judgement.changes.evidence import Step
+
+NEAR = 2  # values; a boundary found so far from another is the same
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Change of one series. Columns are those of the matrix; last_good and first_bad are measured ones.
+
+    jump: difference of levels, a logarithm; interval: of it, 95 %, None where values are exact. p: chance of such
+    ranks, None for a suspicion. confirmed_at: column at whose value the step was first found; ended_at: of the value
+    from which on it is taken back. returns: whether the series had this level before: a second level, nothing new.
+    """
+
+    row: int
+    last_good: int
+    first_bad: int
+    jump: float
+    interval: tuple[float, float] | None
+    p: float | None
+    state: FindingState
+    confirmed_at: int | None = None
+    ended_at: int | None = None
+    returns: bool = False
+
+    def recovered(self, column: int) -> Change:
+        """Return the change as taken back at the value of `column`."""
+        return replace(self, state=FindingState.RECOVERED, ended_at=column)
+
+
+def changes_in(x: Floats, *, least_change: float = LEAST_CHANGE) -> list[Change]:
+    """Return the changes of each series, by row and then from the oldest.
+
+    x: logarithms, [series, commits], NaN where not measured, with what is common to all series taken out before
+    (`control`). least_change: smallest relative change that counts.
+    """
+    if not x.size:
+        return []
+    values, columns = packed(x)
+    counts = np.count_nonzero(~np.isnan(values), axis=1)
+    last = last_changes(standardised(values))
+    suspects = suspects_of_newest(values, counts, columns, least_change=least_change)
+    found: list[Change] = []
+    for row, n in enumerate(counts):
+        steps: list[Step] = []
+        if n and last[row, n - 1]:
+            steps = settled_steps(values[row, :n], boundaries(last[row], int(n)), least_change=least_change)
+        if steps:
+            found += _settled(row, values[row, :n], steps, last[row], columns[row], least_change=least_change)
+        if suspects[row] and not (steps and steps[-1].at >= n - NEAR):
+            found.append(suspicion_of(row, values[row, :n], columns[row]))
+    return found
+
+
+def suspects_of_newest(values: Floats, counts: Integers, columns: Integers, *, least_change: float) -> Booleans:
+    """Tell which series' value at the newest commit is suspect; [series].
+
+    values, columns: as `packed` returns them. counts: known values of each row.
+    """
+    newest = values.shape[1] - 1
+    rows = np.flatnonzero(counts > BASELINE)
+    rows = rows[columns[rows, counts[rows] - 1] == newest]
+    found: Booleans = np.zeros(len(values), dtype=np.bool_)
+    if len(rows):
+        windows = counts[rows, None] - np.arange(BASELINE + 1, 0, -1)
+        found[rows] = is_suspect(values[rows[:, None], windows], least_change=least_change)
+    return found
+
+
+def standardised(values: Floats) -> Floats:
+    """Return the values about 0 in units of each row's noise; [series, values], NaN only at the right end."""
+    known = ~np.isnan(values)
+    middle = np.zeros(len(values))
+    has_any = known.any(axis=1)
+    middle[has_any] = np.nanmedian(values[has_any], axis=1)
+    return (values - middle[:, None]) / scale_of_differences(values)[:, None]
+
+
+def _settled(  # noqa: PLR0913 - one series, as its parts
+    row: int, x: Floats, steps: list[Step], last: Integers, columns: Integers, *, least_change: float
+) -> list[Change]:
+    edges = [0, *(step.at for step in steps), len(x)]
+    levels = [float(np.median(x[a:b])) for a, b in pairwise(edges)]
+    noise, phi = _noise(x, edges, levels)
+    found: list[Change] = []
+    of_step: list[int] = []  # index of the level before each change in `found`
+    for i, step in enumerate(steps):
+        level = levels[i + 1]
+        closed = [
+            k
+            for k, change in enumerate(found)
+            if change.ended_at is None and abs(level - levels[of_step[k]]) <= SAME_LEVEL * abs(change.jump)
+        ]
+        if closed:
+            # Whatever began on top of what is taken back is over, too.
+            for k in range(closed[0], len(found)):
+                found[k] = found[k] if found[k].ended_at is not None else found[k].recovered(int(columns[step.at]))
+            continue
+        n_old, n_new = (_independent(n, phi) for n in (step.at - edges[i], edges[i + 2] - step.at))
+        half = 1.96 * 1.2533 * noise * math.sqrt(1 / n_old + 1 / n_new)
+        seen = any(abs(level - earlier) <= SAME_LEVEL * abs(step.jump) for earlier in levels[:i])
+        found.append(
+            Change(
+                row=row,
+                last_good=int(columns[step.at - 1]),
+                first_bad=int(columns[step.at]),
+                jump=step.jump,
+                interval=(step.jump - half, step.jump + half),
+                p=step.p,
+                state=FindingState.CONFIRMED,
+                confirmed_at=int(columns[_first_found(x, step, last, least_change=least_change)]),
+                returns=seen,
+            )
+        )
+        of_step.append(i)
+    return found
+
+
+def _first_found(x: Floats, step: Step, last: Integers, *, least_change: float) -> int:
+    """Return the index of the value at which the step was first found, as it stood then."""
+    for end in range(step.at + 2, min(step.at + MOST_AFTER, len(x)) + 1):
+        near = [at for at in boundaries(last, end) if abs(at - step.at) <= NEAR]
+        if near and step_at(x[:end], near[-1], before=step.before, least_change=least_change):
+            return end - 1
+    return min(step.at + MOST_AFTER, len(x)) - 1
+
+
+def suspicion_of(row: int, x: Floats, columns: Integers) -> Change:
+    """Return the suspicion of a series' last value; x: its known values, columns: those of its values."""
+    old = x[-BASELINE - 1 : -1]
+    jump = float(x[-1] - np.median(old))
+    noise = max(LEAST_SCALE, TO_SIGMA * float(np.median(np.abs(old - np.median(old)))))
+    half = 1.96 * noise * math.sqrt(1 + 1.2533**2 / len(old))
+    return Change(
+        row=row,
+        last_good=int(columns[len(x) - 2]),
+        first_bad=int(columns[len(x) - 1]),
+        jump=jump,
+        interval=(jump - half, jump + half),
+        p=None,
+        state=FindingState.SUSPECTED,
+    )
+
+
+def _noise(x: Floats, edges: list[int], levels: list[float]) -> tuple[float, float]:
+    """Return the scale of what is left about the levels, and its correlation of neighbours."""
+    residuals = np.concatenate([x[a:b] - level for (a, b), level in zip(pairwise(edges), levels, strict=True)])
+    return max(LEAST_SCALE, TO_SIGMA * float(np.median(np.abs(residuals)))), correlation(residuals)
+
+
+def _independent(n: int, phi: float) -> float:
+    """Return how many independent values n neighbours are worth."""
+    return max(1.0, n * (1 - phi) / (1 + phi))

@@ -1,0 +1,180 @@
+"""Histories of a place → its findings: controls taken out, changes found, what moved everything told as one; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from results.judgement.changes.alarms import withdrawn_in
+from results.judgement.changes.control import by_commit, common_effect
+from results.judgement.changes.detection import changes_in
+from results.judgement.changes.evidence import LEAST_CHANGE
+from results.judgement.changes.exact import exact_changes
+from results.judgement.changes.surfaces import Member, findings_from, timeline_of
+from results.metrics import Precision, Role, metric_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from results.judgement.changes.arrays import Floats, Integers
+    from results.judgement.changes.detection import Change
+    from results.judgement.changes.surfaces import Timeline
+    from results.judgement.findings import Finding
+    from results.metrics import Metric
+    from results.rows import HistoryTable, KnownChange, SeriesRow
+
+CONTROL_PROVIDER = "eager"
+# What no code changes at once, in a suite without controls.
+LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceChanges:
+    """Findings of one place, the worst surface first, and what they were looked for in.
+
+    n_controls: control series whose common movement was taken out of the others; 0 where there are too few.
+    """
+
+    project: str
+    machine: str
+    environment: str
+    n_series: int
+    n_commits: int
+    n_controls: int
+    findings: tuple[Finding, ...]
+
+
+def changes_of_place(
+    table: HistoryTable,
+    *,
+    least_change: float = LEAST_CHANGE,
+    controls: Collection[str] = (),
+    known: Iterable[KnownChange] = (),
+    only: Collection[int] | None = None,
+) -> PlaceChanges:
+    """Return the findings of one place.
+
+    least_change: smallest relative change of a noisy metric that counts. controls: patterns of names of benchmarks that
+    no commit can change, besides the sweep's eager. known: changes that a person acknowledged.
+    only: ids of the series that are asked for; what moved everything is told all the same. None asks for all.
+    """
+
+    def is_asked(series: SeriesRow) -> bool:
+        return only is None or series.series_id in only
+
+    metrics = {row: metric_of(one.metric, unit=one.unit) for row, one in enumerate(table.series)}
+    judged = {row: metric for row, metric in metrics.items() if metric.role is Role.JUDGED}
+    timeline = timeline_of(table, known)
+    noisy = [row for row, metric in judged.items() if metric.precision is Precision.NOISY]
+    members, n_controls = _noisy(table, timeline, np.array(noisy, dtype=np.int64), judged, controls, least_change)
+    for row, metric in judged.items():
+        if metric.precision is Precision.EXACT:
+            values = by_commit(table.values[row : row + 1], timeline.commit_of_run)[0]
+            for change in exact_changes(values, row=row, tolerance=metric.tolerance):
+                members.append(Member(change=change, series=table.series[row], metric=metric, levels=None))
+    asked = [member for member in members if member.everything or is_asked(member.series)]
+    return PlaceChanges(
+        project=table.project,
+        machine=table.machine,
+        environment=table.environment,
+        n_series=sum(is_asked(table.series[row]) for row in judged),
+        n_commits=len(timeline.commits),
+        n_controls=n_controls,
+        findings=tuple(findings_from(asked, timeline, has_controls=bool(n_controls))),
+    )
+
+
+def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
+    table: HistoryTable,
+    timeline: Timeline,
+    rows: Integers,
+    metrics: dict[int, Metric],
+    patterns: Collection[str],
+    least_change: float,
+) -> tuple[list[Member], int]:
+    """Return the changes of the noisy series `rows`, and the number of controls that were used."""
+    x = _logarithms(table)[rows]
+    is_control = np.array([_is_control(table.series[row], patterns) for row in rows], dtype=np.bool_)
+    effect = common_effect(x[is_control]) if len(rows) else None
+    ours = rows if effect is None else rows[~is_control]
+    levels = by_commit(x if effect is None else x[~is_control] - effect, timeline.commit_of_run)
+    found = changes_in(levels, least_change=least_change)
+    withdrawn = withdrawn_in(levels, found, least_change=least_change)
+
+    def members_of(changes: Iterable[Change]) -> list[Member]:
+        rows_of = [(change, int(ours[change.row])) for change in changes]
+        return [
+            Member(change=change, series=table.series[row], metric=metrics[row], levels=levels[change.row])
+            for change, row in rows_of
+        ]
+
+    members = members_of(found)
+    if effect is None:
+        return [*_with_global(members, table, levels, ours), *members_of(withdrawn)], 0
+    n_controls = int(np.count_nonzero(is_control))
+    control = rows[is_control][0]
+    of_machine = by_commit(effect[None], timeline.commit_of_run)
+    return [
+        *(
+            Member(
+                change=change,
+                series=table.series[control],
+                metric=metrics[int(control)],
+                levels=of_machine[0],
+                everything=f"{n_controls} control series moved together: the machine or torch changed, not the code",
+            )
+            for change in changes_in(of_machine, least_change=least_change)
+        ),
+        *members,
+        *members_of(withdrawn),
+    ], n_controls
+
+
+def _logarithms(table: HistoryTable) -> Floats:
+    """Return the logarithms of all values, [series, runs]; NaN where a value is no positive number.
+
+    A disturbed value is left out where its commit has one that is not.
+    """
+    found: Floats = np.full(table.values.shape, np.nan)
+    np.log(table.values, out=found, where=(table.values > 0) & np.isfinite(table.values))
+    columns: dict[str, list[int]] = {}
+    for column, run in enumerate(table.runs):
+        columns.setdefault(run.commit, []).append(column)
+    for of_commit in columns.values() if table.disturbed.any() else ():
+        values, is_disturbed = found[:, of_commit], table.disturbed[:, of_commit]
+        has_clean = np.any(~is_disturbed & ~np.isnan(values), axis=1, keepdims=True)
+        found[:, of_commit] = np.where(is_disturbed & has_clean, np.nan, values)
+    return found
+
+
+def _is_control(series: SeriesRow, patterns: Collection[str]) -> bool:
+    if any(fnmatchcase(series.benchmark, pattern) for pattern in patterns):
+        return True
+    return any(one.name == "provider" and one.value == CONTROL_PROVIDER for one in series.parameters)
+
+
+def _with_global(members: list[Member], table: HistoryTable, levels: Floats, rows: Integers) -> list[Member]:
+    """Make one change of what began at once in more of the suite than a commit changes, where there are no controls."""
+    modules = [table.series[row].benchmark.partition(".")[0] for row in rows]
+    found: list[Member] = []
+    for column, n_changed in Counter(member.change.first_bad for member in members).items():
+        of_column = [member for member in members if member.change.first_bad == column]
+        changed = {member.series.benchmark.partition(".")[0] for member in of_column}
+        measured = np.flatnonzero(~np.isnan(levels[:, column]))
+        n_modules = len({modules[row] for row in measured})
+        is_wide = n_modules >= LEAST_MODULES and len(changed) >= SHARE_OF_MODULES * n_modules
+        if not is_wide and (len(measured) < LEAST_MODULES or n_changed <= SHARE_OF_SERIES * len(measured)):
+            found += of_column
+            continue
+        middle = sorted(of_column, key=lambda member: member.change.jump)[n_changed // 2]
+        n_up = sum(member.change.jump > 0 for member in of_column)
+        why = (
+            f"{n_up:,} series up and {n_changed - n_up:,} down at once, in {len(changed)} of {n_modules} modules: "
+            "rather the machine or its software than a commit; measure the commit before again"
+        )
+        found.append(replace(middle, everything=why))
+    return found

@@ -1,0 +1,214 @@
+"""Changes of single series → findings of surfaces: grouped by commit, with range, floor, class and what followed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from results.judgement.changes.floors import noise_floors
+from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
+from results.metrics import Direction
+from results.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from results.judgement.changes.arrays import Booleans, Floats, Integers
+    from results.judgement.changes.detection import Change
+    from results.metrics import Metric
+    from results.rows import HistoryRun, HistoryTable, KnownChange, SeriesRow
+
+SHARED = ("provider", "weights", "pass", "pass_")  # parameters of the sweep that tell surfaces apart
+EVERYTHING = "*"  # benchmark and metric of a finding about all series of a place
+LEAST_OF_FLOOR = 1 / 2  # of the noise floor: less is not told, however long it has lasted
+SAME_COMMIT = 1  # columns; boundaries so near to each other are one finding
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Member:
+    """Change of one series on its way into a finding; metric: its own.
+
+    levels: the series' values, logarithms, [commits]; None where they are exact. everything: why it is a finding about
+    all series of the place; empty if it is one about this series.
+    """
+
+    change: Change
+    series: SeriesRow
+    metric: Metric
+    levels: Floats | None
+    everything: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Timeline:
+    """Commits of a place, oldest first, and which series were measured at them.
+
+    commits: the first run of each. commit_of_run: [runs]. measured: [series, commits]. rows: series of each surface.
+    known: reason of each acknowledged change, by series and commit.
+    """
+
+    commits: tuple[HistoryRun, ...]
+    commit_of_run: Integers
+    measured: Booleans
+    rows: Mapping[Surface, list[int]]
+    known: Mapping[tuple[int, str], str]
+
+
+def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
+    """Return the timeline of a table."""
+    hashes = [run.commit for run in table.runs]
+    starts = [i for i, commit in enumerate(hashes) if i == 0 or commit != hashes[i - 1]]
+    rows: dict[Surface, list[int]] = {}
+    for row, series in enumerate(table.series):
+        rows.setdefault(surface_of(series), []).append(row)
+    ends = [*starts[1:], len(hashes)]
+    is_known = ~np.isnan(table.values)
+    return Timeline(
+        commits=tuple(table.runs[start] for start in starts),
+        commit_of_run=np.repeat(np.arange(len(starts)), np.diff([*starts, len(hashes)])),
+        measured=np.stack([is_known[:, a:b].any(axis=1) for a, b in zip(starts, ends, strict=True)], axis=1)
+        if starts
+        else is_known,
+        rows=rows,
+        known={(change.series_id, change.commit): change.reason for change in known},
+    )
+
+
+def surface_of(series: SeriesRow) -> Surface:
+    """Return the surface that a series is a point of."""
+    return Surface(
+        project=series.project,
+        machine=series.machine,
+        environment=series.environment,
+        benchmark=series.benchmark,
+        metric=series.metric,
+        shared=tuple(one for one in series.parameters if one.name in SHARED),
+    )
+
+
+def findings_from(members: Sequence[Member], timeline: Timeline, *, has_controls: bool) -> list[Finding]:
+    """Return one finding for each surface and commit, the worst first: many points, then a large change.
+
+    has_controls: whether the machine's part was taken out, so that what is left is the code's.
+    """
+    groups = list(_grouped(members))
+    floors = noise_floors(
+        np.stack([group[0].levels if group[0].levels is not None else _no_levels(timeline) for group in groups])
+        if groups
+        else np.empty((0, 0))
+    )
+    found = [
+        _finding(group, timeline, floor=None if math.isnan(floor) else float(floor), has_controls=has_controls)
+        for group, floor in zip(groups, floors, strict=True)
+        if math.isnan(floor) or abs(group[0].change.jump) >= LEAST_OF_FLOOR * math.log1p(floor)
+    ]
+    return sorted(found, key=lambda one: -len(one.points) * abs(math.log(one.ratio or math.e)))
+
+
+def _no_levels(timeline: Timeline) -> Floats:
+    return np.full(len(timeline.commits), np.nan)
+
+
+def _grouped(members: Iterable[Member]) -> Iterable[list[Member]]:
+    """Yield each finding's members, the largest change first: one surface, direction and state, nearly one commit."""
+    by_kind: dict[object, list[Member]] = {}
+    for member in members:
+        change = member.change
+        kind = (surface_of(member.series), bool(member.everything), change.jump > 0, change.state)
+        by_kind.setdefault(kind, []).append(member)
+    for found in by_kind.values():
+        found.sort(key=lambda member: member.change.first_bad)
+        group: list[Member] = []
+        for member in found:
+            if group and member.change.first_bad > group[0].change.first_bad + SAME_COMMIT:
+                yield _largest_first(group)
+                group = []
+            group.append(member)
+        yield _largest_first(group)
+
+
+def _largest_first(group: list[Member]) -> list[Member]:
+    return sorted(group, key=lambda member: -abs(member.change.jump))
+
+
+def _finding(group: Sequence[Member], timeline: Timeline, *, floor: float | None, has_controls: bool) -> Finding:
+    worst = group[0]
+    change, surface = worst.change, surface_of(worst.series)
+    first_bad = Counter(member.change.first_bad for member in group).most_common(1)[0][0]
+    last_good = max(member.change.last_good for member in group if member.change.first_bad == first_bad)
+    state, reason = _acknowledged(group, timeline)
+    is_exact = worst.levels is None and not worst.everything
+    return Finding(
+        surface=replace(surface, benchmark=EVERYTHING, metric=EVERYTHING, shared=()) if worst.everything else surface,
+        points=() if worst.everything else tuple(member.series.parameters for member in group),
+        n_points=len(timeline.measured)
+        if worst.everything
+        else int(np.count_nonzero(timeline.measured[timeline.rows[surface], first_bad])),
+        last_good=timeline.commits[last_good].commit,
+        first_bad=timeline.commits[first_bad].commit,
+        n_unmeasured=_n_between(timeline.commits[last_good], timeline.commits[first_bad]),
+        ratio=math.exp(change.jump) if math.isfinite(change.jump) else None,
+        interval=None if change.interval is None else (math.exp(change.interval[0]), math.exp(change.interval[1])),
+        floor=0.0 if is_exact else floor,
+        turn=_turn(worst),
+        state=state,
+        class_=_class(group, has_controls=has_controls or is_exact),
+        why=worst.everything or reason or _why(group, timeline, is_exact=is_exact),
+    )
+
+
+def _acknowledged(group: Sequence[Member], timeline: Timeline) -> tuple[FindingState, str]:
+    reasons = []
+    for member in group:
+        within = range(member.change.last_good + 1, member.change.first_bad + 1)
+        commits = [timeline.commits[column].commit for column in within]
+        reasons.append(
+            next((timeline.known[key] for c in commits if (key := (member.series.series_id, c)) in timeline.known), "")
+        )
+    state = group[0].change.state
+    return (FindingState.ACKNOWLEDGED, reasons[0]) if all(reasons) else (state, "")
+
+
+def _n_between(last_good: HistoryRun, first_bad: HistoryRun) -> int | None:
+    if last_good.position is None or first_bad.position is None:
+        return None
+    return max(0, first_bad.position - last_good.position - 1)
+
+
+def _turn(member: Member) -> Turn:
+    if member.everything or member.metric.direction is Direction.UNKNOWN:
+        return Turn.CHANGED
+    return Turn.SLOWER if (member.change.jump > 0) is (member.metric.direction is Direction.LOWER) else Turn.FASTER
+
+
+def _class(group: Sequence[Member], *, has_controls: bool) -> FindingClass | None:
+    if group[0].everything:
+        return FindingClass.MACHINE
+    if all(member.change.returns or member.change.state is FindingState.WITHDRAWN for member in group):
+        return FindingClass.NOISE
+    if group[0].change.state is FindingState.SUSPECTED:
+        return None
+    return FindingClass.CODE if has_controls else None
+
+
+def _why(group: Sequence[Member], timeline: Timeline, *, is_exact: bool) -> str:
+    change = group[0].change
+    parts = []
+    if change.state is FindingState.SUSPECTED:
+        parts.append("one measurement beyond all of the 60 before it: measure this commit again")
+    elif is_exact:
+        parts.append("counted, not timed")
+    elif change.confirmed_at is not None:
+        n_after = change.confirmed_at - change.first_bad
+        parts.append(f"certain {counted(n_after, 'measured commit')} later")
+    if change.state is FindingState.WITHDRAWN and change.ended_at is not None:
+        return f"one measurement far out; {timeline.commits[change.ended_at].commit[:8]} did not bear it out"
+    if change.ended_at is not None:
+        parts.append(f"taken back at {timeline.commits[change.ended_at].commit[:8]}")
+    if change.returns:
+        parts.append("a level this series had before")
+    return "; ".join(parts)

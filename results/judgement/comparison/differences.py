@@ -1,0 +1,160 @@
+"""Difference of each series between two commits, the machine's part taken out by control series. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from results.judgement.comparison.processes import Controls, Pair, Process, controls_of, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_LEAST_DOF_OF_SLOPE = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Log ratio of head over base of one series, as its processes show it.
+
+    variance: of one observation, a process or a round of two, with `dof` degrees of freedom; factor: the variance of
+    `log_ratio` over it. within: variance of `log_ratio` by samples alone, where no process was repeated. n_base,
+    n_head: processes that count. is_disturbed: whether a side has none that was undisturbed.
+    """
+
+    log_ratio: float
+    variance: float
+    dof: int
+    factor: float
+    within: float
+    n_base: int
+    n_head: int
+    is_disturbed: bool
+
+
+def differences_of(pairs: Sequence[Pair], *, is_paired: bool) -> tuple[list[Difference], dict[Hashable, Controls]]:
+    """Return the difference of each pair, every one with processes on both sides, and the controls by testbed.
+
+    is_paired: the n-th processes of base and head were measured in one round, one after the other.
+    """
+    of_testbed: dict[Hashable, list[Pair]] = {}
+    for pair in pairs:
+        of_testbed.setdefault(pair.testbed, []).append(pair)
+    controls = {testbed: controls_of(each) for testbed, each in of_testbed.items()}
+    of_surface: dict[tuple[Hashable, Hashable], list[Pair]] = {}
+    for pair in pairs:
+        of_surface.setdefault((pair.testbed, pair.surface), []).append(pair)
+    slopes = {key: _slope(each, controls[key[0]], is_paired=is_paired) for key, each in of_surface.items()}
+    found = [
+        _difference(pair, controls[pair.testbed], slopes[pair.testbed, pair.surface], is_paired=is_paired)
+        for pair in pairs
+    ]
+    return found, controls
+
+
+def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool) -> Difference:
+    base, head, is_disturbed = _sides(pair, is_paired=is_paired)
+    before, after = (
+        np.array([one.log - _of_machine(one, pair, controls, slope) for one in side]) for side in (base, head)
+    )
+    n_base, n_head = len(before), len(after)
+    if is_paired:
+        ratios = after - before
+        variance, dof, factor = _variance(ratios), n_base - 1, 1 / n_base
+    else:
+        dof = n_base + n_head - 2
+        sums = (n_base - 1) * _variance(before) + (n_head - 1) * _variance(after)
+        variance, factor = sums / dof if dof else 0.0, 1 / n_base + 1 / n_head
+    within = sum(sum(one.within_sd**2 for one in side) / len(side) ** 2 for side in (base, head))
+    return Difference(
+        log_ratio=float(after.mean() - before.mean()),
+        variance=variance,
+        dof=dof,
+        factor=factor,
+        within=0.0 if dof else within,
+        n_base=n_base,
+        n_head=n_head,
+        is_disturbed=is_disturbed,
+    )
+
+
+def _sides(pair: Pair, *, is_paired: bool) -> tuple[Sequence[Process], Sequence[Process], bool]:
+    """Return the processes that count at base and head: of rounds those of which neither half was disturbed."""
+    if not is_paired:
+        base, head = counted(pair.base), counted(pair.head)
+        return base, head, any(one.is_disturbed for one in (*base, *head))
+    rounds = list(zip(pair.base, pair.head, strict=False))
+    calm = [each for each in rounds if not any(one.is_disturbed for one in each)]
+    chosen = calm or rounds
+    return [each[0] for each in chosen], [each[1] for each in chosen], not calm
+
+
+def _of_machine(one: Process, pair: Pair, controls: Controls, slope: float) -> float:
+    """Return the part of a log value that the control series explain."""
+    level = controls.levels.get(one.key, 0.0)
+    if pair.is_control or pair.control is None:
+        return level
+    deviation = controls.deviations.get(pair.control, {}).get(one.key)
+    if controls.levels and one.key not in controls.levels and deviation is not None:
+        # A round of a few shapes: the machine's level is known by the own shape's control alone.
+        return deviation
+    return level if deviation is None else level + slope * (deviation - level)
+
+
+def _slope(pairs: Sequence[Pair], controls: Controls, *, is_paired: bool) -> float:
+    """Return how much of its control's deviation a series of the surface shares, between 0 and 1.
+
+    By least squares on what is left of both within a commit, or of rounds, so that no change between commits takes
+    part. Where too few processes were repeated to tell: 0 if the machine's level is known, else 1.
+    """
+    own: list[NDArray[np.float64]] = []
+    theirs: list[NDArray[np.float64]] = []
+    dof = 0
+    for pair in pairs:
+        deviations = controls.deviations.get(pair.control, {})
+        if pair.is_control or not deviations:
+            continue
+        for values, control in _repeated(pair, controls, deviations, is_paired=is_paired):
+            own.append(values - values.mean())
+            theirs.append(control - control.mean())
+            dof += len(values) - 1
+    if dof < _LEAST_DOF_OF_SLOPE:
+        return 0.0 if controls.levels else 1.0
+    x, y = np.concatenate(theirs), np.concatenate(own)
+    square = float(x @ x)
+    return min(1.0, max(0.0, float(x @ y) / square)) if square else 0.0
+
+
+def _repeated(
+    pair: Pair, controls: Controls, deviations: Mapping[tuple[str, int], float], *, is_paired: bool
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return what was repeated of a series and of its control, the machine's level taken out of both."""
+
+    def parts(side: Sequence[Process]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        levels = np.array([controls.levels.get(one.key, 0.0) for one in side])
+        return (
+            np.array([one.log for one in side]) - levels,
+            np.array([deviations[one.key] for one in side]) - levels,
+        )
+
+    base, head, _ = _sides(pair, is_paired=is_paired)
+    if is_paired:
+        rounds = [
+            (one, other)
+            for one, other in zip(base, head, strict=True)
+            if one.key in deviations and other.key in deviations
+        ]
+        if not rounds:
+            return []
+        before, after = (parts([each[i] for each in rounds]) for i in (0, 1))
+        return [(after[0] - before[0], after[1] - before[1])]
+    known = [[one for one in side if one.key in deviations] for side in (base, head)]
+    return [parts(side) for side in known if side]
+
+
+def _variance(values: NDArray[np.float64]) -> float:
+    return float(values.var(ddof=1)) if len(values) > 1 else 0.0

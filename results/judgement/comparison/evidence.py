@@ -1,0 +1,169 @@
+"""Evidence that series differ between two commits: moderated statistics, false discoveries controlled. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from results.judgement.comparison.differences import Difference, differences_of
+from results.judgement.comparison.false_discoveries import Q, selected_points
+from results.judgement.comparison.moderation import (
+    USUAL,
+    Moderated,
+    Prior,
+    moderated,
+    priors_of,
+    quantile_of_t,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from results.judgement.comparison.processes import Controls, Pair
+
+    Numbers = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+POWER = 0.8
+_LEAST_POOLED = 20
+_DOF_OF_POOLED = 6.0  # heavier tails than those of equal series: no one knows how they differ
+_LEAST_POOLED_SD = 0.003  # quieter than any machine is from run to run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known of one series between two commits; ratios are head over base.
+
+    interval: of the ratio, at CONFIDENCE. p: two-sided, of no change. is_significant: selected among all series.
+    floor: relative change that is found in POWER of cases.
+    """
+
+    ratio: float
+    interval: tuple[float, float]
+    p: float
+    is_significant: bool
+    floor: float
+    difference: Difference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Evidence of each pair, in their order, and the controls by testbed."""
+
+    evidence: tuple[Evidence, ...]
+    controls: Mapping[Hashable, Controls]
+
+
+def compare(
+    pairs: Sequence[Pair],
+    *,
+    is_paired: bool = False,
+    spreads: Mapping[Hashable, Prior] | None = None,
+    q: float = Q,
+) -> Compared:
+    """Compare two commits in all `pairs` at once, each with processes on both sides.
+
+    is_paired: as in `differences_of`. spreads: how a series varies from run to run, by its name, where a history tells
+    it; for those without repeated processes it is all that is known, for others it counts where it is larger. q: share
+    of false findings.
+    """
+    if not pairs:
+        return Compared(evidence=(), controls={})
+    found, controls = differences_of(pairs, is_paired=is_paired)
+    effects = np.array([one.log_ratio for one in found])
+    statistics = _with_spreads(pairs, found, effects, _moderated(pairs, found, effects), spreads or {})
+    # What was disturbed is evidence of nothing, in neither direction; nor is one round, where more were to be had.
+    p = np.where([one.is_disturbed or (is_paired and not one.dof) for one in found], 1.0, statistics.p)
+    surfaces = [(pair.testbed, pair.surface) for pair in pairs]
+    is_significant = selected_points(p, surfaces, q=q)
+    half = quantile_of_t(statistics.dof, (1 + CONFIDENCE) / 2) * statistics.se
+    level = 1 - q / 2 / len(set(surfaces))
+    floors = (quantile_of_t(statistics.dof, level) + quantile_of_t(statistics.dof, POWER)) * statistics.se
+    evidence = tuple(
+        Evidence(
+            ratio=_exp(effect),
+            interval=(_exp(effect - width), _exp(effect + width)),
+            p=float(each_p),
+            is_significant=bool(is_selected),
+            floor=_exp(floor) - 1,
+            difference=one,
+        )
+        for one, effect, width, each_p, is_selected, floor in zip(
+            found, effects, half, p, is_significant, floors, strict=True
+        )
+    )
+    return Compared(evidence=evidence, controls=controls)
+
+
+def _moderated(pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers) -> Moderated:
+    """Moderate each series by its surface where that has enough series, else by its testbed."""
+    variances = np.array([one.variance for one in found])
+    dof = np.array([float(one.dof) for one in found])
+    factors = np.array([one.factor for one in found])
+    within = np.array([one.within for one in found])
+    se, total = np.empty(len(found)), np.empty(len(found))
+    for places in _testbeds(pairs):
+        repeated, single = places[dof[places] > 0], places[dof[places] == 0]
+        surfaces = [pairs[place].surface for place in repeated]
+        priors = priors_of(variances[repeated], dof[repeated], surfaces) if surfaces else {}
+        families = [(prior, [surface == name for surface in surfaces]) for name, prior in priors.items()]
+        parts = [(prior, repeated[np.array(chosen)]) for prior, chosen in families]
+        if len(single):
+            parts.append((_pooled(effects[single], factors[single]), single))
+        for prior, part in parts:
+            of_part = moderated(effects[part], variances[part], dof[part], factors=factors[part], prior=prior)
+            se[part], total[part] = np.sqrt(of_part.se**2 + within[part]), of_part.dof
+    return _of_se(effects, se, total)
+
+
+def _testbeds(pairs: Sequence[Pair]) -> list[NDArray[np.intp]]:
+    """Return the places of the pairs of each testbed."""
+    places: dict[Hashable, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        places.setdefault(pair.testbed, []).append(place)
+    return [np.array(each) for each in places.values()]
+
+
+def _pooled(effects: Numbers, factors: Numbers) -> Prior:
+    """Return the spread between processes of series that were measured once a side, by how far all of them moved."""
+    if len(effects) < _LEAST_POOLED:
+        return USUAL
+    quartile = float(quantile_of_t(np.array([_DOF_OF_POOLED]), 0.75)[0])
+    sd = float(np.median(np.abs(effects) / np.sqrt(factors))) / quartile
+    return Prior(sd=max(sd, _LEAST_POOLED_SD), dof=_DOF_OF_POOLED)
+
+
+def _with_spreads(
+    pairs: Sequence[Pair],
+    found: Sequence[Difference],
+    effects: Numbers,
+    statistics: Moderated,
+    spreads: Mapping[Hashable, Prior],
+) -> Moderated:
+    if not spreads:
+        return statistics
+    se, dof = statistics.se.copy(), statistics.dof.copy()
+    for place, (pair, one) in enumerate(zip(pairs, found, strict=True)):
+        if (spread := spreads.get(pair.name)) is None:
+            continue
+        runs = [len({process.run for process in side}) for side in (pair.base, pair.head)]
+        from_run_to_run = math.sqrt(spread.sd**2 * sum(1 / n for n in runs))
+        if one.dof == 0 or from_run_to_run > se[place]:
+            se[place], dof[place] = max(from_run_to_run, math.sqrt(one.within)), spread.dof
+    return _of_se(effects, se, dof)
+
+
+def _of_se(effects: Numbers, se: Numbers, dof: Numbers) -> Moderated:
+    from scipy.special import stdtr  # noqa: PLC0415 - takes a moment to import
+
+    return Moderated(se=se, dof=dof, p=2 * stdtr(dof, -np.abs(effects) / se))
+
+
+def _exp(log_ratio: float) -> float:
+    # A ratio beyond that is no measurement any more.
+    return math.exp(min(max(float(log_ratio), -700.0), 700.0))

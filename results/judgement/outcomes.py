@@ -1,0 +1,153 @@
+"""Verdicts on two commits as values: what happened to each series, and what a gate makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from results.metrics import Direction
+
+if TYPE_CHECKING:
+    from results.judgement.comparison.evidence import Evidence
+    from results.metrics import Metric
+    from results.rows import KnownChange, SeriesValueRow
+
+LEAST_RELEVANT_CHANGE = 0.05
+
+
+class Change(StrEnum):
+    """What happened to one series between two commits."""
+
+    SLOWER = "slower"  # worse, beyond the noise and relevant
+    FASTER = "faster"  # better, likewise
+    CHANGED = "changed"  # the same, better direction unknown
+    SAME = "same"  # its interval lies within ± the least relevant change
+    UNCERTAIN = "uncertain"  # neither: to be measured again
+    NEW = "new"
+    GONE = "gone"
+    STATE_CHANGED = "state changed"
+    EXACT_CHANGE = "exact change"
+    KNOWN = "known"
+
+
+class Outcome(StrEnum):
+    """What a gate makes of one series."""
+
+    REGRESSION = "regression"
+    FAILED = "failed"  # ok at the base; not ok, or gone, at the head
+    IMPROVEMENT = "improvement"
+    FIXED = "fixed"  # not ok at the base, ok at the head
+    KNOWN = "known"  # would be a regression or a failure, but it was acknowledged
+    UNDECIDED = "undecided"  # a relevant change that is not certain
+    CHANGED = "changed"  # relevant and significant, better direction unknown
+    UNCHANGED = "unchanged"
+
+
+# What a person can acknowledge.
+EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, Outcome.CHANGED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Judgement of one series; its value at each commit is the median of all its runs there.
+
+    ratio: head ÷ base, or None. evidence: of a noisy metric that has a value at both. is_doubtful: whether it was not
+    measured well enough to be compared. known: the acknowledged change that explains it, where the outcome is `known`.
+    """
+
+    base: SeriesValueRow
+    head: SeriesValueRow
+    metric: Metric
+    change: Change
+    outcome: Outcome
+    ratio: float | None
+    why: str
+    evidence: Evidence | None = None
+    is_doubtful: bool = False
+    known: KnownChange | None = None
+
+    @property
+    def may_be_worse(self) -> bool:
+        """Whether it was not measured well enough and the head looks worse: what keeps a gate from passing."""
+        if self.outcome is not Outcome.UNDECIDED or not self.is_doubtful:
+            return False
+        return is_worse(self.metric, self.base.value or 0.0, self.head.value or 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlChange:
+    """Change of the control series of a testbed. is_moved: whether it forbids verdicts on other times there."""
+
+    machine: str
+    environment: str
+    ratio: float
+    n_series: int
+    is_moved: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Verdicts on the series of two commits, and the series that only one of them measured.
+
+    only_at_base: those that the head did not set out to measure: its axes are others. Series of the base that it should
+    have measured have a verdict, `gone`. floor: the relative change that half of the noisy series would show, or None.
+    """
+
+    base_commit: str
+    head_commit: str
+    verdicts: tuple[Verdict, ...]
+    only_at_base: tuple[SeriesValueRow, ...]
+    only_at_head: tuple[SeriesValueRow, ...]
+    least_change: float
+    controls: tuple[ControlChange, ...] = ()
+    floor: float | None = None
+
+    def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
+        """Return the verdicts with these outcomes, the largest change first."""
+        chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
+        return sorted(chosen, key=lambda verdict: -abs((verdict.ratio or 1.0) - 1.0))
+
+    @property
+    def n_perhaps_worse(self) -> int:
+        """Number of series that look worse and were not measured well enough to say."""
+        return sum(verdict.may_be_worse for verdict in self.verdicts)
+
+    @property
+    def n_compared(self) -> int:
+        """Number of series that both commits measured, in whatever state."""
+        return sum(verdict.change is not Change.GONE for verdict in self.verdicts)
+
+    @property
+    def n_of_base(self) -> int:
+        """Number of series that the base measured."""
+        return len(self.verdicts) + len(self.only_at_base)
+
+    @property
+    def is_control_moved(self) -> bool:
+        """Whether control series moved somewhere: the machine or torch changed."""
+        return any(control.is_moved for control in self.controls)
+
+    def count(self) -> Counter[Outcome]:
+        """Count the series by outcome."""
+        return Counter(verdict.outcome for verdict in self.verdicts)
+
+    def count_changes(self) -> Counter[Change]:
+        """Count the series by what happened to them."""
+        found = Counter(verdict.change for verdict in self.verdicts)
+        return found + Counter({Change.NEW: len(self.only_at_head)})
+
+
+def is_worse(metric: Metric, before: float, after: float) -> bool:
+    """Return whether `after` is the worse value; never where the better direction is unknown."""
+    if metric.direction is Direction.UNKNOWN:
+        return False
+    return after > before if metric.direction is Direction.LOWER else after < before
+
+
+def outcome_of_change(metric: Metric, before: float, after: float) -> Outcome:
+    """Return the outcome of a change that is certain."""
+    if metric.direction is Direction.UNKNOWN:
+        return Outcome.CHANGED
+    return Outcome.REGRESSION if is_worse(metric, before, after) else Outcome.IMPROVEMENT

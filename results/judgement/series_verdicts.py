@@ -1,0 +1,174 @@
+"""Verdict on one series that two commits measured; pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from results.judgement.known_levels import is_relevant
+from results.judgement.noise import doubt_about
+from results.judgement.outcomes import Change, Outcome, Verdict, outcome_of_change
+from results.judgement.sides import BASELINE
+from results.metrics import SWEEP_METRICS, Direction, Metric, Precision, metric_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.judgement.comparison.evidence import Evidence
+    from results.judgement.sides import Side
+    from results.rows import SeriesValueRow
+
+_CHANGE_OF = {
+    Outcome.REGRESSION: Change.SLOWER,
+    Outcome.IMPROVEMENT: Change.FASTER,
+    Outcome.CHANGED: Change.CHANGED,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a verdict depends on beside the series. cause: why nothing is said of it, in words, or None.
+
+    least_change: smallest relative change of a noisy metric that is relevant. is_control: whether no commit of ours can
+    change the series. has_spread: whether its history tells how it varies from run to run. is_paired: whether they
+    were measured in rounds.
+    """
+
+    least_change: float
+    cause: str | None = None
+    is_control: bool = False
+    has_spread: bool = False
+    is_paired: bool = False
+
+
+class _Finding(NamedTuple):
+    change: Change
+    outcome: Outcome
+    why: str
+    is_doubtful: bool = False
+
+
+def metric_of_row(row: SeriesValueRow) -> Metric:
+    """Return the metric that a value is of."""
+    return metric_of(row.metric, unit=row.unit)
+
+
+def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
+    """Judge one series. evidence: of a noisy metric with positive values at both commits, else None."""
+    metric, before, after = metric_of_row(head.row), base.row.value, head.row.value
+    if not (base.is_ok and head.is_ok):
+        found = _of_states(base, head)
+    elif metric.precision is Precision.EXACT:
+        found = _of_counts(base, head, metric)
+    elif evidence is None:
+        found = _without_ratio(before, after)
+    else:
+        found = _of_times(base, head, evidence, metric=metric, context=context)
+    return Verdict(
+        base=base.row,
+        head=head.row,
+        metric=metric,
+        change=found.change,
+        outcome=found.outcome,
+        ratio=_ratio(before, after, evidence),
+        why=found.why,
+        evidence=evidence,
+        is_doubtful=found.is_doubtful,
+    )
+
+
+def _ratio(before: float | None, after: float | None, evidence: Evidence | None) -> float | None:
+    """Return the change that is told: without the machine's part, as far as what was measured tells that."""
+    if evidence is not None and not evidence.difference.is_disturbed:
+        return evidence.ratio
+    return after / before if before and after is not None else None
+
+
+def _of_states(base: Side, head: Side) -> _Finding:
+    """Judge a series that was not ok in every run of both commits, and ok in some."""
+    if not head.is_ok and (base.is_ok or not head.has_value):
+        return _Finding(
+            Change.STATE_CHANGED, Outcome.FAILED, f"{head.row.state}: {head.row.reason or 'no reason given'}"
+        )
+    if head.is_ok and not base.has_value:
+        return _Finding(Change.STATE_CHANGED, Outcome.FIXED, f"was {base.row.state}")
+    often = f"{base.row.state} in {base.n_failed} of {base.n_runs} runs at the base already"
+    return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, often)
+
+
+def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
+    """Judge an exact metric: every run at the head against every one at the base."""
+    limits = [(min(side.values), max(side.values)) for side in (base, head)]
+    (least_before, most_before), (least_after, most_after) = limits
+    if least_after <= most_before and least_before <= most_after:
+        are_apart = any(is_relevant(low, high, least_change=metric.tolerance) for low, high in limits)
+        if are_apart:
+            return _Finding(Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit")
+        return _Finding(Change.SAME, Outcome.UNCHANGED, "exact")
+    before, after = (most_before, least_after) if least_after > most_before else (least_before, most_after)
+    if not is_relevant(before, after, least_change=metric.tolerance):
+        return _Finding(Change.SAME, Outcome.UNCHANGED, f"within its tolerance of {metric.tolerance:.0%}")
+    return _Finding(Change.EXACT_CHANGE, outcome_of_change(metric, before, after), "exact")
+
+
+def _without_ratio(before: float | None, after: float | None) -> _Finding:
+    """Judge numbers of which some are 0 or negative."""
+    if before == after:
+        return _Finding(Change.SAME, Outcome.UNCHANGED, "the same number")
+    return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, "numbers that are not all positive have no ratio")
+
+
+def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:
+    """Judge a noisy metric by its evidence, unless something forbids it."""
+    least, most = 1 / (1 + context.least_change), 1 + context.least_change
+    low, high = evidence.interval
+    ratio = _ratio(base.row.value, head.row.value, evidence) or 1.0
+    is_large = not least < ratio < most
+    undecided = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
+    if context.cause is not None:
+        return _Finding(Change.UNCERTAIN, undecided, context.cause, is_doubtful=True)
+    if (doubt := _doubt(base, head, evidence, metric=metric, context=context)) is not None:
+        is_beyond = evidence.difference.is_disturbed or not low <= 1 <= high
+        return _Finding(Change.UNCERTAIN, undecided, doubt, is_doubtful=is_beyond)
+    if not (evidence.is_significant and is_large):
+        is_same = least < low and high < most
+        return _Finding(Change.SAME if is_same else Change.UNCERTAIN, undecided, _in_words(evidence))
+    if context.is_control:
+        return _Finding(Change.UNCERTAIN, undecided, f"{BASELINE} is no code of ours: torch or the machine did this")
+    outcome = outcome_of_change(metric, 1.0, evidence.ratio)
+    return _Finding(_CHANGE_OF[outcome], outcome, _in_words(evidence))
+
+
+def _in_words(evidence: Evidence) -> str:
+    low, high = (f"{100 * (edge - 1):+.1f}" for edge in evidence.interval)
+    n_base, n_head = evidence.difference.n_base, evidence.difference.n_head
+    processes = "one process each" if (n_base, n_head) == (1, 1) else f"{n_base} and {n_head} processes"
+    sure = "" if evidence.is_significant else "not certain: "
+    return f"{sure}{low} to {high} %, by {processes}"
+
+
+def _doubt(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> str | None:
+    """Return why the two decide nothing, in words; None if they may."""
+    sides = (("head", head), ("base", base))
+    if evidence.difference.is_disturbed:
+        found = [one.disturbed for _, side in sides for one in side.processes if one.disturbed]
+        return f"disturbed: {found[0]}"
+    if evidence.difference.dof or (context.has_spread and not context.is_paired):
+        return None
+    return "one undisturbed round alone" if context.is_paired else _doubt_about_one(sides, metric)
+
+
+def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> str | None:
+    """Return why one process on each side decides nothing, in words; None if it may."""
+    for name, side in sides:
+        row = side.row
+        has_interval = row.ci_low is not None and row.ci_high is not None and math.isfinite(row.ci_high - row.ci_low)
+        if metric.name not in SWEEP_METRICS and not has_interval:
+            unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
+            return f"a single number at the {name}, of which no noise is known{unknown}"
+        if metric.name in SWEEP_METRICS and (
+            doubt := doubt_about(row.value, low=row.ci_low, high=row.ci_high, disturbed=None)
+        ):
+            return f"{doubt} at the {name}"
+    return None

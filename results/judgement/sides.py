@@ -1,0 +1,209 @@
+"""Runs of a series at one commit as one value, and series as pairs to compare; pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from statistics import NormalDist, median
+from typing import TYPE_CHECKING
+
+from results.files.records import State
+from results.judgement.comparison.processes import Pair, Process
+from results.metrics import SWEEP_METRICS
+from results.rows import ProcessValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from results.rows import ParameterValue, SeriesValueRow
+
+BASELINE = "eager"
+# What tells surfaces of one operation apart; the rest of a point's parameters are its shape.
+_OF_SURFACE = ("provider", "weights", "pass")
+# A provider that vanished is gone; a shape that vanished was perhaps not asked for.
+_OF_CONTENDER = frozenset({"provider", "weights"})
+_INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = 0.95, 0.99
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Series at one commit. row: the newest run's, its value the median over all runs' processes that count.
+
+    n_failed: of its `n_runs` those that were not ok. values: what the runs that were ok measured, one for each.
+    """
+
+    row: SeriesValueRow
+    n_runs: int
+    n_failed: int
+    values: tuple[float, ...]
+    processes: tuple[ProcessValue, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether every run was ok: repeating a run until it is does not help."""
+        return self.n_failed == 0
+
+    @property
+    def has_value(self) -> bool:
+        """Whether some run was ok."""
+        return self.n_failed < self.n_runs
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether more than one process tells the value."""
+        return len(self.processes) > 1
+
+
+def sides_of(rows: Iterable[SeriesValueRow]) -> dict[int, Side]:
+    """Return the rows of one commit by series; those of one series are its runs, the newest last."""
+    of_series: dict[int, list[SeriesValueRow]] = {}
+    for row in rows:
+        of_series.setdefault(row.series_id, []).append(row)
+    return {series_id: _side(each) for series_id, each in of_series.items()}
+
+
+def _side(rows: Sequence[SeriesValueRow]) -> Side:
+    ok = [row for row in rows if row.state == State.OK and row.value is not None]
+    failed = [row for row in rows if row.state != State.OK]
+    processes = tuple(process for row in ok for process in _processes(row))
+    shown = rows[-1]
+    if failed and ok:
+        shown = replace(failed[-1], reason=_how_often(failed, len(rows)))
+    elif len(ok) > 1 and len(processes) > 1:
+        calm = [one.value for one in processes if one.disturbed is None] or [one.value for one in processes]
+        reasons = Counter(row.reason for row in ok)
+        shown = replace(shown, value=median(calm), reason=None if None in reasons else shown.reason)
+    return Side(
+        row=shown,
+        n_runs=len(rows),
+        n_failed=len(failed),
+        values=tuple(row.value for row in ok if row.value is not None),
+        processes=processes,
+    )
+
+
+def _how_often(failed: Sequence[SeriesValueRow], n_runs: int) -> str:
+    return f"{failed[-1].reason or 'no reason given'} (in {len(failed)} of {n_runs} runs)"
+
+
+def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
+    """Return the processes of a run; the run itself where the question that it is from does not tell them."""
+    if row.processes or row.value is None:
+        return row.processes
+    return (ProcessValue(row.run_id, 0, row.value, row.ci_low, row.ci_high, row.reason),)
+
+
+def pair_of(base: Side, head: Side) -> Pair | None:
+    """Return two sides as a pair to compare; None if a value is not positive, and no ratio tells anything."""
+    row = head.row
+    if not all(one.value > 0 for side in (base, head) for one in side.processes):
+        return None
+    parameters = {parameter.name: parameter.value for parameter in row.parameters}
+    provider = parameters.get("provider") if row.metric in SWEEP_METRICS else None
+    is_baseline = is_control(row)
+    level = _INTERVAL_OF_SWEEPS if row.metric in SWEEP_METRICS else _INTERVAL_OF_ASV
+    return Pair(
+        name=row.series_id,
+        testbed=(row.project, row.machine, row.environment, row.metric),
+        surface=surface_of(row),
+        base=tuple(_process(one, level) for one in base.processes),
+        head=tuple(_process(one, level) for one in head.processes),
+        control=None if provider is None or is_baseline else _shape(row),
+        is_control=is_baseline,
+    )
+
+
+def with_controls(pairs: Sequence[Pair], rows: Mapping[int, SeriesValueRow]) -> list[Pair]:
+    """Return the pairs with the control's name, its series, in place of its shape; None where there is none.
+
+    rows: of each series by its id, which is the pair's name.
+    """
+    names: dict[object, object] = {
+        (pair.testbed, _shape(rows[_id(pair)])): pair.name for pair in pairs if pair.is_control
+    }
+    return [
+        pair if pair.control is None else replace(pair, control=names.get((pair.testbed, pair.control)))
+        for pair in pairs
+    ]
+
+
+def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) -> dict[int, int]:
+    """Return the control series of each of these series that has one among `rows`, by its id."""
+    wanted, shapes, found = set(series_ids), dict[object, int](), dict[object, list[int]]()
+    for row in rows:
+        parameters = {one.name: one.value for one in row.parameters}
+        if row.metric not in SWEEP_METRICS or "provider" not in parameters:
+            continue
+        key = (row.project, row.machine, row.environment, row.metric, _shape(row))
+        if is_control(row):
+            shapes[key] = row.series_id
+        elif row.series_id in wanted:
+            found.setdefault(key, []).append(row.series_id)
+    return {series_id: shapes[key] for key, each in found.items() if key in shapes for series_id in each}
+
+
+def is_control(row: SeriesValueRow) -> bool:
+    """Return whether no commit of ours can change a series: eager's."""
+    parameters = {one.name: one.value for one in row.parameters}
+    is_plain = parameters.get("weights", "plain") == "plain"
+    return row.metric in SWEEP_METRICS and parameters.get("provider") == BASELINE and is_plain
+
+
+def surface_of(row: SeriesValueRow) -> tuple[object, ...]:
+    """Return what the points that are judged together share."""
+    return (row.benchmark, row.metric, row.version, *surface_parameters(row))
+
+
+def surface_parameters(row: SeriesValueRow) -> tuple[ParameterValue, ...]:
+    """Return the parameters that tell surfaces of one benchmark apart; none of asv's."""
+    if row.metric not in SWEEP_METRICS:
+        return ()
+    return tuple(sorted((one for one in row.parameters if one.name in _OF_SURFACE), key=lambda one: one.name))
+
+
+def are_other_axes(missing: SeriesValueRow, head: Sequence[SeriesValueRow]) -> bool:
+    """Return whether the head did not set out to measure `missing`, as far as that can be told.
+
+    head: what it measured of the same project and testbed. It did not if it measured nothing there, the benchmark in
+    another version only, or nothing at some value of an axis: an operation, a batch, a dtype. A provider is no axis in
+    this sense: one that vanished is gone.
+    """
+    is_of_sweep = any(one.name == "provider" for one in missing.parameters)
+    of_benchmark = [row for row in head if row.benchmark == missing.benchmark]
+    if not head or (not of_benchmark and is_of_sweep):
+        return True
+    if not of_benchmark:
+        return False
+    same_version = [row for row in of_benchmark if row.version == missing.version]
+    if not same_version:
+        return True
+    measured = {(one.name, one.value) for row in same_version for one in row.parameters}
+    return any(
+        (one.name, one.value) not in measured
+        for one in missing.parameters
+        if not (is_of_sweep and one.name in _OF_CONTENDER)
+    )
+
+
+def _id(pair: Pair) -> int:
+    assert isinstance(pair.name, int)  # noqa: S101 - pair_of has named it
+    return pair.name
+
+
+def _shape(row: SeriesValueRow) -> tuple[object, ...]:
+    shape = sorted(((one.name, one.value) for one in row.parameters if one.name not in _OF_CONTENDER), key=repr)
+    return (row.benchmark, row.version, *shape)
+
+
+def _process(one: ProcessValue, level: float) -> Process:
+    within = 0.0
+    if one.ci_low is not None and one.ci_high is not None and math.isfinite(one.ci_high - one.ci_low):
+        within = (one.ci_high - one.ci_low) / 2 / one.value / NormalDist().inv_cdf((1 + level) / 2)
+    return Process(
+        run=one.run_id,
+        visit=one.visit,
+        log=math.log(one.value),
+        within_sd=within,
+        is_disturbed=one.disturbed is not None,
+    )

@@ -1,0 +1,176 @@
+"""Advice → text, Markdown, JSON; pure."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from results.files.disturbances import causes_in_short
+from results.judgement.advice import rows_in_words
+from results.judgement.winners import BASELINE
+from results.output.advice_words import gains_in_words, provenance_in_words, recipes_of, why_in_words
+from results.output.terminal import UNLIMITED, Style
+from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.units import ABSENT, figures, with_prefix
+
+if TYPE_CHECKING:
+    from results.judgement.advice import Advice, Choice, Question
+    from results.output.terminal import Terminal
+
+_RIGHT = {"rows", "latency", "× eager"}
+
+
+def advice_as_text(advice: Advice, question: Question, terminal: Terminal = UNLIMITED) -> str:
+    """Render what to run, why and how first, then a table for each block, then what a reader must know of it."""
+    parts = [terminal.paragraph(sentence, Style.HEADING) for sentence in advice.what]
+    parts += [terminal.paragraph(sentence) for sentence in _sentences(advice, question)]
+    headings = _headings(question)
+    blocks = [
+        Block(title=block.title, rows=[tuple(map(Cell, _cells(choice, question))) for choice in found])
+        for block, found in groupby(advice.choices, key=lambda choice: choice.block)
+    ]
+    columns = [Column(name=name, is_right=name in _RIGHT, drop=1 if name == "next" else 0) for name in headings]
+    parts.append(render_blocks(columns, blocks, terminal))
+    if recipes := recipes_of(advice):
+        lines = [f"{each.contender}: {each.code}{f'  # {each.remark}' if each.remark else ''}" for each in recipes]
+        parts.append("\n".join(["To run:", *(terminal.paragraph(line, indent="  ") for line in lines)]))
+    parts += [terminal.paragraph(note, Style.DOUBTFUL) for note in notes(advice, question)]
+    parts.append(terminal.paragraph(provenance_in_words(advice)))
+    return "\n\n".join(parts)
+
+
+def advice_as_markdown(advice: Advice, question: Question) -> str:
+    """Render the same for a pull request."""
+    parts = [f"**{_escaped(sentence)}**" for sentence in advice.what]
+    parts += [_escaped(sentence) for sentence in _sentences(advice, question)]
+    for block, found in groupby(advice.choices, key=lambda choice: choice.block):
+        rows = [tuple(map(_escaped, _cells(choice, question))) for choice in found]
+        headings = _headings(question)
+        aligned = tabulate(
+            rows,
+            headings,
+            tablefmt="pipe",
+            disable_numparse=True,
+            colalign=["right" if name in _RIGHT else "left" for name in headings],
+        )
+        parts.append(f"{_escaped(block.title)}\n\n{aligned}")
+    if recipes := recipes_of(advice):
+        parts.append("\n".join(f"- {e.contender}: `{e.code}`{f' ({e.remark})' if e.remark else ''}" for e in recipes))
+    parts += [f"*{_escaped(note)}*" for note in notes(advice, question)]
+    parts.append(_escaped(provenance_in_words(advice)))
+    return "\n\n".join(parts)
+
+
+def advice_as_json(advice: Advice, question: Question) -> dict[str, object]:
+    """Return the same as values; times in seconds, null where something is not known or no times are wanted."""
+    first = advice.choices[0].ranking.leader
+    return {
+        "what": list(advice.what),
+        "why": why_in_words(advice, question),
+        "how": [each._asdict() for each in recipes_of(advice)],
+        "model": question.model,
+        "gains": [
+            {
+                "calls": gain.n_calls,
+                "batch": gain.batch,
+                "eager_s": gain.eager_s if question.has_times else None,
+                "advised_s": gain.advised_s if question.has_times else None,
+                "time_vs_eager": gain.advised_s / gain.eager_s if gain.eager_s else None,
+            }
+            for gain in advice.gains
+        ],
+        "choices": [_choice_as_json(choice, question) for choice in advice.choices],
+        "left_out": list(question.left_out),
+        "notes": notes(advice, question),
+        "commit": first.commit,
+        "machine": first.machine,
+        "environment": first.environment,
+    }
+
+
+def notes(advice: Advice, question: Question) -> list[str]:
+    """Return what a reader must know of how it was measured: what was not, disturbances, and what gave no time."""
+    found = list(question.notes)
+    if question.left_out:
+        names = ", ".join(question.left_out)
+        found.append(f"not measured, since compiling takes minutes: {names}; --thorough adds them")
+    points = [row for choice in advice.choices for row in (choice.ranking.leader, choice.ranking.eager) if row]
+    disturbed = [row.disturbed for row in points if row.disturbed]
+    if disturbed:
+        found.append(f"disturbed while it was measured: {causes_in_short(disturbed)}; --again measures anew")
+    batches: dict[tuple[str, str], list[int]] = {}
+    for choice in advice.choices:
+        for name, why in choice.failed.items():
+            batches.setdefault((name, why), []).append(choice.batch)
+    by_text: dict[str, list[str]] = {}
+    everywhere = sorted({choice.batch for choice in advice.choices})
+    for (name, why), at in batches.items():
+        where = "" if sorted(set(at)) == everywhere else f" at {rows_in_words(sorted(set(at)))}"
+        by_text.setdefault(f"gave no time{where}: {why}", []).append(name)
+    return [*found, *(f"{', '.join(names)} {text}" for text, names in by_text.items())]
+
+
+def _sentences(advice: Advice, question: Question) -> list[str]:
+    gained = gains_in_words(advice, question)
+    return [*why_in_words(advice, question), *([gained] if gained else [])]
+
+
+def _headings(question: Question) -> tuple[str, ...]:
+    return ("rows", "run", *(("latency",) if question.has_times else ()), "× eager", "next", "certainty")
+
+
+def _cells(choice: Choice, question: Question) -> tuple[str, ...]:
+    ranking = choice.ranking
+    row = choice.advised or ranking.leader
+    follower = ranking.runner_up if row == ranking.leader else ranking.leader
+    margin = f" ({ranking.margin:.2f} ×)" if follower and ranking.margin and follower is ranking.runner_up else ""
+    return (
+        str(choice.batch),
+        row.contender if choice.advised else f"{row.contender}?",
+        *((with_prefix(row.latency_s, "s"),) if question.has_times else ()),
+        _factor(row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high, is_eager=row.provider == BASELINE),
+        f"{follower.contender}{margin}" if follower else ABSENT,
+        choice.certainty,
+    )
+
+
+def _factor(value: float | None, low: float | None, high: float | None, *, is_eager: bool) -> str:
+    if is_eager:
+        return "1"
+    if value is None or low is None or high is None:
+        return ABSENT
+    # An interval that is wider than its value reaches below what a ratio can be.
+    return f"{figures(value)} ({figures(max(0.0, low))} … {figures(high)})"
+
+
+def _escaped(text: str) -> str:
+    """Return text that Markdown shows as it is: names of modules and reasons may hold what it would take for marks."""
+    return "".join(f"\\{each}" if each in "\\`*_|<>[]" else each for each in text).replace("\n", " ")
+
+
+def _choice_as_json(choice: Choice, question: Question) -> dict[str, object]:
+    ranking, block = choice.ranking, choice.block
+    row = choice.advised or ranking.leader
+    return {
+        "operation": block.operation,
+        "dim": block.dim,
+        "hidden": block.hidden,
+        "activation": block.activation,
+        "dtype": block.dtype,
+        "pass": block.pass_,
+        "batch": choice.batch,
+        "run": choice.advised.contender if choice.advised else None,
+        "as_fast": [each.contender for each in choice.options if each != choice.advised],
+        "standing": ranking.standing,
+        "certainty": choice.certainty,
+        "latency_s": row.latency_s if question.has_times else None,
+        "speedup_vs_eager": row.speedup_vs_eager,
+        "speedup_ci_low": row.speedup_ci_low,
+        "speedup_ci_high": row.speedup_ci_high,
+        "next": ranking.runner_up.contender if ranking.runner_up else None,
+        "margin": ranking.margin,
+        "least_margin": ranking.least_margin,
+        "failed": dict(choice.failed),
+    }

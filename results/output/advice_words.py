@@ -1,0 +1,134 @@
+"""Sentences of an advice: why, what a model gains, how to run what is advised, and where it was measured; pure."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from results.judgement.advice import rows_in_words
+from results.judgement.winners import BASELINE
+from results.units import percent, with_prefix
+
+if TYPE_CHECKING:
+    from results.judgement.advice import Advice, Choice, Question
+    from results.rows import PointRow
+
+
+class Recipe(NamedTuple):
+    """Python that runs a contender, and what else to know of it."""
+
+    contender: str
+    code: str
+    remark: str = ""
+
+
+_RECIPES = {
+    each.contender: each
+    for each in (
+        Recipe("compiled", "torch.compile(model, fullgraph=True, dynamic=False)"),
+        Recipe(
+            "compiled-cudagraphs", 'torch.compile(model, mode="reduce-overhead", dynamic=False)', "replays a CUDA graph"
+        ),
+        Recipe("compiled-max-autotune", 'torch.compile(model, mode="max-autotune", dynamic=False)'),
+        Recipe(
+            "compiled-max-autotune-no-cudagraphs",
+            'torch.compile(model, mode="max-autotune-no-cudagraphs", dynamic=False)',
+        ),
+        Recipe(
+            "compiled-frozen:packed",
+            'torch.compile(model, options={"freezing": True, "max_autotune": True})',
+            "first called under torch.inference_mode() and torch._inductor.config.patch(freezing=True)",
+        ),
+        Recipe("fused", "fused_mlp.fuse(model, prepare=False)"),
+        Recipe("fused:packed", 'fused_mlp.fuse(model, mode="inference")', "packs the weights: their memory once more"),
+        Recipe(
+            "fused-onednn:packed",
+            'fused_mlp.fuse(model, mode="inference", prepare=False); fused_mlp.prepare(model, implementation="onednn")',
+            "packs the weights: their memory once more",
+        ),
+        Recipe("packed-eager:packed", "gate, up = gate_up(x).chunk(2, dim=-1)", "one layer of both stacked weights"),
+        Recipe(
+            "addmm-activation",
+            "torch._addmm_activation(up.bias, x, up.weight.t(), use_gelu=True)",
+            "the first product and its activation",
+        ),
+        Recipe("onnxruntime:packed", "torch.onnx.export(model, (x,), file)", "run by onnxruntime.InferenceSession"),
+        Recipe("liger", "liger_kernel.transformers.LigerSwiGLUMLP", "LigerGEGLUMLP for the tanh form of gelu"),
+        Recipe("liger-mlp", "liger_kernel.ops.LigerMLPFunction.apply"),
+    )
+}
+
+
+def recipes_of(advice: Advice) -> list[Recipe]:
+    """Return how each contender that is advised is run, where it is one of ours."""
+    return [_RECIPES[name] for name in advice.contenders if name in _RECIPES]
+
+
+def why_in_words(advice: Advice, question: Question) -> list[str]:
+    """Say what bounds the advised and eager at the ends of each block's batches; nothing without a profile."""
+    found = []
+    for _, group in groupby(advice.choices, key=lambda choice: choice.block):
+        choices = list(group)
+        ends = [choices[0]] if len(choices) == 1 else [choices[0], choices[-1]]
+        found += [sentence for choice in ends if (sentence := _why(choice, question))]
+    return found
+
+
+def _why(choice: Choice, question: Question) -> str | None:
+    row, eager = choice.advised or choice.ranking.leader, choice.ranking.eager
+    shown = [row] if eager is None or row.provider == BASELINE else [row, eager]
+    known = [_bound(each, question) for each in shown if each.bound_in_words or _count(each)]
+    return f"At {rows_in_words([choice.batch])}: {'; '.join(known)}." if known else None
+
+
+def _count(row: PointRow) -> str:
+    """Return how many launches or operators a call is, in words; empty where no profile says so."""
+    if row.kernel_launches is not None:
+        return f"{row.kernel_launches:g} {'launch' if row.kernel_launches == 1 else 'launches'}"
+    if row.operator_count is not None:
+        return f"{row.operator_count:g} {'operator' if row.operator_count == 1 else 'operators'}"
+    return ""
+
+
+def _bound(row: PointRow, question: Question) -> str:
+    time = with_prefix(row.latency_s, "s") if question.has_times else ""
+    share = f"at {row.percent_of_floor:.0f} % of the fastest this machine could be" if row.percent_of_floor else ""
+    detail = f" ({row.bound_detail})" if row.bound_detail and row.bound == "overhead" and question.has_times else ""
+    if time:
+        does = f"takes {time}{f' in {count}' if (count := _count(row)) else ''}"
+    else:
+        does = f"is {_count(row)}" if _count(row) else "is measured"
+    if row.has_valid_ceiling:
+        bound = f"bound by {row.bound}{detail}" if row.bound else ""
+    else:
+        bound = "faster than its ceiling, which is not valid"
+    return ", ".join(filter(None, (f"{row.contender} {does}", share, bound)))
+
+
+def gains_in_words(advice: Advice, question: Question) -> str | None:
+    """Say what a model's blocks gain in one forward; not the model, whose other parts are not known."""
+    if not advice.gains:
+        return None
+    first = advice.gains[0]
+    n, is_known = first.n_calls, first.batch is None
+    calls = "the one call of its block takes" if n == 1 else f"together the {n} calls of its blocks take"
+    what = calls if is_known else f"together its {n} blocks take"
+    parts = []
+    for gain in advice.gains:
+        saved = (gain.eager_s - gain.advised_s) / gain.eager_s if gain.eager_s else 0.0
+        at = f" at {rows_in_words([gain.batch])}" if gain.batch is not None else ""
+        both = f" ({with_prefix(gain.eager_s, 's')} → {with_prefix(gain.advised_s, 's')})"
+        times = both if question.has_times else ""
+        parts.append(f"{percent(saved)} less{at}{times}" if saved > 0 else f"as long{at}")
+    return (
+        f"{question.model}: {what}, against eager, {', '.join(parts)}; what the rest of the model takes is not in it."
+    )
+
+
+def provenance_in_words(advice: Advice) -> str:
+    """Say where and at which commit it was measured, and by how many visits."""
+    rows = [row for choice in advice.choices for row in choice.ranking.candidates]
+    row = max(rows, key=lambda each: each.measured_at)
+    visits = min((each.visit_count for each in rows if each.visit_count), default=None)
+    by = f", by {visits} {'visit' if visits == 1 else 'visits'}" if visits else ""
+    return f"Measured on {row.machine}, {row.environment}, at {row.commit[:8]}, {row.measured_at:%Y-%m-%d}{by}."

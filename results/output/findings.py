@@ -1,0 +1,38 @@
+"""Findings → objects of JSON, in one form for all commands that tell them; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from results.judgement.findings import Finding
+    from results.rows import ParameterValue
+
+
+def finding_as_json(finding: Finding) -> dict[str, object]:
+    """Return a finding as an object; docs/file-formats.md describes the keys."""
+    surface = finding.surface
+    return {
+        "project": surface.project,
+        "machine": surface.machine,
+        "environment": surface.environment,
+        "benchmark": surface.benchmark,
+        "metric": surface.metric,
+        "shared": _parameters(surface.shared),
+        "points": [_parameters(point) for point in finding.points],
+        "n_points": finding.n_points,
+        "last_good": finding.last_good,
+        "first_bad": finding.first_bad,
+        "n_unmeasured": finding.n_unmeasured,
+        "ratio": finding.ratio,
+        "interval": None if finding.interval is None else list(finding.interval),
+        "floor": finding.floor,
+        "turn": finding.turn.value,
+        "state": finding.state.value,
+        "class": None if finding.class_ is None else finding.class_.value,
+        "why": finding.why,
+    }
+
+
+def _parameters(parameters: tuple[ParameterValue, ...]) -> dict[str, object]:
+    return {parameter.name: parameter.value for parameter in parameters}

@@ -1,0 +1,89 @@
+"""Judgements → JSON; pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from results.judgement.commit_findings import findings_of
+from results.judgement.verdicts import Change, Outcome, exit_code
+from results.output.findings import finding_as_json
+from results.printable import json_for_terminal
+
+if TYPE_CHECKING:
+    from results.judgement.verdicts import Judgement, Verdict
+    from results.rows import KnownChange, SeriesValueRow
+
+
+def as_json(judgement: Judgement) -> str:
+    """Render everything but the unchanged series, which are counted."""
+    counts = judgement.count()
+    document = json.dumps(
+        {
+            "base": judgement.base_commit,
+            "head": judgement.head_commit,
+            "exit_code": int(exit_code(judgement)),
+            "least_change": judgement.least_change,
+            "compared": judgement.n_compared,
+            "of_base": judgement.n_of_base,
+            "floor": judgement.floor,
+            "controls": [asdict(control) for control in judgement.controls],
+            "counts": {outcome.value: counts[outcome] for outcome in Outcome},
+            "verdicts": {change.value: judgement.count_changes()[change] for change in Change},
+            "only_at_base": [_named(row) for row in judgement.only_at_base],
+            "only_at_head": [_named(row) for row in judgement.only_at_head],
+            "findings": [finding_as_json(finding) for finding in findings_of(judgement)],
+            "changes": [
+                _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))
+            ],
+        },
+        indent=1,
+        ensure_ascii=False,
+    )
+    return json_for_terminal(document)
+
+
+def _named(row: SeriesValueRow) -> dict[str, object]:
+    return {
+        "benchmark": row.benchmark,
+        "metric": row.metric,
+        "machine": row.machine,
+        "environment": row.environment,
+        "parameters": {parameter.name: parameter.value for parameter in row.parameters},
+    }
+
+
+def _fields(verdict: Verdict) -> dict[str, object]:
+    return {
+        **_named(verdict.head),
+        "verdict": verdict.change.value,
+        "outcome": verdict.outcome.value,
+        "unit": verdict.head.unit,
+        "base": verdict.base.value,
+        "head": verdict.head.value,
+        "ratio": verdict.ratio,
+        "why": verdict.why,
+        **_evidence(verdict),
+        "known": None if verdict.known is None else _acknowledgement(verdict.known),
+    }
+
+
+def _evidence(verdict: Verdict) -> dict[str, object]:
+    found = verdict.evidence
+    return {
+        "interval": None if found is None else list(found.interval),
+        "p": None if found is None else found.p,
+        "floor": None if found is None else found.floor,
+        "processes": None if found is None else [found.difference.n_base, found.difference.n_head],
+    }
+
+
+def _acknowledgement(change: KnownChange) -> dict[str, object]:
+    return {
+        "commit": change.commit,
+        "decision": change.decision,
+        "note": change.note,
+        "by": change.decided_by,
+        "at": None if change.decided_at is None else change.decided_at.isoformat(),
+    }

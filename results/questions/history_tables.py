@@ -1,0 +1,112 @@
+"""Values of many series over the runs of a place → one table each, for what is judged of all at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sqlalchemy as sa
+
+from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
+from results.database.key_lists import any_of
+from results.database.schema import OLDEST_FIRST, Commit, Run, Value
+from results.files.records import State
+from results.questions.histories import SERIES_AT_PLACES, parameters_of_points, series_row
+from results.questions.joined_series import first_of, joined_series
+from results.questions.series_filters import conditions_from
+from results.rows import HistoryRun, HistoryTable, SeriesFilter
+
+if TYPE_CHECKING:
+    from typing import Any, Unpack
+
+    from sqlalchemy.engine import Connection
+
+    from results.questions.histories import ParametersOfPoint
+    from results.store import Store
+
+    Place = tuple[int, int, int]  # project, machine, environment
+
+RUNS_AT_ONCE = 50
+FEW_SERIES = 300  # are looked up one by one; of more, a run's values are read in one stretch
+
+_RUNS = (
+    sa.select(Run.id, Run.uid, Run.started_at, Commit.hash, Commit.date, Commit.subject, Commit.position)
+    .join(Commit, Commit.id == Run.commit_id)
+    .where(
+        Run.project_id == sa.bindparam("project_id"),
+        Run.machine_id == sa.bindparam("machine_id"),
+        Run.environment_id == sa.bindparam("environment_id"),
+    )
+    .order_by(*OLDEST_FIRST)
+)
+_VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.reason.is_not(None)).where(
+    any_of(Value.run_id, "run_ids"), Value.state == State.OK.value, Value.median.is_not(None)
+)
+_VALUES_OF_SERIES = _VALUES.where(any_of(Value.series_id, "series_ids"))
+
+
+def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[HistoryTable]:
+    """Return the values of all series that `chosen` takes, one table for each project, machine and environment.
+
+    Ordered by place. Series of versions that were declared equal are one, with the newest version's description.
+    """
+    with store.reading() as connection, gc_paused():
+        rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
+        parameters = parameters_of_points(connection, {row.point_id for row in rows})
+        joined = joined_series(connection)
+        of_place: dict[Place, list[Any]] = {}
+        for row in sorted(rows, key=lambda row: (row.project, row.machine, row.environment, row.benchmark, row.id)):
+            of_place.setdefault((row.project_id, row.machine_id, row.environment_id), []).append(row)
+        return [_table(connection, place, found, joined, parameters) for place, found in of_place.items()]
+
+
+def _table(
+    connection: Connection,
+    place: Place,
+    rows: list[Any],
+    joined: dict[int, tuple[int, ...]],
+    parameters: ParametersOfPoint,
+) -> HistoryTable:
+    moment = datetime_decoder(connection)
+    runs = fetch_rows(connection, _RUNS, dict(zip(("project_id", "machine_id", "environment_id"), place, strict=True)))
+    column = {row[0]: i for i, row in enumerate(runs)}
+    first = {row.id: first_of(row.id, joined) for row in rows}
+    # The newest version is last.
+    of_first = {
+        first[row.id]: replace(series_row(row, parameters.get(row.point_id, ())), series_id=first[row.id])
+        for row in rows
+    }
+    line = {series_id: i for i, series_id in enumerate(of_first)}
+    index = {series_id: line[one] for series_id, one in first.items()}
+    values = np.full((len(line), len(runs)), np.nan)
+    disturbed = np.zeros(values.shape, dtype=np.bool_)
+    is_few = len(index) <= FEW_SERIES
+    statement, keys = (_VALUES_OF_SERIES, {"series_ids": list(index)}) if is_few else (_VALUES, {})
+    run_ids = list(column)
+    for start in range(0, len(run_ids), RUNS_AT_ONCE):
+        found = fetch_rows(connection, statement, {"run_ids": run_ids[start : start + RUNS_AT_ONCE], **keys})
+        known = [(index[row[1]], column[row[0]], *row[2:]) for row in found if row[1] in index]
+        if known:
+            at, run, median, is_disturbed = zip(*known, strict=True)
+            values[at, run] = median
+            disturbed[at, run] = is_disturbed
+    return HistoryTable(
+        project=rows[0].project,
+        machine=rows[0].machine,
+        environment=rows[0].environment,
+        series=tuple(of_first.values()),
+        runs=tuple(
+            HistoryRun(
+                commit=commit,
+                commit_date=moment(date),
+                commit_subject=subject,
+                position=position,
+                run_id=uid,
+                measured_at=moment(started_at),
+            )
+            for _, uid, started_at, commit, date, subject, position in runs
+        ),
+        values=values,
+        disturbed=disturbed,
+    )

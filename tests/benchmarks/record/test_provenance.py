@@ -1,0 +1,39 @@
+"""Which commit is measured where nobody can ask git."""
+
+import pytest
+
+from benchmarks.ruler.errors import UncommittedChanges, UnknownCommit
+from benchmarks.ruler.plan.settings import settings_from_environment
+from benchmarks.ruler.record import provenance
+from benchmarks.ruler.record.provenance import Commit, measured_commit, refuse_uncommitted_changes
+
+HASH = "c0ffee" + 34 * "0"
+
+
+@pytest.fixture
+def no_git(monkeypatch, tmp_path):
+    """A machine without git on its path, and a checkout whose files are measured."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(provenance, "is_editable", lambda: True)
+    provenance.measured_commit.cache_clear()
+    yield
+    provenance.measured_commit.cache_clear()
+
+
+def test_without_git_the_commit_is_what_the_environment_says(no_git):
+    settings = settings_from_environment({"FUSEBENCH_COMMIT": HASH})
+    refuse_uncommitted_changes(settings)
+    assert measured_commit(settings) == Commit(hash=HASH, date=None, subject=None)
+
+
+@pytest.mark.parametrize("said", [{}, {"FUSEBENCH_COMMIT": "main"}, {"FUSEBENCH_COMMIT": HASH[:8]}], ids=str)
+def test_without_git_and_without_a_whole_hash_nothing_is_measured_and_the_error_says_what_to_do(no_git, said):
+    with pytest.raises(UnknownCommit, match="FUSEBENCH_COMMIT=<40 hex digits>"):
+        measured_commit(settings_from_environment(said))
+
+
+def test_where_git_knows_better_a_hash_that_is_not_head_is_refused(monkeypatch):
+    monkeypatch.setattr(provenance, "is_editable", lambda: True)
+    provenance.measured_commit.cache_clear()
+    with pytest.raises(UncommittedChanges, match="HEAD moved from c0ffee00"):
+        measured_commit(settings_from_environment({"FUSEBENCH_COMMIT": HASH}))

@@ -1,0 +1,108 @@
+"""The sentence that the page Throughput begins with."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.pages.throughput import answer_lines
+from dashboard.views.advice import answer_from
+
+
+def contender(point, provider, speedup, *, half_width=0.01, **changes):
+    ends = {"speedup_ci_low": (1 - half_width) * speedup, "speedup_ci_high": (1 + half_width) * speedup}
+    return point(provider=provider, latency_s=1e-3 / speedup, speedup_vs_eager=speedup, **{**ends, **changes})
+
+
+def sentence(rows, *, batch=64):
+    return answer_from(rows, batch=batch).sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+def test_the_fastest_is_named_with_its_speedup_and_that_it_is_certain(point):
+    rows = [point(), contender(point, "fused", 2.1)]
+    answer = answer_from(rows, batch=64)
+    assert sentence(rows) == "Run fused at 64 rows: 2.10× eager [2.08, 2.12], certain"
+    assert (answer.contenders, answer.is_certain) == (("fused",), True)
+
+
+def test_where_eager_is_fastest_no_speedup_over_itself_is_claimed(point):
+    assert sentence([point(), contender(point, "fused", 0.5)]) == (
+        "Run eager at 64 rows: nothing measured here is faster, certain"
+    )
+
+
+def test_a_tie_names_both(point):
+    answer = answer_from([point(), contender(point, "fused", 1.004)], batch=64)
+    assert "tied, their intervals overlap" in answer.sentence
+    assert set(answer.contenders) == {"eager", "fused"}
+    assert not answer.is_certain
+
+
+def test_undecided_says_who_leads_by_paired_rounds_and_why_it_is_in_doubt(point):
+    rows = [point(), contender(point, "fused", 2.0, disturbed="a neighbour")]
+    assert sentence(rows) == (
+        "Undecided at 64 rows: fused leads by 1.98× at least over paired rounds, "
+        "but the times are in doubt (disturbed: fused)"
+    )
+
+
+def test_undecided_without_a_lead_says_to_measure_again(point):
+    rows = [point(), contender(point, "fused", 1.02, half_width=0.2)]
+    assert sentence(rows).startswith("Undecided at 64 rows: fused took the least time, but fused: speedup known to")
+    assert sentence(rows).endswith("measure again (fusebench run --again)")
+
+
+def test_where_nothing_is_ok_the_states_are_named(point):
+    assert sentence([point(state="crashed"), point(provider="fused", state="out_of_memory")]) == (
+        "Nothing is ok at 64 rows: eager crashed, fused out of memory"
+    )
+
+
+@pytest.mark.parametrize(("batch", "rows"), [(1, "1 row"), (65536, "65 536 rows")])
+def test_a_batch_that_was_not_measured_is_named(point, batch, rows):
+    assert sentence([point()], batch=batch) == f"Nothing was measured at {rows} with this choice"
+
+
+def test_a_single_contender_is_no_winner(point):
+    assert sentence([contender(point, "fused", 2.0)]) == (
+        "fused is the only one with a time at 64 rows: 2.00× eager [1.98, 2.02]"
+    )
+
+
+def test_undecided_names_who_is_faster_than_eager_all_the_same(point):
+    rows = [
+        point(),
+        contender(point, "fused", 2.0, disturbed="a neighbour"),
+        contender(point, "compiled", 1.99, disturbed="a neighbour"),
+    ]
+    assert sentence(rows) == (
+        "Undecided at 64 rows: faster than eager are fused, compiled; which is fastest is in doubt "
+        "(disturbed: fused, compiled)"
+    )
+
+
+def test_the_reason_says_what_the_time_goes_to(point):
+    rows = [point(operator_count=3), contender(point, "fused", 2.0, operator_count=1, bound="memory")]
+    assert answer_from(rows, batch=64).details == (
+        "Why: fused takes 500 µs in 1 operator, bound by memory; eager takes 1 ms in 3 operators, bound by compute.",
+    )
+
+
+def test_over_several_batches_the_switch_over_is_told_below(point):
+    rows = [
+        *(point(batch=batch) for batch in (1, 64)),
+        contender(point, "fused", 2.0, batch=1),
+        contender(point, "fused", 0.5, batch=64),
+    ]
+    answer = answer_from(rows, batch=1)
+    assert answer.details[0] == (
+        "Run fused at 1 row (2 × eager), keep eager at 64 rows, where nothing is certainly faster; "
+        "the switch-over lies between 1 and 64 rows."
+    )
+    [head, *details] = answer_lines(answer)
+    assert head.className == "answer"
+    assert len(details) == len(answer.details)
+
+
+def test_an_uncertain_answer_looks_it(point):
+    [head, *_] = answer_lines(answer_from([point(), contender(point, "fused", 1.004)], batch=64))
+    assert head.className == "answer uncertain"

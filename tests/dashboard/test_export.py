@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from dashboard.app import create_app
+from dashboard.tables.export import csv_of_points
+from results.store import open_store
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def client(journal_store, journals):
+    return create_app(journal_store(journals.history(3))).server.test_client()
+
+
+def test_the_points_of_the_page_are_a_csv_with_units_in_its_names(client, journals):
+    answer = client.get("/throughput.csv?operation=mlp&hidden=1024&batch=64&providers=eager,fused")
+    assert answer.mimetype == "text/csv"
+    assert 'filename="throughput.csv"' in answer.headers["Content-Disposition"]
+    rows = read(answer.text)
+    sweep = journals.history(3)[-1]
+    [newest] = [row for row in rows if (row["commit"], row["contender"], row["batch"]) == (sweep.commit, "fused", "64")]
+    assert float(newest["latency_s"]) == pytest.approx(journals.latency_s(sweep, "mlp", "fused", 64, 1024))
+    assert {row["contender"] for row in rows} == {"eager", "fused"}
+    # Both charts: two batches at the newest commit, and the other commits at the chosen batch.
+    assert len(rows) == 2 * (2 + 2)
+
+
+def test_the_values_of_the_lines_are_a_csv(client):
+    rows = read(client.get("/history.csv?benchmark=mlp&metric=latency_s").text)
+    assert len(rows) == 3
+    assert {row["unit"] for row in rows} == {"s"}
+    assert all(float(row["ci_low"]) < float(row["value"]) < float(row["ci_high"]) for row in rows)
+
+
+def test_no_text_is_taken_for_a_formula(point):
+    [row] = read(csv_of_points([point(commit_subject='=HYPERLINK("x")', activation=None)]))
+    assert row["commit_subject"] == """'=HYPERLINK("x")"""
+    assert row["activation"] == ""
+
+
+@pytest.mark.parametrize("path", ["/throughput.csv", "/history.csv"])
+def test_an_empty_store_has_no_csv(tmp_path, path):
+    with open_store(str(tmp_path / "empty.db")) as store:
+        assert create_app(store).server.test_client().get(path).status_code == 404

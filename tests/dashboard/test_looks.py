@@ -1,0 +1,87 @@
+"""A provider's look is its own on every page, and can be told from others' by colour-blind eyes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dashboard.figures.history import looks_of
+from dashboard.lines import HistoryLine
+from dashboard.looks import KNOWN_LOOKS, look_among, look_of
+from results.rows import ParameterValue, SeriesRow
+
+# Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency",
+# severity 1, on linear RGB.
+DEFICIENCIES = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+WHITE = TO_XYZ.sum(axis=1)
+PAGES = {"light": "#ffffff", "dark": "#1d1f23"}
+
+
+def linear(colour):
+    parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(colour, deficiency):
+    ratio = TO_XYZ @ np.clip(np.array(DEFICIENCIES[deficiency]) @ linear(colour), 0, 1) / WHITE
+    x, y, z = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def line(provider, batch, weights="plain"):
+    parameters = tuple(
+        ParameterValue(name=name, value=value)
+        for name, value in (("provider", provider), ("batch", batch), ("weights", weights))
+    )
+    series = SeriesRow(
+        series_id=batch, project="p", machine="m", environment="e", benchmark="mlp", metric="latency_s", unit="s",
+        version="3", interval_level=0.95, parameters=parameters,
+    )  # fmt: skip
+    return HistoryLine(name=f"{provider}{batch}", label="", series=(series,))
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_the_usual_providers_stay_apart_for_colour_blind_eyes(deficiency):
+    for one, other in combinations(("eager", "compiled", "fused"), 2):
+        distance = np.linalg.norm(lab(KNOWN_LOOKS[one].colour, deficiency) - lab(KNOWN_LOOKS[other].colour, deficiency))
+        assert distance > 20, f"{one} and {other} are {distance:.0f} apart"
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("provider", KNOWN_LOOKS)
+def test_every_colour_stands_out_from_the_page(provider, page):
+    luminances = [linear(colour) @ TO_XYZ[1] + 0.05 for colour in (KNOWN_LOOKS[provider].colour, PAGES[page])]
+    assert max(luminances) / min(luminances) >= 3
+
+
+@pytest.mark.parametrize("provider", KNOWN_LOOKS)
+def test_a_value_is_readable_on_its_bar(provider):
+    look = KNOWN_LOOKS[provider]
+    luminances = [linear(colour) @ TO_XYZ[1] + 0.05 for colour in (look.colour, look.ink)]
+    assert max(luminances) / min(luminances) >= 4.5
+
+
+def test_no_two_providers_share_colour_and_marker():
+    looks = [(look.colour, look.symbol) for look in KNOWN_LOOKS.values()]
+    assert len(set(looks)) == len(looks)
+
+
+def test_a_line_of_a_provider_has_the_providers_look_on_every_page():
+    assert looks_of([line("liger", 1), line("fused", 1), line("fused", 1, "packed")]) == [
+        look_of("liger"), look_of("fused"), look_of("fused:packed"),
+    ]  # fmt: skip
+
+
+def test_several_lines_of_one_provider_share_its_colour_and_differ_in_dash():
+    looks = looks_of([line("fused", batch) for batch in (1, 2, 3, 4)])
+    assert {look.colour for look in looks} == {look_of("fused").colour}
+    assert len({look.dash for look in looks}) == 4
+    assert look_among("fused", 0) == look_of("fused")

@@ -1,0 +1,113 @@
+"""`fusebench ab` with a measuring half that was made up: looks, what is measured again, what comes of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from results.commands.measuring import ab as module
+from results.commands.measuring.ab import LOOKS, ab
+from results.exit_codes import ExitCode
+
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.fixture
+def compared(monkeypatch, tmp_path, journals):
+    """Run `ab` on two commits; `noise` of a visit and `slowdown` of the head by (operation, batch)."""
+    asked = []
+
+    def run(*arguments, noise=0.01, slowdown=None, wild=(), code=0):
+        rng = np.random.default_rng(3)
+        data = tmp_path / "data"
+        slowdown = slowdown or {}
+        sweep = journals.Sweep(providers=("eager", "fused"), ruler_version="3", batches=(1, 16, 64, 256))
+        drawn = {}
+
+        def measure(command, folder, environ, *, stdout):
+            options = dict(itertools.pairwise(command))
+            n_rounds = int(options["--rounds"])
+            only = json.loads(Path(options["--only"]).read_text()) if "--only" in options else None
+            asked.append((n_rounds, only, "--again" in command))
+            for side, commit in (("base", A), ("head", B)):
+                lines = journals.lines_of(replace(sweep, commit=commit, run_id=f"ab-{side}"))
+                path = data / "journal" / "m" / f"{commit[:8]}-{n_rounds}.jsonl"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                chosen = [line for line in lines if only is None or any(is_of(line["point"], each) for each in only)]
+                path.write_text("".join(json.dumps(visited(line, side, n_rounds)) + "\n" for line in chosen))
+            compared = {"base": A, "head": B, "base_run": "ab-base", "head_run": "ab-head"}
+            Path(options["--selection"]).write_text(json.dumps(compared))
+            return code
+
+        def is_of(point, shape):
+            return all(point[name] == value for name, value in shape.items())
+
+        def visited(line, side, n_rounds):
+            # A later line of the same point counts.
+            line["measured_at"] = re.sub(r":05:", f":{5 + n_rounds:02}:", line["measured_at"])
+            if line["kind"] != "timing":
+                return line
+            point = line["point"]
+            name = (point["operation"], point["batch"])
+            own = noise * (20 if name in wild and point["provider"] == "fused" else 1)
+            medians = drawn.setdefault((side, *point.values()), [])
+            while len(medians) < n_rounds:
+                medians.append(line["latency_s"] * float(np.exp(rng.normal(0, own))))
+            factor = slowdown.get(name, 1) if (side, point["provider"]) == ("head", "fused") else 1
+            visits = [{"median_s": factor * one, "n_samples": 6, "measured_at": None} for one in medians]
+            return line | {"visits": visits, "latency_s": factor * float(np.median(medians))}
+
+        monkeypatch.setattr(module.tower, "run_to_end", measure)
+        monkeypatch.setattr(module, "require_modules", lambda *_, **__: None)
+        monkeypatch.setenv("FUSEBENCH_DATA", str(data))
+        monkeypatch.delenv("FUSEBENCH_DB", raising=False)
+        return CliRunner().invoke(ab, list(arguments), standalone_mode=False), asked
+
+    return run
+
+
+def test_equal_commits_are_the_same_after_one_look(compared):
+    answer, asked = compared("--format", "json", noise=0.003)
+    assert answer.return_value == ExitCode.FINE, answer.output
+    assert [n for n, *_ in asked] == [LOOKS[0]]
+    told = json.loads(answer.stdout)
+    assert told["compared"] == told["of_base"]
+    assert told["verdicts"]["slower"] == told["verdicts"]["faster"] == 0
+
+
+def test_a_slowdown_of_5_percent_is_found_where_it_is_and_nowhere_else(compared):
+    slower = {("mlp", batch): 1.05 for batch in (1, 16, 64, 256)}
+    answer, _ = compared("--format", "json", noise=0.003, slowdown=slower)
+    assert answer.return_value == ExitCode.REGRESSION, answer.output
+    worse = [change for change in json.loads(answer.stdout)["changes"] if change["verdict"] == "slower"]
+    assert {(change["benchmark"], change["parameters"]["provider"]) for change in worse} == {("mlp", "fused")}
+    assert len(worse) == 8
+    for change in worse:
+        low, high = change["interval"]
+        assert low < change["ratio"] < high
+
+
+def test_only_the_uncertain_is_measured_again_and_no_more_often_than_said(compared):
+    answer, asked = compared("--again", noise=0.003, wild={("linear", 16)})
+    assert answer.return_value == ExitCode.FINE, answer.output
+    assert [n for n, *_ in asked] == list(LOOKS)
+    assert [again for *_, again in asked] == [True, False, False]
+    first, *others = [only for _, only, _ in asked]
+    assert first is None
+    for only in others:
+        assert {(shape["operation"], shape["batch"]) for shape in only} == {("linear", 16)}
+    assert "linear latency_s" in answer.stdout or "unchanged" in answer.stdout
+
+
+@pytest.mark.parametrize("code", [64, 130, 143])
+def test_a_measuring_half_that_fails_ends_it_with_its_code(compared, code):
+    answer, _ = compared(code=code)
+    assert answer.return_value == code
+    assert answer.stdout == ""

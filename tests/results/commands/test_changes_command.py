@@ -1,0 +1,91 @@
+"""`fusebench changes` as a user runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from results.commands.ingest import ingest
+from results.commands.judging.changes import changes
+from results.exit_codes import ExitCode
+from results.store import open_store
+
+FIRST_BAD = 14
+
+
+@pytest.fixture(scope="module")
+def run_changes(tmp_path_factory, journals):
+    """Run the command on twenty commits, of which the fused mlp is slower from the fifteenth on."""
+    folder = tmp_path_factory.mktemp("changes")
+    sweeps = journals.history(20, operations=("linear", "mlp"))
+    slow = {("mlp", "fused"): 1.3}
+    sweeps = [replace(one, slowdowns=slow) if i >= FIRST_BAD else one for i, one in enumerate(sweeps)]
+    journals.write_journals(folder / "data", sweeps)
+    runner, db = CliRunner(), str(folder / "changes.db")
+    with contextlib.chdir(folder):
+        runner.invoke(ingest, [str(folder / "data"), "--db", db], standalone_mode=False)
+
+    def run(*arguments):
+        with contextlib.chdir(folder):
+            return runner.invoke(changes, [*arguments, "--db", db], standalone_mode=False)
+
+    run.commit = journals.commit_hash
+    return run
+
+
+def test_a_slowdown_is_told_once_with_its_range(run_changes):
+    answer = run_changes()
+    assert answer.return_value == ExitCode.FINE
+    assert f"{run_changes.commit(FIRST_BAD - 1)[:8]}..{run_changes.commit(FIRST_BAD)[:8]}" in answer.stdout
+    assert "1 finding in" in answer.stdout
+    assert "4 of 4" in answer.stdout
+    assert "+30.0 %" in answer.stdout
+    assert "what 8 control series share is taken out" in answer.stdout
+
+
+def test_json_has_the_fields_of_a_finding(run_changes):
+    answer = json.loads(run_changes("--format", "json").stdout)
+    [found] = answer["findings"]
+    assert {"benchmark", "metric", "points", "last_good", "first_bad", "ratio", "interval", "state", "class"} <= set(
+        found
+    )
+    assert (found["benchmark"], found["metric"], found["state"], found["class"]) == (
+        "mlp",
+        "latency_s",
+        "confirmed",
+        "code",
+    )
+    assert len(found["points"]) == 4
+    [place] = answer["places"]
+    assert (place["n_commits"], place["n_controls"]) == (20, 8)
+
+
+def test_a_selection_is_looked_at_alone(run_changes):
+    assert "0 findings in" in run_changes("--where", "benchmark=linear").stdout
+    answer = run_changes("--where", "provider=fused").stdout
+    assert "1 finding in" in answer
+    assert "what 8 control series share is taken out" in answer, (
+        "eager is no part of the selection, and still a control"
+    )
+
+
+def test_a_least_change_above_the_step_hides_it(run_changes):
+    assert "0 findings in" in run_changes("--least-change", "0.5").stdout
+
+
+def test_nothing_selected_is_told(run_changes):
+    answer = run_changes("--where", "benchmark=unknown")
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "No stored series matches" in answer.stderr
+
+
+def test_an_empty_store_says_how_to_fill_it(tmp_path):
+    with open_store(str(tmp_path / "empty.db")):
+        pass
+    answer = CliRunner().invoke(changes, ["--db", str(tmp_path / "empty.db")], standalone_mode=False)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "store is empty" in answer.stderr

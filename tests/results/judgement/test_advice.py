@@ -1,0 +1,253 @@
+"""Advice says what to run at each batch, where that changes, why, what a model gains, and what is not known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from results.judgement.advice import Block, Question, advice_from
+from results.output.advice import advice_as_json, advice_as_markdown, advice_as_text
+from results.output.advice_words import gains_in_words, recipes_of, why_in_words
+from results.rows import PointRow
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+KNOWN = {
+    "project": "fusebench", "commit": "a" * 40, "machine": "desk", "environment": "py3.11-cpu-t2", "ruler_version": "3",
+    "operation": "mlp", "pass_": "forward", "dtype": "float32", "activation": "gelu", "hidden": 3072, "dim": 768,
+    "cache": "warm", "weights": "plain", "threads": 2, "state": "ok", "run_id": "r", "point_id": 1, "measured_at": NOW,
+}  # fmt: skip
+BLOCK = Block("mlp", 768, 3072, "gelu", "float32", "forward")
+
+
+def points(batch, *, eager_s=1e-3, width=0.01, disturbed=None, bound="memory", **speedups):
+    """Points of one batch: eager, and each contender at its speedup."""
+
+    def row(provider, speedup):
+        latency = eager_s / speedup
+        of_speedup = (
+            {
+                "speedup_vs_eager": speedup,
+                "speedup_ci_low": speedup * (1 - width),
+                "speedup_ci_high": speedup * (1 + width),
+            }
+            if provider != "eager"
+            else {}
+        )
+        return PointRow(**{
+            **dict.fromkeys(PointRow._fields), **KNOWN, "provider": provider, "batch": batch, "latency_s": latency,
+            "latency_ci_low_s": latency * 0.99, "latency_ci_high_s": latency * 1.01, "operator_count": 3.0,
+            "disturbed": disturbed, "bound": bound, "percent_of_floor": 40.0 * speedup, **of_speedup,
+        })  # fmt: skip
+
+    return [row("eager", 1.0), *(row(name, speedup) for name, speedup in speedups.items())]
+
+
+def test_it_says_what_to_run_and_where_it_changes():
+    rows = [
+        *points(1, fused=2.0, compiled=1.2),
+        *points(64, fused=1.5, compiled=1.1),
+        *points(512, fused=1.1, compiled=1.3),
+    ]
+    (what,) = advice_from(rows, Question()).what
+    assert what == (
+        "Run fused at 1 and 64 rows (1.5 to 2 × eager), compiled at 512 rows (1.3 × eager); "
+        "the switch-over lies between 64 and 512 rows."
+    )
+
+
+def test_a_tie_beside_a_batch_that_is_decided_makes_no_switch_over():
+    rows = [*points(1, fused=2.0, compiled=1.2), *points(8, fused=2.0, compiled=2.01), *points(64, compiled=3.0)]
+    (what,) = advice_from(rows, Question()).what
+    assert what == (
+        "Run fused at 1 and 8 rows (2 × eager), compiled at 64 rows (3 × eager); "
+        "the switch-over lies between 8 and 64 rows."
+    )
+
+
+def test_where_eager_is_as_fast_as_any_it_is_kept():
+    advice = advice_from([*points(1, fused=2.0), *points(64, fused=1.005, compiled=0.7)], Question())
+    (what,) = advice.what
+    assert what == (
+        "Run fused at 1 row (2 × eager), keep eager at 64 rows, where nothing is certainly faster; "
+        "the switch-over lies between 1 and 64 rows."
+    )
+    assert advice.choices[1].certainty == "as fast: fused"
+
+
+def test_it_says_why_by_the_profile_of_the_first_and_the_last_batch():
+    rows = [*points(1, fused=2.0), *points(64, fused=1.5), *points(512, fused=1.25, bound="compute")]
+    first, last = why_in_words(advice_from(rows, Question()), Question())
+    assert first == (
+        "At 1 row: fused takes 500 µs in 3 operators, at 80 % of the fastest this machine could be, bound by memory; "
+        "eager takes 1 ms in 3 operators, at 40 % of the fastest this machine could be, bound by memory."
+    )
+    assert last.startswith("At 512 rows: fused takes 800 µs")
+    assert "bound by compute" in last
+
+
+def test_without_ceilings_the_operators_are_the_reason_and_without_a_profile_there_is_none():
+    rows = [
+        row._replace(percent_of_floor=None, operator_count=1.0 if row.provider == "fused" else 3.0)
+        for row in points(1, fused=2.0, bound=None)
+    ]
+    (why,) = why_in_words(advice_from(rows, Question()), Question())
+    assert why == "At 1 row: fused takes 500 µs in 1 operator; eager takes 1 ms in 3 operators."
+    (why,) = why_in_words(advice_from(rows, Question()), Question(has_times=False))
+    assert why == "At 1 row: fused is 1 operator; eager is 3 operators."
+    rows = [row._replace(operator_count=None) for row in rows]
+    assert why_in_words(advice_from(rows, Question()), Question()) == []
+
+
+def test_a_ceiling_that_is_not_valid_bounds_nothing():
+    rows = [row._replace(percent_of_floor=None, floor_s=row.latency_s * 2) for row in points(1, fused=2.0)]
+    (why,) = why_in_words(advice_from(rows, Question()), Question())
+    assert "fused takes 500 µs in 3 operators, faster than its ceiling, which is not valid" in why
+
+
+def test_where_nothing_decides_and_nobody_is_ahead_it_advises_nothing():
+    rows = [*points(1, fused=2.0), *points(8, fused=1.5, width=0.6, disturbed="the machine ran at 60 %")]
+    advice = advice_from(rows, Question())
+    (what,) = advice.what
+    assert what == (
+        "Run fused at 1 row (2 × eager); at 8 rows it is undecided, with fused in the least time "
+        "(disturbed: fused, eager): measure again."
+    )
+    assert [choice.certainty for choice in advice.choices] == ["certain", "undecided: measure again"]
+    assert [each["run"] for each in advice_as_json(advice, Question())["choices"]] == ["fused", None]
+
+
+def test_one_ahead_by_paired_rounds_is_advised_and_the_doubt_told():
+    advice = advice_from(points(1, fused=2.0, width=0.1, disturbed="the machine ran at 60 %"), Question())
+    assert advice.what == ("Run fused at 1 row (2 × eager).",)
+    assert advice.choices[0].certainty == "ahead by 1.80 × at least; times in doubt"
+    assert "disturbed while it was measured: the machine ran at 60 %" in advice_as_text(advice, Question())
+
+
+def test_ties_name_two_that_are_as_fast_the_faster_first_and_the_table_the_others():
+    rows = points(1, fused=2.0, compiled=1.99, liger=1.98, other=1.97)
+    advice = advice_from(rows, Question())
+    assert advice.what[0].startswith("Run fused or compiled at 1 row")
+    assert advice.choices[0].certainty == "as fast: compiled, liger and 1 more"
+
+
+def test_a_known_model_gains_by_its_layers_at_each_batch():
+    question = Question(model="bert-base", layers=12)
+    advice = advice_from([*points(1, fused=2.0), *points(8, fused=0.5)], question)
+    assert [(gain.eager_s, gain.advised_s) for gain in advice.gains] == [
+        (pytest.approx(12e-3), pytest.approx(6e-3)),
+        (pytest.approx(12e-3), pytest.approx(12e-3)),
+    ]
+    said = gains_in_words(advice, question).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert said == (
+        "bert-base: together its 12 blocks take, against eager, 50 % less at 1 row (12 ms → 6 ms), as long at 8 rows; "
+        "what the rest of the model takes is not in it."
+    )
+
+
+def test_a_module_gains_by_what_it_calls_how_often():
+    question = Question(model="m.py:build", calls={(BLOCK, 1): 3, (BLOCK, 8): 1})
+    advice = advice_from([*points(1, fused=2.0), *points(8, fused=4.0)], question)
+    (gain,) = advice.gains
+    assert gains_in_words(advice, question).startswith("m.py:build: together the 4 calls of its blocks take, against")
+    once = Question(model="m.py:build", calls={(BLOCK, 1): 1})
+    said = gains_in_words(advice_from(points(1, fused=2.0), once), once)
+    assert said.startswith("m.py:build: the one call of its block takes, against eager, 50")
+    assert (gain.n_calls, gain.eager_s) == (4, pytest.approx(4e-3))
+    assert gain.advised_s == pytest.approx(3 * 0.5e-3 + 0.25e-3)
+
+
+def test_where_it_is_undecided_a_model_gains_nothing():
+    question = Question(model="m.py:build", calls={(BLOCK, 1): 1})
+    (gain,) = advice_from(points(1, fused=2.0, width=0.9, disturbed="others were busy"), question).gains
+    assert gain.advised_s == gain.eager_s
+
+
+def test_what_gave_no_time_is_told_once_per_reason_and_not_by_every_batch():
+    rows = []
+    for batch in (1, 8):
+        measured = points(batch, fused=2.0, compiled=1.0, liger=1.0)
+        rows += [
+            row if row.provider in {"eager", "fused"} else row._replace(
+                state="unavailable", reason="no compiler", latency_s=None, speedup_vs_eager=None
+            )
+            for row in measured
+        ]  # fmt: skip
+    text = advice_as_text(advice_from(rows, Question()), Question())
+    assert "compiled, liger gave no time: unavailable: no compiler" in text
+    (other,) = (row for row in points(1, fused=1.0) if row.provider == "fused")
+    other = other._replace(provider="mine", state="crashed", reason="boom", latency_s=None)
+    text = advice_as_text(advice_from([*rows, other], Question()), Question())
+    assert "mine gave no time at 1 row: crashed: boom" in text
+
+
+def test_what_was_left_out_is_named_with_the_option_that_adds_it():
+    question = Question(left_out=("compiled-frozen:packed",), notes=("3 of the module's blocks are measured",))
+    advice = advice_from(points(1, fused=2.0), question)
+    for shown in (advice_as_text(advice, question), advice_as_markdown(advice, question)):
+        assert "compiled-frozen:packed; --thorough adds them" in shown
+        assert "3 of the module's blocks are measured" in shown
+    assert advice_as_json(advice, question)["left_out"] == ["compiled-frozen:packed"]
+
+
+def test_every_contender_of_ours_that_is_advised_comes_with_the_line_that_runs_it():
+    advice = advice_from(points(1, fused=2.0, mine=1.0), Question())
+    (recipe,) = recipes_of(advice)
+    assert recipe.code == "fused_mlp.fuse(model, prepare=False)"
+    assert f"fused: {recipe.code}" in advice_as_text(advice, Question())
+    assert f"- fused: `{recipe.code}`" in advice_as_markdown(advice, Question())
+    assert recipes_of(advice_from(points(1, mine=2.0), Question())) == []
+    assert recipes_of(advice_from(points(1, fused=0.5), Question())) == []
+
+
+def test_several_that_are_ahead_of_eager_are_advised_though_which_is_fastest_is_in_doubt():
+    rows = points(1, fused=5.4, compiled=5.0, liger=1.0, width=0.06, disturbed="others were busy")
+    advice = advice_from(rows, Question())
+    assert advice.what == ("Run fused or compiled at 1 row (5.4 × eager).",)
+    assert advice.choices[0].certainty == "faster than eager; the fastest is in doubt"
+
+
+def test_without_absolute_times_no_format_holds_one():
+    question = Question(model="bert-base", layers=12, has_times=False)
+    advice = advice_from(points(1, fused=2.0), question)
+    for shown in (advice_as_text(advice, question), advice_as_markdown(advice, question)):
+        assert "µs" not in shown
+        assert " ms" not in shown
+        assert "2 (1.98 … 2.02)" in shown
+    content = advice_as_json(advice, question)
+    assert content["choices"][0]["latency_s"] is None
+    assert content["gains"][0] == {
+        "calls": 12, "batch": 1, "eager_s": None, "advised_s": None, "time_vs_eager": pytest.approx(0.5)
+    }  # fmt: skip
+
+
+def test_markdown_shows_names_and_reasons_as_they_are():
+    question = Question(model="my_model.py:build", calls={(BLOCK, 1): 1}, notes=("a|b *c* <d>",))
+    markdown = advice_as_markdown(advice_from(points(1, fused=2.0), question), question)
+    assert "my\\_model.py:build" in markdown
+    assert "a\\|b \\*c\\* \\<d\\>" in markdown
+    table = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in table} == {7}
+
+
+def test_every_format_holds_the_same():
+    question = Question(model="bert-base", layers=12)
+    advice = advice_from([*points(1, fused=2.0, compiled=1.5), *points(512, fused=1.0, compiled=1.3)], question)
+    text, markdown, content = (
+        advice_as_text(advice, question), advice_as_markdown(advice, question), advice_as_json(advice, question)
+    )  # fmt: skip
+    for sentence in (*advice.what, *why_in_words(advice, question)):
+        assert sentence in markdown
+        assert sentence in text
+    assert "|-------:|:-" in markdown
+    assert [(each["batch"], each["run"], each["standing"]) for each in content["choices"]] == [
+        (1, "fused", "fastest"), (512, "compiled", "fastest")
+    ]  # fmt: skip
+    assert content["gains"][0]["eager_s"] == pytest.approx(12e-3)
+    assert content["commit"] == "a" * 40
+    assert "Measured on desk, py3.11-cpu-t2, at aaaaaaaa, 2026-11-22." in text
+
+
+def test_without_any_time_there_is_nothing_to_advise():
+    rows = [row._replace(state="failed", latency_s=None) for row in points(1, fused=2.0)]
+    assert advice_from(rows, Question()).choices == ()

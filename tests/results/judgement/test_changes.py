@@ -1,0 +1,177 @@
+"""Changes of level in histories: what is found, when, and what is not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from results.judgement.changes import segments
+from results.judgement.changes.control import LEAST_CONTROLS, by_commit, common_effect
+from results.judgement.changes.detection import changes_in
+from results.judgement.findings import FindingState
+
+PERCENT = 0.01
+seeds = st.integers(0, 2**32 - 1)
+
+
+def noise(seed, n=120, rows=1, scale=PERCENT):
+    return scale * np.random.default_rng(seed).standard_normal((rows, n))
+
+
+def stepped(seed, *, at=80, n=120, by=0.10):
+    x = noise(seed, n)
+    x[:, at:] += np.log1p(by)
+    return x
+
+
+@given(seed=seeds, by=st.sampled_from([0.10, -0.10, 0.5, 9.0, -0.9]))
+def test_a_step_that_lasts_is_confirmed_where_it_began(seed, by):
+    [change] = changes_in(stepped(seed, by=by))
+    assert abs(change.first_bad - 80) <= 2
+    assert change.last_good == change.first_bad - 1
+    assert change.state is FindingState.CONFIRMED
+    assert np.expm1(change.jump) == pytest.approx(by, rel=0.2)
+    assert change.interval[0] < np.log1p(by) + 0.02
+    assert change.interval[1] > np.log1p(by) - 0.02
+    assert 80 < change.confirmed_at <= 85
+
+
+@given(seed=seeds)
+def test_a_faster_copy_of_a_slowdown_is_the_same_change_mirrored(seed):
+    up, down = changes_in(stepped(seed)), changes_in(-stepped(seed))
+    assert [(one.first_bad, one.jump, one.state) for one in up] == [(o.first_bad, -o.jump, o.state) for o in down]
+
+
+@given(seed=seeds, unit=st.sampled_from([1e-9, 1.0, 1e6]))
+def test_the_unit_of_a_series_does_not_matter(seed, unit):
+    x = stepped(seed)
+    one, other = changes_in(x), changes_in(x + np.log(unit))
+    assert [(c.first_bad, c.state) for c in one] == [(c.first_bad, c.state) for c in other]
+
+
+@given(seed=seeds)
+def test_commits_that_were_not_measured_are_named_as_the_range_of_the_change(seed):
+    x = stepped(seed)
+    x[0, 70:90] = np.nan
+    [change] = changes_in(x)
+    assert (change.last_good, change.first_bad) == (69, 90)
+
+
+@given(seed=seeds)
+def test_a_series_is_judged_as_if_it_were_alone_unless_its_newest_value_is_suspect(seed):
+    x = np.vstack([stepped(seed), noise(seed + 1), stepped(seed, by=0.3)])
+    together = {c.row: c.first_bad for c in changes_in(x) if c.state is not FindingState.SUSPECTED}
+    alone = {
+        row: c.first_bad
+        for row in range(3)
+        for c in changes_in(x[row : row + 1])
+        if c.state is not FindingState.SUSPECTED
+    }
+    assert together == alone
+
+
+def test_strays_slopes_and_waves_are_no_changes():
+    stray = noise(1)
+    stray[0, [10, 50, 51, 90, 119]] += [1.0, 0.7, 1.4, 1.2, 0.9]
+    slope = noise(2) + np.linspace(0, 0.10, 120)
+    wave = noise(3) + 0.015 * np.sin(np.arange(120) / 15)
+    assert changes_in(np.vstack([stray, slope, wave])) == []
+
+
+def test_a_level_that_is_taken_back_is_recovered_and_no_second_finding():
+    x = stepped(4)
+    x[0, 100:] -= np.log1p(0.10)
+    [change] = changes_in(x)
+    assert change.state is FindingState.RECOVERED
+    assert abs(change.ended_at - 100) <= 2
+
+
+@pytest.mark.parametrize("n_high", [3, 4, 5, 8])
+def test_a_level_of_few_commits_is_recovered_and_not_confirmed(n_high):
+    x = noise(14, 150)
+    x[0, 100 : 100 + n_high] += np.log1p(0.10)
+    [change] = changes_in(x)
+    assert (change.first_bad, change.ended_at) == (100, 100 + n_high)
+    assert change.state is FindingState.RECOVERED
+
+
+def test_a_level_seen_before_is_known_as_one():
+    x = noise(5, 200)
+    x[0, 60:90] += np.log1p(0.10)
+    x[0, 140:] += np.log1p(0.10)
+    first, second = changes_in(x)
+    assert (first.returns, second.returns) == (False, True)
+    assert second.state is FindingState.CONFIRMED
+
+
+def test_two_steps_up_are_two_findings():
+    x = stepped(6, at=50, n=150)
+    x[0, 100:] += np.log1p(0.2)
+    assert [change.state for change in changes_in(x)] == [FindingState.CONFIRMED] * 2
+
+
+def test_the_newest_value_alone_is_suspected_if_the_machine_knows_no_strays():
+    x = noise(7, rows=60)
+    x[3, -1] += 0.08
+    [change] = changes_in(x)
+    assert (change.row, change.state, change.first_bad) == (3, FindingState.SUSPECTED, 119)
+    x[::2, 100] += 0.3
+    assert changes_in(x) == [], "half the series had strays: one value proves nothing"
+
+
+def test_a_series_without_noise_shows_a_step_of_the_least_change():
+    x = np.zeros((1, 40))
+    x[0, 30:] = np.log1p(0.031)
+    assert [change.first_bad for change in changes_in(x)] == [30]
+    x[0, 30:] = np.log1p(0.029)
+    assert changes_in(x) == []
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (3, 0), (3, 1), (3, 4)])
+def test_histories_too_short_to_judge_have_no_changes(shape):
+    assert changes_in(np.zeros(shape)) == []
+    assert changes_in(np.full(shape, np.nan)) == []
+
+
+def test_what_moves_the_controls_is_taken_out_and_what_slows_all_of_ours_is_not():
+    run = 0.02 * np.random.default_rng(8).standard_normal(120)
+    controls, ours = noise(9, rows=20) + run, noise(10, rows=30) + run
+    ours[:, 100:] += np.log1p(0.06)
+    found = changes_in(ours - common_effect(controls))
+    assert len({change.row for change in found if abs(change.first_bad - 100) <= 2}) == 30
+    assert changes_in(noise(11, rows=30) + run - common_effect(controls)) == []
+
+
+def test_too_few_controls_say_nothing():
+    assert common_effect(noise(12, rows=LEAST_CONTROLS - 1)) is None
+    controls = noise(13, rows=LEAST_CONTROLS)
+    controls[0, 50:] = np.nan
+    effect = common_effect(controls)
+    assert np.isfinite(effect).all()
+    assert (effect[50:] == effect[49]).all(), "the last run that had enough"
+
+
+def test_all_runs_of_a_commit_count():
+    x = np.log([[1.0, 2.0, 1.0, 1.0, 4.0, np.nan]])
+    assert np.exp(by_commit(x, np.array([0, 1, 1, 1, 2, 3]))).tolist()[0][:3] == pytest.approx([1.0, 1.0, 4.0])
+    assert np.isnan(by_commit(x, np.array([0, 1, 1, 1, 2, 3]))[0, 3])
+
+
+@given(seed=seeds)
+def test_segments_are_the_cheapest_of_all(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.standard_normal((1, 9)) + np.where(np.arange(9) >= rng.integers(9), 8.0, 0.0)
+    levels = segments._levels(z.astype(np.float32))[0]
+
+    def cost(edges):
+        parts = [z[0, a:b] for a, b in zip((0, *edges), (*edges, 9), strict=True)]
+        losses = [min(np.minimum((part - level) ** 2, segments.BOUND**2).sum() for level in levels) for part in parts]
+        return sum(losses) + segments.PENALTY * len(edges)
+
+    found = segments.boundaries(segments.last_changes(z)[0], 9)
+    least = min(cost(edges) for n in range(4) for edges in combinations(range(1, 9), n))
+    assert cost(found) == pytest.approx(least, rel=1e-4)

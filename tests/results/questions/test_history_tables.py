@@ -1,0 +1,42 @@
+"""Tables of many series hold what the history of each holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from results.queries import history_of, history_tables
+from results.questions import history_tables as module
+
+
+@pytest.fixture(params=[module.FEW_SERIES, 0], ids=["few", "many"])
+def n_few(request, monkeypatch):
+    monkeypatch.setattr(module, "FEW_SERIES", request.param)
+
+
+def test_a_table_holds_the_history_of_each_series(opened, journals, tmp_path, n_few):
+    sweeps = journals.history(4, operations=("linear",), states={("linear", "compiled"): "crashed"}, disturbed="load")
+    journals.write_journals(tmp_path, [*sweeps, journals.Sweep(machine="other", operations=("linear",))])
+    opened.ingest([tmp_path])
+    tables = history_tables(opened)
+    assert [(one.machine, len(one.runs)) for one in tables] == [("bench-01", 4), ("other", 1)]
+    for table in tables:
+        of_series = history_of(opened, series_ids=[one.series_id for one in table.series])
+        for row, history in enumerate(of_series):
+            assert history.series == table.series[row]
+            at = {run.run_id: i for i, run in enumerate(table.runs)}
+            expected = np.full(len(table.runs), np.nan)
+            for value in history.values:
+                if value.value is not None:
+                    expected[at[value.run_id]] = value.value
+                    assert table.disturbed[row, at[value.run_id]] == (value.reason is not None)
+            np.testing.assert_array_equal(table.values[row], expected)
+
+
+def test_only_what_is_chosen_is_in_a_table(opened, journals, tmp_path):
+    journals.write_journals(tmp_path, journals.history(2))
+    opened.ingest([tmp_path])
+    [table] = history_tables(opened, benchmark="mlp", metric="latency_s", parameters={"provider": "fused"})
+    assert {(one.benchmark, one.metric) for one in table.series} == {("mlp", "latency_s")}
+    assert np.isfinite(table.values).all()
+    assert history_tables(opened, benchmark="unknown") == []

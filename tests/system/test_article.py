@@ -1,0 +1,46 @@
+"""`fusebench article` as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def called(*arguments, data):
+    environ = {**os.environ, "FUSEBENCH_DATA": str(data), "FUSEBENCH_LOCK_FILE": str(data / "lock")}
+    return subprocess.run(
+        [sys.executable, "-m", "fusebench", "article", *arguments],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=880,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_one_call_does_is_json_alone_on_stdout_and_holds_what_the_article_teaches(tmp_path):
+    answer = called("--format", "json", "--uncommitted", data=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    content = json.loads(answer.stdout)
+    linear, small, wide = content["cases"]
+    steps = [
+        {each["contender"]: [step["name"] for step in each["steps"] or ()] for each in case["observed"]}
+        for case in (linear, small, wide)
+    ]
+    assert steps[0]["eager"] == steps[0]["compiled"] == ["aten::addmm"]
+    assert sorted(steps[1]["eager"]) == sorted(steps[2]["eager"]) == ["aten::gelu", "aten::mm", "aten::mul"]
+    assert sorted(steps[1]["compiled"]) == ["aten::mm", "cpp_fused_gelu_mul"]
+    assert "nothing to fuse" in {each["rule"] for each in linear["why"]}
+    assert {"fused", "limit"} <= {each["rule"] for each in small["why"]} & {each["rule"] for each in wide["why"]}
+    assert "timing" in answer.stderr
+
+
+def test_an_unknown_option_is_wrong_usage(tmp_path):
+    answer = called("--fromat", "json", data=tmp_path)
+    assert answer.returncode == 64
+    assert "--format" in answer.stderr

@@ -1,0 +1,34 @@
+"""The tool that runs the kernels' tests under several torches and Pythons: what it refuses before it downloads."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "version_matrix.py"
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--python", "python0.9"], "no interpreter is found as python0.9; --python names others"),
+        (["--python", sys.executable, "--folder", str(ROOT / "build")], "lies in the repository; --folder names one"),
+    ],
+)
+def test_what_cannot_begin_is_refused_with_what_to_do(arguments, reason):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert reason in done.stderr
+
+
+def test_a_torch_that_there_is_not_is_a_row_and_a_failure_and_leaves_nothing(tmp_path):
+    done = run("--python", sys.executable, "--torch", "0.0.1", "--folder", str(tmp_path), "--no-index")
+    assert done.returncode == 1
+    assert "| 0.0.1 | – | ERROR: " in done.stdout
+    assert list(tmp_path.iterdir()) == []

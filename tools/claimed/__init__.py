@@ -1,0 +1,1 @@
+"""Checks of claims, by what shows them."""

@@ -1,0 +1,107 @@
+"""Check what is claimed about fused MLPs and about measuring them, each claim by one command, into docs/claims.md.
+
+`make claims` checks all; `python tools/claims.py NAME …` some, and prints them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claimed import asv_claims
+from claimed import profile_claims as profiles
+from claimed.profile_claims import ARTICLE, SWEEP, Found
+from tabulate import tabulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGE = Path(__file__).parents[1] / "docs" / "claims.md"
+BEGIN, END = "<!-- begin: made by `make claims` -->", "<!-- end -->"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Something claimed, the command whose output shows it, and the check that reads it."""
+
+    name: str
+    text: str
+    command: str
+    check: Callable[[], Found]
+
+
+def _claim(name: str, text: str, check: Callable[[], Found], command: str = "") -> Claim:
+    return Claim(name=name, text=text, check=check, command=command or f"python tools/claims.py {name}")
+
+
+def _of_asv(name: str, text: str, experiment: Callable[[], tuple[bool, str]]) -> Claim:
+    def check() -> Found:
+        is_so, evidence = experiment()
+        return profiles.verdict(is_so), evidence
+
+    return _claim(name, text, check)
+
+
+CLAIMS = (
+    _claim("one-product", "A Linear layer is one product; aten::t costs the host time and computes nothing",
+           profiles.one_product, ARTICLE),
+    _claim("bias", "Its bias is added in the product's epilogue, for nothing", profiles.bias_in_epilogue, ARTICLE),
+    _claim("nothing-to-fuse", "torch.compile runs the same product; only the bookkeeping of aten::t is gone",
+           profiles.nothing_to_fuse, ARTICLE),
+    _claim("five", "Eager runs a GeGLU block in five steps: three products, GELU, a multiplication",
+           profiles.five_operators, ARTICLE),
+    _claim("four", "torch.compile runs it in four: the same products, and one for GELU and multiplication",
+           profiles.four_operators, ARTICLE),
+    _claim("guards", "A compiled call pays for guards and dispatch each time", profiles.guards_at_every_call, ARTICLE),
+    _claim("compilation", "It compiles before the first call, and for a new shape", profiles.compilation, ARTICLE),
+    _claim("by-hand", "What is written by hand compiles nothing, has no guards, and is one step at all shapes",
+           profiles.written_by_hand, ARTICLE),
+    _claim("intermediates", "Fewer steps hold fewer intermediates in memory", profiles.fewer_intermediates, ARTICLE),
+    _claim("ladder", "Steps of an MLP and a gated one: eager 3 and 5, compiled 3 and 4, one operator 1 and 1",
+           profiles.ladder, SWEEP),
+    _claim("small-batches", "Fusing gains most at small batches", profiles.gains_by_batch, SWEEP),
+    _claim("compiled-gains", "torch.compile makes short operators at small batches 1.5 to 3 times as fast",
+           profiles.compiled_gains, SWEEP),
+    _claim("arithmetic", "At 8,192 rows, 768 → 3,072 a product takes 38.7 GFLOP, an intermediate 50 MB in bfloat16",
+           profiles.arithmetic, "python -m benchmarks.ruler.article.guesses"),
+    _claim("first-iterations", "First iterations lie", profiles.first_iterations),
+    _claim("profiler", "A profiler inside the timed loop changes the answer", profiles.profiler_in_the_loop),
+    _of_asv("asv-number", "asv makes one call a sample for a benchmark with a setup", asv_claims.calls_per_sample),
+    _of_asv("asv-killed", "A killed asv run keeps nothing of its commit", asv_claims.killed_run),
+    _of_asv("asv-two-runs", "Of two asv runs of one commit one is lost, and both exit with 0", asv_claims.two_runs),
+    _of_asv("asv-truncated", "A truncated benchmarks.json takes asv's published site with it",
+            asv_claims.truncated_index),
+    _of_asv("asv-track", "asv marks a tracked value that rises as worse, whatever it counts",
+            asv_claims.higher_is_worse),
+    _of_asv("asv-same", "asv keeps nothing of a run with --python=same alone", asv_claims.same_python),
+)  # fmt: skip
+
+
+def table(found: list[tuple[Claim, Found]]) -> str:
+    """Return the claims with their verdicts and evidence as a table in Markdown."""
+    rows = [[claim.text, f"`{claim.command}`", f"**{verdict}**", said] for claim, (verdict, said) in found]
+    return tabulate(rows, ["claim", "command", "on a CPU", "evidence"], tablefmt="github", disable_numparse=True)
+
+
+def main() -> None:
+    """Check all claims and write the page, or print those that are named."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    names = [claim.name for claim in CLAIMS]
+    parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"of {', '.join(names)}")
+    chosen = parser.parse_args().names
+    found = []
+    for claim in CLAIMS:
+        if not chosen or claim.name in chosen:
+            found.append((claim, claim.check()))
+            verdict, evidence = found[-1][1]
+            print(f"{claim.name}: {verdict}: {evidence}", flush=True)
+    if not chosen:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        PAGE.write_text(f"{before}{BEGIN}\n\n{table(found)}\n\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
