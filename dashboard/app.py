@@ -8,10 +8,10 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html, set_props
 from flask import redirect, request
 
-from dashboard.compression import compress_answers
+from dashboard.serving.compression import compress_answers
 from dashboard.pages import history, overview, throughput
 from dashboard.pages.notices import empty_store, unknown_path
-from dashboard.payloads import refuse_wrong_payloads
+from dashboard.serving.payloads import refuse_wrong_payloads
 from dashboard.views.overview import MAP_AXES
 from dashboard.views.throughput_choice import KEYS
 from results.errors import ResultsError

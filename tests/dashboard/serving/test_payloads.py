@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.app import create_app
-from dashboard.payloads import MOST_BYTES, problem_of
+from dashboard.serving.payloads import MOST_BYTES, problem_of
 
 PATH = "/_dash-update-component"
 JSON = st.recursive(

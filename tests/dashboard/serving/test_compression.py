@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from dashboard.app import create_app
-from dashboard.compression import CompressedScripts
+from dashboard.serving.compression import CompressedScripts
 
 
 @pytest.fixture
