@@ -8,9 +8,9 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html, set_props
 from flask import redirect, request
 
-from dashboard.serving.compression import compress_answers
-from dashboard.pages import history, overview, throughput
+from dashboard.pages import explore, overview, throughput
 from dashboard.pages.notices import empty_store, unknown_path
+from dashboard.serving.compression import compress_answers
 from dashboard.serving.payloads import refuse_wrong_payloads
 from dashboard.views.overview import MAP_AXES
 from dashboard.views.throughput_choice import KEYS
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from dashboard.pages import Page
     from results.store import Store
 
-PAGES = (overview.PAGE, throughput.PAGE, history.PAGE)
+PAGES = (overview.PAGE, throughput.PAGE, explore.PAGE)
 # URL parameters that only the page *Throughput* has; it was at `/` once, and copied URLs are kept.
 MOVED = frozenset(KEYS) - {axis.name for axis in MAP_AXES}
+RENAMED = {"/history": explore.PAGE.path, "/history.csv": f"{explore.PAGE.path}.csv"}
 
 # Fonts of the machine: a page that works without any network can load none.
 THEME = {
@@ -81,10 +82,14 @@ def shell() -> Component:
 
 
 def moved_page() -> Response | None:
-    """Redirect a URL of the page *Throughput* from before it had a path of its own; None for any other request."""
-    if request.path != "/" or not MOVED.intersection(request.args):
+    """Redirect a URL from before its page had this path; None for any other request."""
+    path = RENAMED.get(request.path)
+    if path is None and request.path == "/" and MOVED.intersection(request.args):
+        path = throughput.PAGE.path
+    if path is None:
         return None
-    return redirect(f"{throughput.PAGE.path}?{request.query_string.decode('latin-1')}")
+    query = request.query_string.decode("latin-1")
+    return redirect(f"{path}?{query}" if query else path)
 
 
 def page_and_links(path: str, store: Store) -> tuple[Component, list[Component]]:

@@ -1,4 +1,4 @@
-"""Lines of the page *History*: series of one benchmark that differ in their parameters."""
+"""Lines of the page *Explore*: series of one benchmark that differ in their parameters."""
 
 from __future__ import annotations
 

@@ -113,14 +113,14 @@ def test_an_import_into_results_of_what_a_gate_in_ci_lacks_breaks_its_contract(i
 
 
 @pytest.mark.parametrize("module", BELOW_THE_FACE)
-@pytest.mark.parametrize("importer", ["dashboard.pages.history", "dashboard.command"])
+@pytest.mark.parametrize("importer", ["dashboard.pages.explore", "dashboard.command"])
 def test_the_dashboard_may_import_nothing_below_the_face_of_results(is_kept, importer, module):
     assert not is_kept(FACE, (importer, module))
 
 
 @pytest.mark.parametrize("module", ["results.commands.options", "results.commands.progress"])
 def test_only_the_dashboards_command_shares_options_with_other_commands(is_kept, module):
-    assert not is_kept(FACE, ("dashboard.views.history_drawing", module))
+    assert not is_kept(FACE, ("dashboard.views.explore_drawing", module))
 
 
 def test_lint_imports_names_each_planted_import_and_its_contract(tmp_path):

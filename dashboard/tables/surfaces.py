@@ -142,7 +142,7 @@ def surfaces_of(judgement: Judgement) -> list[ChangedSurface]:
     return sorted(surfaces, key=lambda each: (ORDER.index(each.worst.outcome), -each.weight, each.title))
 
 
-def history_link(verdict: Verdict) -> str:
+def explore_link(verdict: Verdict) -> str:
     """Return the address of the series' history at the judged commit."""
     row = verdict.head
     pairs = {
@@ -150,7 +150,7 @@ def history_link(verdict: Verdict) -> str:
         "environment": row.environment, "line": parameters_in_words(row.parameters) or NO_PARAMETERS,
         "commit": row.commit[:12],
     }  # fmt: skip
-    return f"/history?{urlencode(pairs)}"
+    return f"/explore?{urlencode(pairs)}"
 
 
 def answer_of(comparison: Comparison) -> Component:
@@ -189,7 +189,7 @@ def _line(surface: ChangedSurface) -> Component:
             sparkline(surface.course, kind=kind) if len(surface.course) > 1 else html.Span(className="sparkline"),
             html.Span(
                 [
-                    dcc.Link(surface.title, href=history_link(surface.worst)),
+                    dcc.Link(surface.title, href=explore_link(surface.worst)),
                     html.Span(f" {surface.word}", className=f"tone {kind}"),
                     f" at {count}{size}",
                 ]

@@ -25,7 +25,7 @@ FIGURE = """id => {
   return graph.data.map(trace => ({name: trace.name, x: plain(trace.x), y: plain(trace.y)}));
 }"""
 
-LINES = """() => document.querySelector('#history-graph .js-plotly-plot').data.map(trace => trace.name)"""
+LINES = """() => document.querySelector('#explore-graph .js-plotly-plot').data.map(trace => trace.name)"""
 
 
 @pytest.fixture(scope="module")
@@ -163,14 +163,14 @@ def test_the_page_is_readable_in_the_dark(visit):
 
 def test_the_history_of_a_line_is_chosen_and_copied_by_its_url(visit):
     page = visit()
-    page.get_by_role("link", name="History").click()
-    page.wait_for_selector("#history-graph .js-plotly-plot .scatterlayer .js-line")
-    page.click("#history-lines")
+    page.get_by_role("link", name="Explore").click()
+    page.wait_for_selector("#explore-graph .js-plotly-plot .scatterlayer .js-line")
+    page.click("#explore-lines")
     page.get_by_role("option", name="provider=fused").first.click()
     page.wait_for_function("() => new URLSearchParams(location.search).getAll('line').length === 2")
     names = page.evaluate(LINES)
     assert any("provider=fused" in name for name in names)
-    fresh = visit(page.url, graph="#history-graph")
+    fresh = visit(page.url, graph="#explore-graph")
     assert fresh.evaluate(LINES) == names
 
 
@@ -184,7 +184,7 @@ def test_from_the_overview_one_click_leads_to_the_answer_at_a_shape(visit):
     assert "batch=64" in page.url
 
 
-@pytest.mark.parametrize("path", ["/", "/throughput", "/history"])
+@pytest.mark.parametrize("path", ["/", "/throughput", "/explore"])
 def test_a_first_visit_loads_two_megabytes_at_most(browser, address, path):
     page = browser.new_context().new_page()
     sizes = []

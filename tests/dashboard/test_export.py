@@ -33,7 +33,7 @@ def test_the_points_of_the_page_are_a_csv_with_units_in_its_names(client, journa
 
 
 def test_the_values_of_the_lines_are_a_csv(client):
-    rows = read(client.get("/history.csv?benchmark=mlp&metric=latency_s").text)
+    rows = read(client.get("/explore.csv?benchmark=mlp&metric=latency_s").text)
     assert len(rows) == 3
     assert {row["unit"] for row in rows} == {"s"}
     assert all(float(row["ci_low"]) < float(row["value"]) < float(row["ci_high"]) for row in rows)
@@ -45,7 +45,7 @@ def test_no_text_is_taken_for_a_formula(point):
     assert row["activation"] == ""
 
 
-@pytest.mark.parametrize("path", ["/throughput.csv", "/history.csv"])
+@pytest.mark.parametrize("path", ["/throughput.csv", "/explore.csv"])
 def test_an_empty_store_has_no_csv(tmp_path, path):
     with open_store(str(tmp_path / "empty.db")) as store:
         assert create_app(store).server.test_client().get(path).status_code == 404

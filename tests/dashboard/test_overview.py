@@ -12,9 +12,9 @@ from dashboard.app import create_app
 from dashboard.pages.overview import HIDDEN, OUTPUTS, asked_query, change_cards, failing_cards, page_props
 from dashboard.tables.map_drawing import map_card
 from dashboard.tables.standings import failing_in_words, freshness_in_words
-from dashboard.tables.surfaces import history_link, surfaces_list
+from dashboard.tables.surfaces import explore_link, surfaces_list
 from dashboard.tables.winner_map import headlines_of, map_in_words, winner_maps_of
-from dashboard.views.history_drawing import history_drawing_of
+from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of
 from dashboard.views.throughput_drawing import rankings_by_batch, throughput_drawing_of
 from results.judgement.outcomes import ControlChange
@@ -67,7 +67,7 @@ def test_a_surface_leads_to_the_history_of_its_worst_series_at_the_judged_commit
     store = journal_store(last_slower(journals))
     [comparison] = overview_of(store).comparisons
     worst = comparison.surfaces[0].worst
-    drawing = history_drawing_of(store, query=query_of(history_link(worst)))
+    drawing = explore_drawing_of(store, query=query_of(explore_link(worst)))
     assert drawing.view.problems == ()
     assert drawing.judgement.head_commit == comparison.head.commit
     [line] = drawing.view.chosen_lines

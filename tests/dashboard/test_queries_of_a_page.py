@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from dashboard.app import page_and_links
-from dashboard.views.history_drawing import history_drawing_of
+from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import maps_view_of
 from dashboard.views.throughput_drawing import throughput_drawing_of
 
@@ -61,15 +61,15 @@ def throughput(store):
     return throughput_drawing_of(store, query="?operation=mlp&machine=bench-01")
 
 
-def history(store):
-    return history_drawing_of(store, query="?benchmark=mlp&machine=bench-01")
+def explore(store):
+    return explore_drawing_of(store, query="?benchmark=mlp&machine=bench-01")
 
 
 def maps(store):
     return maps_view_of(store, query="?machine=bench-01")
 
 
-@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (history, 20), (maps, 18)])
+@pytest.mark.parametrize(("page", "most"), [(throughput, 18), (explore, 20), (maps, 18)])
 def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, page, most):
     page(stores[1])  # what is cached between callbacks is cached now
     with watched(stores[1]) as (statements, _):
@@ -78,7 +78,7 @@ def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, p
     assert len([one for one in statements if "commits.subject" in one and "value" not in one]) == 1
 
 
-@pytest.mark.parametrize(("page", "table"), [(throughput, "value"), (history, "value"), (history, "parameter")])
+@pytest.mark.parametrize(("page", "table"), [(throughput, "value"), (explore, "value"), (explore, "parameter")])
 def test_a_callback_reads_the_values_and_lines_it_shows_whatever_else_is_stored(stores, page, table):
     def n_rows(store):
         with watched(store) as (_, rows):

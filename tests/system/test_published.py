@@ -77,7 +77,9 @@ def test_the_picture_is_of_the_curves_over_commits(clone):
     if not (shutil.which("chromium") or shutil.which("google-chrome")):
         pytest.skip("there is no chromium or google-chrome on PATH")
     picture = clone / "docs" / "picture.png"
-    done = history_picture("--published", clone / "results", "--query", "machine=cpu-box&hidden=1024&batch=64", "--out", picture)
+    done = history_picture(
+        "--published", clone / "results", "--query", "machine=cpu-box&hidden=1024&batch=64", "--out", picture
+    )
     assert done.returncode == 0, done.stderr
     content = picture.read_bytes()
     assert content.startswith(b"\x89PNG")

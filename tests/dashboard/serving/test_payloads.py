@@ -51,7 +51,7 @@ def payload(app, component):
     }
 
 
-CALLBACKS = ("page", "overview-changes", "overview-maps", "throughput-answer", "history-changes")
+CALLBACKS = ("page", "overview-changes", "overview-maps", "throughput-answer", "explore-changes")
 
 
 @pytest.mark.parametrize("component", CALLBACKS)
@@ -95,8 +95,8 @@ def test_no_part_of_a_body_is_a_fault(app, client, key, data):
         ("throughput-answer", "throughput-batch-graph", {"points": []}),
         ("throughput-answer", "throughput-batch-graph", {"points": [{"customdata": {"a": 1}}]}),
         ("throughput-answer", "throughput-shown", {"query": ""}),
-        ("history-changes", "history-lines", {"a": 1}),
-        ("history-changes", "history-lines", ["x"] * 1_000),
+        ("explore-changes", "explore-lines", {"a": 1}),
+        ("explore-changes", "explore-lines", ["x"] * 1_000),
     ],
 )
 def test_what_no_page_sends_is_refused_by_name(app, client, component, place, value):
@@ -118,6 +118,6 @@ def test_a_refusal_is_one_line_of_the_log(app, client, caplog):
 
 
 @pytest.mark.parametrize("query", ["%ED%A0%80", "operation=%00", "hidden=" + "9" * 5000, "=&&=;", "batch=1e999"])
-@pytest.mark.parametrize("path", ["/", "/throughput", "/history", "/throughput.csv", "/history.csv"])
+@pytest.mark.parametrize("path", ["/", "/throughput", "/explore", "/throughput.csv", "/explore.csv"])
 def test_no_query_string_is_a_fault(client, path, query):
     assert client.get(f"{path}?{query}").status_code in {200, 302}

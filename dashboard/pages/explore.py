@@ -1,4 +1,4 @@
-"""Page *History*: any benchmark of any project over commits, and what one commit changed."""
+"""Page *Explore*: any benchmark of any project over commits, and what one commit changed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dashboard.pages import Page, csv_response
 from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
 from dashboard.tables.changes import changes_table
 from dashboard.tables.export import csv_of_histories
-from dashboard.views.history_choice import CASCADE, MOST_LINES, history_view_of, query_from_history_choice
-from dashboard.views.history_drawing import (
+from dashboard.views.explore_choice import CASCADE, MOST_LINES, explore_view_of, query_from_explore_choice
+from dashboard.views.explore_drawing import (
     answer_of_changes,
-    history_drawing_of,
+    explore_drawing_of,
     judged_commit,
     note_of_changes,
     note_of_lines,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
     from werkzeug.wrappers import Response
 
-    from dashboard.views.history_drawing import HistoryDrawing
+    from dashboard.views.explore_drawing import ExploreDrawing
     from results.store import Store
 
 LABELS = {
@@ -85,21 +85,21 @@ def layout() -> Component:
 def register(app: Dash, store: Store) -> None:
     """Connect the page's URL, selectors and figure: a change of any redraws the page."""
 
-    def history_csv() -> Response:
+    def explore_csv() -> Response:
         if not projects(store):
             raise NotFound("nothing is stored")
-        view = history_view_of(store, query=request.query_string.decode("latin-1"))
+        view = explore_view_of(store, query=request.query_string.decode("latin-1"))
         wanted = [row.series_id for line in view.chosen_lines for row in line.series]
-        return csv_response(csv_of_histories(history_of(store, series_ids=wanted)), name="history")
+        return csv_response(csv_of_histories(history_of(store, series_ids=wanted)), name="explore")
 
-    app.server.add_url_rule(f"{PAGE.path}.csv", view_func=history_csv)
+    app.server.add_url_rule(f"{PAGE.path}.csv", view_func=explore_csv)
 
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(
         search: str | None, picked: dict[str, Any], clicked: dict[str, Any] | None, shown: dict[str, Any] | None
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(history_drawing_of(store, query=query), is_from_url=query == search)
+        return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
 
 
 def asked_query(
@@ -129,10 +129,10 @@ def asked_query(
     return "?" + urlencode(pairs)
 
 
-def page_props(drawing: HistoryDrawing, *, is_from_url: bool) -> dict[str, Any]:
+def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
     """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
     view, choice = drawing.view, drawing.view.choice
-    query = query_from_history_choice(choice)
+    query = query_from_explore_choice(choice)
     has_lines = len(view.lines) > 1
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
@@ -161,7 +161,7 @@ def page_props(drawing: HistoryDrawing, *, is_from_url: bool) -> dict[str, Any]:
             drawing.chart,
             scale=choice.scale,
             chosen=judged_commit(drawing),
-            keeps_zoom_of=query_from_history_choice(replace(choice, commit=None, lines=())),
+            keeps_zoom_of=query_from_explore_choice(replace(choice, commit=None, lines=())),
         ),
         "csv": f"{PAGE.path}.csv{query}",
         "answer": f"{answer_of_changes(drawing)}.",
@@ -171,7 +171,7 @@ def page_props(drawing: HistoryDrawing, *, is_from_url: bool) -> dict[str, Any]:
 
 
 def _id(name: str) -> str:
-    return f"history-{name}"
+    return f"explore-{name}"
 
 
 PICKED = (*CASCADE, "lines", "spacing", "scale", "commit")
@@ -200,11 +200,11 @@ OUTPUTS = {
 }
 
 
-def _changes(drawing: HistoryDrawing) -> list[Component]:
+def _changes(drawing: ExploreDrawing) -> list[Component]:
     if drawing.judgement is None:
         return []
     labels = {line.name: line.label for line in drawing.view.lines}
     return changes_table(drawing.judgement, metric_format=drawing.metric_format, labels=labels)
 
 
-PAGE = Page(path="/history", name="History", layout=layout, register=register, needs_sweep=False)
+PAGE = Page(path="/explore", name="Explore", layout=layout, register=register, needs_sweep=False)

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from dash.exceptions import PreventUpdate
 
-from dashboard.app import page_and_links
+from dashboard.app import create_app, page_and_links
 from dashboard.looks import DASHES, look_at, look_of
-from dashboard.pages.history import OUTPUTS, PICKED, asked_query, page_props
+from dashboard.pages.explore import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.views.history_choice import MOST_LINES, history_view_of, query_from_history_choice
-from dashboard.views.history_drawing import history_drawing_of
+from dashboard.views.explore_choice import MOST_LINES, explore_view_of, query_from_explore_choice
+from dashboard.views.explore_drawing import explore_drawing_of
 from results.store import open_store
 
 NUMBERS = [4e-6, 8e-6, 4.1e-6]
@@ -28,7 +28,7 @@ def suite(tmp_path, write_asv_tree):
 
 
 def shown(store, query=""):
-    return page_props(history_drawing_of(store, query=query), is_from_url=True)
+    return page_props(explore_drawing_of(store, query=query), is_from_url=True)
 
 
 def line_of(props, name):
@@ -42,7 +42,7 @@ def asked(store, *, query="", triggered, clicked=None, **changes):
     picked |= {"spacing": props["spacing"], "scale": props["scale"]}
     assert set(picked) == set(PICKED)
     return asked_query(
-        query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=f"history-{triggered}"
+        query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=f"explore-{triggered}"
     )
 
 
@@ -102,8 +102,8 @@ def test_the_url_of_a_view_shows_the_same_view(suite):
     first = shown(suite, "?benchmark=ops.time_sort&line=size=10, kind=a&spacing=date&scale=fit&commit=bbbb")
     again = shown(suite, first["shown"]["query"])
     assert {name: str(again[name]) for name in again} == {name: str(first[name]) for name in first}
-    view = history_view_of(suite, query=first["shown"]["query"])
-    assert query_from_history_choice(view.choice) == first["shown"]["query"]
+    view = explore_view_of(suite, query=first["shown"]["query"])
+    assert query_from_explore_choice(view.choice) == first["shown"]["query"]
 
 
 def test_no_line_chosen_is_a_choice(suite):
@@ -131,9 +131,9 @@ def test_the_url_we_wrote_ourselves_draws_nothing_again(suite):
 
 
 def test_where_there_is_no_sweep_the_pages_that_need_none_are_left(suite):
-    page, links = page_and_links("/history", suite)
-    assert "history-graph" in str(page)
-    assert [(link.children, link.className) for link in links] == [("Overview", "link"), ("History", "link here")]
+    page, links = page_and_links("/explore", suite)
+    assert "explore-graph" in str(page)
+    assert [(link.children, link.className) for link in links] == [("Overview", "link"), ("Explore", "link here")]
     assert "overview-maps" in str(page_and_links("/throughput", suite)[0])
 
 
@@ -142,7 +142,7 @@ def test_our_own_sweep_has_a_history_too(journal_store):
     props = shown(store, "?benchmark=mlp")
     assert props["selects"]["metric"]["value"] == "latency_s"
     assert "95 % interval" in props["note"]
-    assert [link.className for link in page_and_links("/history", store)[1]] == ["link", "link", "link here"]
+    assert [link.className for link in page_and_links("/explore", store)[1]] == ["link", "link", "link here"]
     explained = shown(store, "?benchmark=mlp&metric=speedup_vs_eager")
     assert "is not judged" in explained["changes_note"]
 
@@ -151,7 +151,7 @@ def test_another_version_of_a_benchmark_starts_another_line(tmp_path, write_asv_
     folder = write_asv_tree(tmp_path / "results", times=[[1e-3, 1e-2]] * 4, versions=["v1", "v1", "v2", "v2"])
     with open_store(str(tmp_path / "suite.db")) as store:
         store.ingest([folder])
-        chart = history_drawing_of(store, query="?benchmark=ops.time_sort").chart
+        chart = explore_drawing_of(store, query="?benchmark=ops.time_sort").chart
     assert [len(piece) for piece in chart.curves[0].pieces] == [2, 2]
 
 
@@ -160,7 +160,7 @@ def test_what_was_skipped_or_failed_breaks_the_line_and_is_marked(tmp_path, writ
     folder = write_asv_tree(tmp_path / "results", times=times)
     with open_store(str(tmp_path / "suite.db")) as store:
         store.ingest([folder])
-        chart = history_drawing_of(store, query="?benchmark=ops.time_sort").chart
+        chart = explore_drawing_of(store, query="?benchmark=ops.time_sort").chart
     assert [(absence.name, absence.state) for absence in chart.absences] == [
         ("size=1", "failed"), ("size=10", "skipped"),
     ]  # fmt: skip
@@ -206,8 +206,14 @@ def test_the_page_begins_with_what_the_commit_changed(suite):
 def test_a_line_of_a_provider_keeps_its_look_of_the_other_pages(journal_store):
     store = journal_store()
     query = "?benchmark=mlp&line=" + "&line=".join(
-        line.name for line in history_view_of(store, query="?benchmark=mlp").lines if line.contender == "fused"
+        line.name for line in explore_view_of(store, query="?benchmark=mlp").lines if line.contender == "fused"
     )
     lines = [trace for trace in shown(store, query)["figure"].data if trace.fill != "toself"]
     assert {trace.line.color for trace in lines} == {look_of("fused").colour}
     assert len({trace.line.dash for trace in lines}) == len(lines) == 4
+
+
+@pytest.mark.parametrize(("old", "new"), [("/history", "/explore"), ("/history.csv", "/explore.csv")])
+def test_the_pages_old_address_leads_to_the_new_one_with_its_query(suite, old, new):
+    answer = create_app(suite).server.test_client().get(f"{old}?benchmark=ops.time_sort&line=size%3D1")
+    assert (answer.status_code, answer.location) == (302, f"{new}?benchmark=ops.time_sort&line=size%3D1")

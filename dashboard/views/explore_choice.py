@@ -1,4 +1,4 @@
-"""Choices of the page *History*: one value, held by the URL's query string alone."""
+"""Choices of the page *Explore*: one value, held by the URL's query string alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PREFERRED_METRIC = "latency_s"
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistoryChoice:
+class ExploreChoice:
     """Choices of the page. `lines` by name; `commit` None: the newest measured one."""
 
     project: str
@@ -42,10 +42,10 @@ class HistoryChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistoryView:
+class ExploreView:
     """Choice that can be drawn, its alternatives, and the problems of what the URL asked for."""
 
-    choice: HistoryChoice
+    choice: ExploreChoice
     options: Mapping[str, tuple[str, ...]]
     lines: tuple[HistoryLine, ...]
     problems: tuple[str, ...]
@@ -57,7 +57,7 @@ class HistoryView:
         return tuple(by_name[name] for name in self.choice.lines)
 
 
-def history_view_of(store: Store, *, query: str) -> HistoryView:
+def explore_view_of(store: Store, *, query: str) -> ExploreView:
     """Return the view a URL's query string asks for, or the nearest that is stored; the store must not be empty.
 
     A value that is not stored is replaced by the one spelled most like it, and `problems` states that.
@@ -89,17 +89,17 @@ def history_view_of(store: Store, *, query: str) -> HistoryView:
     )
     lines = tuple(lines_from(series))
     single = {name: values[-1] for name, values in wanted.items()}
-    choice = HistoryChoice(
+    choice = ExploreChoice(
         **found,
         lines=_lines(wanted.get("line"), lines, problems),
         commit=_commit(wanted),
         spacing=member_of("spacing", single, CommitSpacing.ORDER, problems),
         scale=member_of("scale", single, Scale.LOG, problems),
     )
-    return HistoryView(choice=choice, options=options, lines=lines, problems=tuple(problems))
+    return ExploreView(choice=choice, options=options, lines=lines, problems=tuple(problems))
 
 
-def query_from_history_choice(choice: HistoryChoice) -> str:
+def query_from_explore_choice(choice: ExploreChoice) -> str:
     """Write `choice` as a query string."""
     pairs = [(name, str(getattr(choice, name))) for name in (*CASCADE, "spacing", "scale")]
     pairs += [("line", name) for name in choice.lines] or [("line", "")]

@@ -1,4 +1,4 @@
-"""Content of the page *History*: chart and judgement of the chosen lines, and the notes beside them."""
+"""Content of the page *Explore*: chart and judgement of the chosen lines, and the notes beside them."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING
 from dashboard.figures.history import chart_of_lines
 from dashboard.quantities import MetricFormat
 from dashboard.tables.changes import counts_of, summary_of
-from dashboard.views.history_choice import history_view_of
+from dashboard.views.explore_choice import explore_view_of
 from results.metrics import Role, metric_of
 from results.queries import commits, history_of, judged_commits
 
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
-    from dashboard.views.history_choice import HistoryChoice, HistoryView
+    from dashboard.views.explore_choice import ExploreChoice, ExploreView
     from results.judgement.verdicts import Judgement
     from results.rows import CommitRow
     from results.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistoryDrawing:
+class ExploreDrawing:
     """Content of the page. `judgement`: None without an earlier commit or a judged metric."""
 
-    view: HistoryView
+    view: ExploreView
     metric_format: MetricFormat
     chart: Chart
     commits: tuple[CommitRow, ...]
     judgement: Judgement | None
 
 
-def history_drawing_of(store: Store, *, query: str) -> HistoryDrawing:
+def explore_drawing_of(store: Store, *, query: str) -> ExploreDrawing:
     """Query the store for what the URL's `query` shows."""
-    view = history_view_of(store, query=query)
+    view = explore_view_of(store, query=query)
     choice, chosen = view.choice, view.chosen_lines
     metric_format = MetricFormat(metric=choice.metric, unit=view.lines[0].series[0].unit)
     wanted = [row.series_id for line in chosen for row in line.series]
@@ -47,7 +47,7 @@ def history_drawing_of(store: Store, *, query: str) -> HistoryDrawing:
     )
     measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
-    return HistoryDrawing(
+    return ExploreDrawing(
         view=view,
         metric_format=metric_format,
         chart=chart,
@@ -56,14 +56,14 @@ def history_drawing_of(store: Store, *, query: str) -> HistoryDrawing:
     )
 
 
-def judged_commit(drawing: HistoryDrawing) -> str | None:
+def judged_commit(drawing: ExploreDrawing) -> str | None:
     """Return the commit that the table of changes is about."""
     if drawing.judgement is not None:
         return drawing.judgement.head_commit
     return drawing.view.choice.commit
 
 
-def note_of_lines(drawing: HistoryDrawing) -> str:
+def note_of_lines(drawing: ExploreDrawing) -> str:
     """Write what the curves show: number of commits, dates, interval and machine."""
     choice, rows = drawing.view.choice, drawing.commits
     if not rows:
@@ -81,7 +81,7 @@ def note_of_lines(drawing: HistoryDrawing) -> str:
     return " · ".join(parts)
 
 
-def answer_of_changes(drawing: HistoryDrawing) -> str:
+def answer_of_changes(drawing: ExploreDrawing) -> str:
     """Write in a sentence what the chosen commit changed, or what is shown where nothing is judged."""
     choice = drawing.view.choice
     name = f"{choice.benchmark}, {metric_of(choice.metric, unit='').label}"
@@ -90,7 +90,7 @@ def answer_of_changes(drawing: HistoryDrawing) -> str:
     return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
 
 
-def note_of_changes(drawing: HistoryDrawing) -> str:
+def note_of_changes(drawing: ExploreDrawing) -> str:
     """Write which commits are compared with what outcome, or why there is nothing to compare."""
     judgement = drawing.judgement
     if judgement is not None:
@@ -101,7 +101,7 @@ def note_of_changes(drawing: HistoryDrawing) -> str:
     return "there is no earlier commit to compare with" if drawing.commits else ""
 
 
-def _with_measured_commit(view: HistoryView, measured: list[str]) -> HistoryView:
+def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView:
     """Return the view with its commit's full hash, or with the newest commit if the prefix is ambiguous or unknown."""
     requested = view.choice.commit
     if requested is None:
@@ -113,7 +113,7 @@ def _with_measured_commit(view: HistoryView, measured: list[str]) -> HistoryView
     return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
 
 
-def _judgement(store: Store, choice: HistoryChoice, measured: list[str]) -> Judgement | None:
+def _judgement(store: Store, choice: ExploreChoice, measured: list[str]) -> Judgement | None:
     """Judge the benchmark at all its parameters: the chosen commit against the one measured before it."""
     if metric_of(choice.metric, unit="").role is Role.CONTEXT:
         return None
