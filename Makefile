@@ -87,7 +87,7 @@ history-picture: setup  ## draw docs/history.png from what is published; needs C
 
 # STORE: another database, or a folder of journals or asv results.
 screenshots: setup  ## pictures of every page of the dashboard, light and dark, at three widths, into build/screenshots; needs Chromium
-	$(BIN)/python -m tools.screenshots $(if $(STORE),--store $(STORE))
+	$(BIN)/python tools/screenshots.py $(if $(STORE),--store $(STORE))
 
 article-page: setup  ## measure the article's cases, and make docs/article.md's output and pictures of them; needs Chromium
 	$(BIN)/python tools/article_page.py

@@ -8,19 +8,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from playwright.sync_api import Error, sync_playwright
+from chromium import browser
+
+from results.judgement.article.steps import GUARDS as GUARD_FRAMES
+from results.judgement.article.steps import PRODUCTS as PRODUCT_NAMES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "article.md"
 BEGIN, END = "<!-- begin: made by `make article-page` -->", "<!-- end -->"
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 WIDTH, SCALE = 900, 1.5
 PRODUCTS, BIAS, POINTWISE, ONE = "matrix products", "copying the bias", "GELU, multiplication", "all in one operator"
 GUARDS, REST = "guards and dispatch of torch.compile", "views and the rest of the host"
@@ -30,11 +31,6 @@ COLOURS = {
     PRODUCTS: "#0072B2", BIAS: "#D55E00", POINTWISE: "#E69F00", ONE: "#009E73", GUARDS: "#999999", REST: "#DDDDDD",
     UNKNOWN: "#F7F7F7",
 }  # fmt: skip
-GUARD_FRAMES = {
-    "TorchDynamo Cache Lookup", "Torch-Compiled Region", "Pregraph bytecode", "## Call CompiledFxGraph ##",
-    "AOTDispatcher Runtime Wrapper Prologue",
-}  # fmt: skip
-PRODUCT_NAMES = {"aten::mm", "aten::addmm"}
 
 
 def parts_of(contender: dict[str, Any]) -> dict[str, float]:
@@ -100,19 +96,13 @@ def _length(contender: dict[str, Any]) -> str:
 
 
 def draw(figures: dict[Path, go.Figure]) -> None:
-    """Write each figure to its file, by headless Chromium. Exit if there is none."""
-    path = os.environ.get("FUSEBENCH_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        except Error as error:
-            sys.exit(f"no Chromium to draw with ({error.message.splitlines()[0]}); FUSEBENCH_CHROMIUM names one")
-        page = browser.new_context(viewport={"width": WIDTH + 40, "height": 600}, device_scale_factor=SCALE).new_page()
+    """Write each figure to its file, by headless Chromium."""
+    with browser() as chromium:
+        page = chromium.new_context(viewport={"width": WIDTH + 40, "height": 600}, device_scale_factor=SCALE).new_page()
         for out, figure in figures.items():
             page.set_content(figure.to_html(include_plotlyjs=True, config={"displayModeBar": False}))
             page.wait_for_selector(".plotly-graph-div .barlayer .point", state="attached")
             page.locator(".plotly-graph-div").screenshot(path=out)
-        browser.close()
 
 
 def printed(*options: str) -> str:

@@ -6,26 +6,20 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import os
-import shutil
 import sys
-import threading
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import Error, sync_playwright
-from werkzeug.serving import make_server
+from chromium import browser, served
 
-from dashboard.app import PAGES, create_app
+from dashboard.app import PAGES
 from dashboard.command import opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
 
 ROOT = Path(__file__).parents[1]
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 WIDTHS = (400, 1440, 2560)
 SCHEMES = ("light", "dark")
 HEIGHT = 1000
@@ -47,36 +41,24 @@ def main() -> int:
     if not options.store.exists():
         sys.exit(f"{options.store}: there is no such database or folder; --store names one")
     is_folder = options.store.is_dir()
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    with opened(options.store if is_folder else None, None if is_folder else str(options.store)) as store:
-        server = make_server("127.0.0.1", 0, create_app(store).server, threaded=True)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            return take(
-                f"http://127.0.0.1:{server.server_port}",
-                paths=options.path or [page.path for page in PAGES],
-                widths=options.width or WIDTHS,
-                schemes=options.scheme or SCHEMES,
-                out=options.out,
-            )
-        finally:
-            server.shutdown()
-            thread.join()
+    folder, database = (options.store, None) if is_folder else (None, str(options.store))
+    with opened(folder, database) as store, served(store) as address:
+        return take(
+            address,
+            paths=options.path or [page.path for page in PAGES],
+            widths=options.width or WIDTHS,
+            schemes=options.scheme or SCHEMES,
+            out=options.out,
+        )
 
 
 def take(address: str, *, paths: list[str], widths: tuple[int, ...], schemes: tuple[str, ...], out: Path) -> int:
     """Write a picture of each path at each width and scheme below `out`; return the number of faults."""
-    chromium = os.environ.get("FUSEBENCH_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     out.mkdir(parents=True, exist_ok=True)
     n_faults = 0
-    with sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        except Error as error:
-            sys.exit(f"no Chromium to draw with ({error.message.splitlines()[0]}); FUSEBENCH_CHROMIUM names one")
+    with browser() as chromium:
         for path, width, scheme in product(paths, widths, schemes):
-            context = browser.new_context(viewport={"width": width, "height": HEIGHT}, color_scheme=scheme)
+            context = chromium.new_context(viewport={"width": width, "height": HEIGHT}, color_scheme=scheme)
             page = context.new_page()
             faults: list[str] = []
             page.on("console", lambda said, into=faults: into.append(said.text) if said.type == "error" else None)
@@ -93,7 +75,6 @@ def take(address: str, *, paths: list[str], widths: tuple[int, ...], schemes: tu
             print(out / name, *faults, sep="\n    ")
             n_faults += len(faults)
             context.close()
-        browser.close()
     return n_faults
 
 

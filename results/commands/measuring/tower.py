@@ -10,16 +10,19 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from results.commands.extras import require_modules
 from results.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import FrameType
 
 MEASURING = ("torch", "asv", "asv_runner")
@@ -79,6 +82,43 @@ def measure(checkout: Path, options: Sequence[str], place: Place, *, stdout: int
     if stored:
         return Measured(exit_code=stored, selection=None)
     return Measured(exit_code=code, selection=[chosen["revision"], *where])
+
+
+def answered(
+    name: str,
+    options: Sequence[str],
+    *,
+    module: str,
+    measuring: Callable[[Mapping[str, Any], Path], list[str]],
+    answer: Callable[[], click.Command],
+) -> int:
+    """Let `python -m module` turn options into a question, measure what that asks, and answer it.
+
+    measuring: the sweep's options for a question and the folder it lies in. answer: imports the command that prints
+    the answer from what was measured; called first, so that what it lacks is told before minutes of measuring. The
+    answer alone goes to standard output, where a program may read it.
+    """
+    checkout = checkout_of_command()
+    require_modules(MEASURING, command=name, extra="bench")
+    command = [sys.executable, "-m", module, "--cwd", str(Path.cwd())]
+    if {"-h", "--help"} & set(options):
+        return help_of([*command, *options], checkout)
+    answering, words = answer(), sys.stderr.fileno()
+    with tempfile.TemporaryDirectory() as folder:
+        # A module of somebody's, which the question may be about, may print.
+        code = run_to_end([*command, "--out", folder, *options], checkout, os.environ, stdout=words)
+        if code:
+            return code
+        question = Path(folder) / "question.json"
+        asked = json.loads(question.read_text(encoding="utf-8"))
+        flags = [f"--{flag}" for flag in ("uncommitted", "again") if asked[flag]]
+        place = place_of(Path(folder), is_recorded=not asked["uncommitted"] and not is_kept_out_by_environment())
+        with redirect_stdout(sys.stderr):
+            wanted = ["--directly", name, *measuring(asked, Path(folder)), *flags]
+            measured = measure(checkout, wanted, place, stdout=words)
+        if measured.selection is None:
+            return measured.exit_code
+        return call_command(answering, [*measured.selection, "--question", str(question), *place.db_option])
 
 
 def is_kept_out_by_environment() -> bool:
