@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from fused_round_trip import differences_after_undoing, results_of, state_items
-from known_models import MODELS, Model
-from model_speeds import HEADS as SPEED_HEADS
-from model_speeds import Timed
+from known_models.models import MODELS, Model
+from known_models.round_trip import differences_after_undoing, results_of, state_items
+from known_models.speeds import HEADS as SPEED_HEADS
+from known_models.speeds import Timed
 
 import fused_mlp
 

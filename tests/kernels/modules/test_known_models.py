@@ -1,11 +1,10 @@
 """The table of models that people run: what it counts, what it finds wrong, and the page it writes."""
 
 import fused_models
-import fused_round_trip
-import model_speeds
 import pytest
 import torch
-from known_models import Model
+from known_models import round_trip, speeds
+from known_models.models import Model
 from torch import nn
 
 import fused_mlp
@@ -35,7 +34,7 @@ def models(monkeypatch):
 def test_undoing_gives_back_the_very_model(mode):
     model = known(OptStyle(), BertLayer(), LlamaStyle(), T5Style(), ClipStyle(), Branching())
     model.module.train(mode == "training")
-    assert fused_round_trip.differences_after_undoing(model, mode=mode) == []
+    assert round_trip.differences_after_undoing(model, mode=mode) == []
 
 
 def leave_it_fused(model):
@@ -77,7 +76,7 @@ def test_what_is_not_given_back_is_named(monkeypatch, undo, differing):
     model = known(OptStyle())
     model.module.eval()
     monkeypatch.setattr(fused_mlp, "unfuse", undo)
-    found = fused_round_trip.differences_after_undoing(model, mode="inference")
+    found = round_trip.differences_after_undoing(model, mode="inference")
     # What runs another way may still give the same outputs, to the last bit.
     assert set(found) - {"outputs"} == differing
     assert "outputs" in found or undo is not write_a_weight
@@ -99,7 +98,7 @@ def test_hooks_that_are_not_called_while_fused_are_named(monkeypatch):
 
     monkeypatch.setattr(fused_mlp, "fuse", fuse)
     monkeypatch.setattr(fused_mlp, "unfuse", unfuse)
-    assert fused_round_trip.differences_after_undoing(model, mode="training") == ["hooks"]
+    assert round_trip.differences_after_undoing(model, mode="training") == ["hooks"]
 
 
 def test_the_table_stands_on_the_page_between_its_marks(models, tmp_path, capsys):
@@ -160,12 +159,12 @@ def test_what_cannot_be_asked_for_is_named(arguments, message, capsys):
 
 
 def test_speeds_are_ratios_with_intervals_and_what_does_not_compile_is_said(models, monkeypatch, capsys):
-    monkeypatch.setattr(model_speeds, "POLICY", model_speeds.Policy(budget_s=0.02, min_rounds=3))
+    monkeypatch.setattr(speeds, "POLICY", speeds.Policy(budget_s=0.02, min_rounds=3))
     ways = iter([lambda module: module, lambda _: nn.Linear(1, 1)])
-    monkeypatch.setattr(model_speeds, "compiled", lambda module: next(ways)(module))  # noqa: PLW0108 - each time the next
+    monkeypatch.setattr(speeds, "compiled", lambda module: next(ways)(module))  # noqa: PLW0108 - each time the next
     models(first=lambda: known(LlamaStyle()), second=lambda: known(ClipStyle()))
     assert fused_models.main(["--speed"]) == 0
     first, second = (line.split(" | ") for line in capsys.readouterr().out.splitlines() if "ms |" in line)
-    assert len(first) == len(second) == len(model_speeds.HEADS)
+    assert len(first) == len(second) == len(speeds.HEADS)
     assert first[2].count("–") == first[3].count("–") == second[3].count("–") == 1
     assert second[2].startswith("does not compile: TypeError")

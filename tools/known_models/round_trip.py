@@ -13,8 +13,9 @@ import fused_mlp
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from known_models import Model
     from torch import nn
+
+    from known_models.models import Model
 
     Heard = list[tuple[str, str]]
 

@@ -16,10 +16,10 @@ from benchmarks.ruler.measure.timing import Policy, sample_group
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from known_models import Model
     from torch import nn
 
     from benchmarks.ruler.measure.statistics import MedianInterval
+    from known_models.models import Model
 
 ROWS = 16
 POLICY = Policy(budget_s=2.0, least_s=1.0)
