@@ -5,65 +5,67 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from results.files.records import State
 from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.outcomes import Change, Outcome
+from results.judgement.outcomes import Outcome
 from results.judgement.sides import surface_parameters
+from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from results.judgement.outcomes import Judgement, Verdict
 
-_TOLD = {
-    Change.SLOWER: Turn.SLOWER,
-    Change.FASTER: Turn.FASTER,
-    Change.CHANGED: Turn.CHANGED,
+_OF_OUTCOME = {
+    Outcome.FAILED: Turn.FAILED,
+    Outcome.REGRESSION: Turn.SLOWER,
+    Outcome.CHANGED: Turn.CHANGED,
+    Outcome.IMPROVEMENT: Turn.FASTER,
+    Outcome.FIXED: Turn.FIXED,
 }
-_OF_OUTCOME = {Outcome.REGRESSION: Turn.SLOWER, Outcome.IMPROVEMENT: Turn.FASTER}
+_OF_STATES = frozenset({Turn.FAILED, Turn.FIXED})
 
 
-def findings_of(judgement: Judgement, *, is_confirmed: bool = False) -> list[Finding]:
-    """Return one finding for each surface and direction of certain changes, the worst first.
+def findings_of(judgement: Judgement) -> list[Finding]:
+    """Return one finding for each surface and direction of certain changes; the worst first, known ones last.
 
-    A change of state, or a series that is gone, is no change of level, and none of them. is_confirmed: whether both
-    commits were measured side by side; what one comparison of stored runs shows is suspected.
+    Verdicts `undecided` and `unchanged` are none. What commits measured side by side show is confirmed, and exact
+    metrics and states are; what one comparison of stored runs shows of a time is suspected.
     """
-    of_surface: dict[tuple[Surface, Turn], list[Verdict]] = {}
+    of_surface: dict[tuple[Surface, Turn, bool], list[Verdict]] = {}
     n_points: dict[Surface, int] = {}
     for verdict in judgement.verdicts:
         surface = _surface(verdict)
         n_points[surface] = n_points.get(surface, 0) + 1
-        if (turn := _turn(verdict)) is not None and verdict.ratio is not None:
-            of_surface.setdefault((surface, turn), []).append(verdict)
+        if (turn := _turn(verdict)) is not None:
+            of_surface.setdefault((surface, turn, verdict.known is not None), []).append(verdict)
     found = [
-        _finding(judgement, surface, turn, verdicts, n_points=n_points[surface], is_confirmed=is_confirmed)
-        for (surface, turn), verdicts in of_surface.items()
+        _finding(judgement, surface, turn, verdicts, n_points=n_points[surface])
+        for (surface, turn, _), verdicts in of_surface.items()
     ]
-    return sorted(found, key=lambda finding: (list(Turn).index(finding.turn), -_size(finding.ratio)))
+    return sorted(found, key=_rank)
+
+
+def _rank(finding: Finding) -> tuple[bool, int, float, int]:
+    is_known = finding.state is FindingState.ACKNOWLEDGED
+    return is_known, list(Turn).index(finding.turn), -_size(finding.ratio), -len(finding.points)
 
 
 def _turn(verdict: Verdict) -> Turn | None:
-    if verdict.change is Change.EXACT_CHANGE:
-        return _OF_OUTCOME.get(verdict.outcome, Turn.CHANGED)
-    if verdict.change is Change.KNOWN and verdict.head.state == "ok":
-        return Turn.SLOWER
-    return _TOLD.get(verdict.change)
+    if verdict.outcome is not Outcome.KNOWN:
+        return _OF_OUTCOME.get(verdict.outcome)
+    if verdict.head.state != State.OK:
+        return Turn.FAILED
+    return Turn.CHANGED if verdict.metric.direction is Direction.UNKNOWN else Turn.SLOWER
 
 
-def _finding(  # noqa: PLR0913 - the parts of a finding
-    judgement: Judgement,
-    surface: Surface,
-    turn: Turn,
-    verdicts: Iterable[Verdict],
-    *,
-    n_points: int,
-    is_confirmed: bool,
+def _finding(
+    judgement: Judgement, surface: Surface, turn: Turn, verdicts: Iterable[Verdict], *, n_points: int
 ) -> Finding:
     ordered = sorted(verdicts, key=lambda verdict: -_size(verdict.ratio))
     first = ordered[0]
-    is_known = all(verdict.known is not None for verdict in ordered)
-    is_exact = first.change is Change.EXACT_CHANGE
-    state = FindingState.CONFIRMED if is_confirmed or is_exact else FindingState.SUSPECTED
+    is_counted = turn in _OF_STATES or first.metric.precision is Precision.EXACT
+    state = FindingState.CONFIRMED if judgement.is_paired or is_counted else FindingState.SUSPECTED
     return Finding(
         surface=surface,
         points=tuple(verdict.head.parameters for verdict in ordered),
@@ -71,12 +73,12 @@ def _finding(  # noqa: PLR0913 - the parts of a finding
         last_good=judgement.base_commit,
         first_bad=judgement.head_commit,
         n_unmeasured=None,
-        ratio=first.ratio or 1.0,
+        ratio=None if turn in _OF_STATES else first.ratio,
         interval=first.evidence.interval if first.evidence else None,
         floor=first.evidence.floor if first.evidence else None,
         turn=turn,
-        state=FindingState.ACKNOWLEDGED if is_known else state,
-        class_=FindingClass.CODE if is_confirmed else None,
+        state=FindingState.ACKNOWLEDGED if first.known else state,
+        class_=FindingClass.CODE if judgement.is_paired else None,
         why=first.why,
     )
 

@@ -1,4 +1,4 @@
-"""Finding: a change of level between two commits, as `gate`, `changes` and `explain` share it; pure."""
+"""Finding: a change between two commits, as `gate`, `changes` and `explain` share it; pure."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ class FindingClass(StrEnum):
 
 
 class Turn(StrEnum):
-    """Direction of a change, by the metric's better direction."""
+    """Direction of a change, by the metric's better direction; the worst first."""
 
+    FAILED = "failed"  # was ok, and is not, or is gone
     SLOWER = "slower"  # worse
-    FASTER = "faster"  # better
     CHANGED = "changed"  # better direction unknown
+    FASTER = "faster"  # better
+    FIXED = "fixed"  # was not ok, and is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,8 @@ class Finding:
     points: parameters of each point that changed, the largest change first. n_points: points of the surface that were
     measured at both ends. last_good, first_bad: full hashes of the measured commits on both sides, None where no commit
     before is known. n_unmeasured: commits between them that nobody measured, None if the order is unknown.
-    ratio: new level ÷ old level of the first point, None from 0; interval: of that, 95 %, None without known noise.
+    ratio: new level ÷ old level of the first point, None from 0 and of a failure; interval: of that, 95 %, None without
+    known noise.
     floor: smallest relative change visible at the first point, 0.023 for 2.3 %; None where it is unknown.
     turn: whether it is for the worse. class_: the cause's class, None while nothing is known of it.
     why: evidence in words.

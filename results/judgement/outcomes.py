@@ -93,6 +93,7 @@ class Judgement:
 
     only_at_base: those that the head did not set out to measure: its axes are others. Series of the base that it should
     have measured have a verdict, `gone`. floor: the relative change that half of the noisy series would show, or None.
+    is_paired: whether both were measured in the same minutes, in rounds.
     """
 
     base_commit: str
@@ -103,6 +104,7 @@ class Judgement:
     least_change: float
     controls: tuple[ControlChange, ...] = ()
     floor: float | None = None
+    is_paired: bool = False
 
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with these outcomes, the largest change first."""

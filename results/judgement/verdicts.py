@@ -101,6 +101,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         least_change=least_change,
         controls=tuple(controls.values()),
         floor=median(one.floor for one in compared.evidence) if compared.evidence else None,
+        is_paired=is_paired,
     )
 
 

@@ -1,4 +1,4 @@
-"""Changes of histories → text and JSON; pure."""
+"""Changes of histories → text, and the other formats of `changes`; pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ import json
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import FindingClass, FindingState, Turn
-from results.output.findings import finding_as_json
+from results.output.findings import FINDINGS_FORMAT, finding_as_json
+from results.output.report import ReportFormat
+from results.output.reports.finding_words import (
+    OPEN,
+    floor_in_words,
+    interval_in_words,
+    name_in_words,
+    range_in_words,
+    scope_in_words,
+    size_in_words,
+    unexplained,
+    worst_in_words,
+)
+from results.output.reports.history_reports import changes_annotations, changes_comment, changes_junit
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import json_for_terminal
-from results.rows import parameters_in_words
-from results.units import change_in_words, counted, percent
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from results.judgement.changes.from_histories import PlaceChanges
     from results.judgement.findings import Finding
+    from results.output.reports.finding_words import Explained
     from results.output.terminal import Terminal
 
 COLUMNS = (
@@ -30,12 +43,10 @@ COLUMNS = (
     Column(name="worst at", is_note=True),
     Column(name="why", is_note=True),
 )
-FACTORS = 3
 LEGEND = (
     "good..bad: the cause is a commit of this range. invisible: a change so small would not be found there within five "
     "commits. change, interval: of the worst point."
 )
-OPEN = frozenset({FindingState.CONFIRMED, FindingState.SUSPECTED})
 
 
 def _is_open(turn: Turn, state: FindingState) -> Callable[[Finding], bool]:
@@ -71,6 +82,28 @@ SECTIONS: tuple[tuple[str, Callable[[Finding], bool], Style], ...] = (
 )
 
 
+def changes_rendered(
+    places: Sequence[PlaceChanges],
+    *,
+    report_format: ReportFormat,
+    terminal: Terminal = UNLIMITED,
+    limit: int | None = None,
+    explained: Explained = unexplained,
+) -> str:
+    """Render the findings of each place; text lists `limit` of a kind. explained: their cause, as one sentence."""
+    match report_format:
+        case ReportFormat.TEXT:
+            return changes_as_text(places, terminal, limit=limit)
+        case ReportFormat.JSON:
+            return changes_as_json(places)
+        case ReportFormat.MARKDOWN:
+            return changes_comment(places, explained=explained)
+        case ReportFormat.JUNIT:
+            return changes_junit(places, explained=explained)
+        case ReportFormat.GITHUB:
+            return changes_annotations(places, explained=explained)
+
+
 def changes_as_text(places: Sequence[PlaceChanges], terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
     """Render the findings of each place: what got slower first, `limit` of a kind."""
     return "\n\n".join("\n\n".join(_of_place(place, terminal, limit=limit)) for place in places)
@@ -103,38 +136,17 @@ def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None) -> 
 
 
 def _row(one: Finding, style: Style) -> tuple[Cell, ...]:
-    shared = {parameter.name for parameter in one.surface.shared}
-    words = parameters_in_words(one.surface.shared)
-    name = "everything" if one.benchmark == "*" else _name(one)
-    worst = parameters_in_words(one.points[0], without=shared) if one.points else ""
+    worst = worst_in_words(one)
     return (
-        Cell(_range(one)),
-        Cell(f"{name} [{words}]" if words else name),
-        Cell(f"{len(one.points):,} of {one.n_points:,}" if one.points else ""),
-        Cell(_change(one.ratio), style),
-        Cell("" if one.interval is None else " to ".join(map(_change, one.interval))),
-        Cell("" if not one.floor else f"< {percent(one.floor)}"),
+        Cell(range_in_words(one)),
+        Cell(name_in_words(one)),
+        Cell(scope_in_words(one)),
+        Cell(size_in_words(one), style),
+        Cell(interval_in_words(one)),
+        Cell(floor_in_words(one)),
         Cell(f"worst at {worst}" if worst else ""),
         Cell(one.why),
     )
-
-
-def _name(one: Finding) -> str:
-    is_of_sweep = one.metric.endswith(("_s", "_bytes", "_count", "_launches"))
-    return f"{one.benchmark} {one.metric}" if is_of_sweep else one.benchmark
-
-
-def _change(ratio: float | None) -> str:
-    """Write a ratio as a change in percent, or as a factor where that is beyond 3."""
-    if ratio is None or 1 / FACTORS < ratio < FACTORS:
-        return change_in_words(ratio)
-    return f"× {ratio:.3g}" if ratio > 1 else f"÷ {1 / ratio:.3g}"
-
-
-def _range(one: Finding) -> str:
-    """Write the range of commits as git does, with the number of those between that nobody measured."""
-    unmeasured = f" ({one.n_unmeasured:,} unmeasured)" if one.n_unmeasured else ""
-    return f"{(one.last_good or '')[:8]}..{one.first_bad[:8]}{unmeasured}"
 
 
 def changes_as_json(places: Sequence[PlaceChanges]) -> str:
@@ -142,6 +154,7 @@ def changes_as_json(places: Sequence[PlaceChanges]) -> str:
     return json_for_terminal(
         json.dumps(
             {
+                "format": FINDINGS_FORMAT,
                 "places": [
                     {
                         "project": place.project,

@@ -8,9 +8,12 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
     from results.rows import ParameterValue
 
+FINDINGS_FORMAT = 1
+"""Version of the documents that hold findings; findings.schema.json describes it."""
+
 
 def finding_as_json(finding: Finding) -> dict[str, object]:
-    """Return a finding as an object; docs/file-formats.md describes the keys."""
+    """Return a finding as an object; findings.schema.json describes the keys."""
     surface = finding.surface
     return {
         "project": surface.project,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from results.judgement.commit_findings import findings_of
 from results.judgement.verdicts import Change, Outcome, exit_code
-from results.output.findings import finding_as_json
+from results.output.findings import FINDINGS_FORMAT, finding_as_json
 from results.printable import json_for_terminal
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def as_json(judgement: Judgement) -> str:
     counts = judgement.count()
     document = json.dumps(
         {
+            "format": FINDINGS_FORMAT,
             "base": judgement.base_commit,
             "head": judgement.head_commit,
             "exit_code": int(exit_code(judgement)),

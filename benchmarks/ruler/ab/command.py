@@ -67,7 +67,8 @@ def main(  # noqa: PLR0913 - its options
     r"""Measure BASE and HEAD in alternation on this machine, each through its own wheel.
 
     BASE is by default where HEAD left the main branch, or its parent if it is on it; HEAD is what is checked out.
-    Says what got slower or faster; --format text|json|markdown|junit, and --all lists what stayed the same, too.
+    Says what got slower or faster; --format text|json|markdown|junit|github and --report FORMAT=FILE are gate's,
+    and --all lists what stayed the same, too.
 
     \b
     fusebench ab

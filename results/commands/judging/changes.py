@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.echo import echo_rendered, terminal_of_output
+from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
 from results.commands.no_data import EMPTY_STORE, nothing_to_show
 from results.commands.options import NumberRange, all_option, db_option, where_option
 from results.commands.selection import selection_from_texts, series_filter_from
 from results.exit_codes import ExitCode
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.from_histories import changes_of_place
-from results.output.changes import changes_as_json, changes_as_text
+from results.output.changes import changes_rendered
+from results.output.report import ReportFormat
 from results.output.text_tables import MANY
 from results.queries import history_tables, known_changes, parameter_names, projects
 from results.store import OpenMode, open_store
@@ -26,9 +28,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--format", "changes_format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format."
-)
+@format_option
+@report_option
 @click.option(
     "--least-change",
     metavar="FRACTION",
@@ -48,8 +49,9 @@ if TYPE_CHECKING:
 @all_option
 @where_option
 @db_option
-def changes(  # noqa: PLR0913 - its options
-    changes_format: str,
+def changes(  # noqa: PLR0913, PLR0917 - its options
+    report_format: str,
+    reports: Sequence[str],
     least_change: float,
     controls: Sequence[str],
     where: Sequence[str],
@@ -67,7 +69,7 @@ def changes(  # noqa: PLR0913 - its options
     fusebench changes
     fusebench changes --where project=scipy --where benchmark=stats.BenchSkewKurtosis.time_kurtosis
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    selection = selection_from_texts(where)
+    selection, files = selection_from_texts(where), report_paths(reports)
     with open_store(db, mode=OpenMode.READ) as store:
         if not projects(store):
             return nothing_to_show(EMPTY_STORE)
@@ -80,10 +82,10 @@ def changes(  # noqa: PLR0913 - its options
         ]
         if not found:
             return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
-        if changes_format == "json":
-            echo(changes_as_json(found))
-        else:
-            echo_rendered(changes_as_text(found, terminal_of_output(), limit=None if shows_all else MANY))
+        printed = ReportFormat(report_format)
+        limit = None if shows_all else MANY
+        echo_rendered(changes_rendered(found, report_format=printed, terminal=terminal_of_output(), limit=limit))
+        write_reports(files, printed, lambda each: changes_rendered(found, report_format=each, limit=limit))
     return ExitCode.FINE
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
 from results.commands.no_data import how_to_measure, not_measured
 from results.commands.options import NumberRange, all_option, db_option
 from results.errors import UnknownRevision
@@ -16,18 +19,15 @@ from results.queries import judged_commits
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 @click.command()
 @click.option("--base", metavar="REV", required=True, help="The commit to compare with.")
 @click.option("--head", metavar="REV", required=True, help="The commit to judge.")
-@click.option(
-    "--format",
-    "report_format",
-    type=click.Choice([f.value for f in ReportFormat]),
-    default="text",
-    show_default=True,
-    help="How to print the report.",
-)
+@format_option
+@report_option
 @click.option(
     "--least-change",
     metavar="FRACTION",
@@ -38,8 +38,15 @@ from results.store import OpenMode, open_store
 )
 @all_option
 @db_option
-def gate(  # noqa: PLR0913 - its options
-    base: str, head: str, report_format: str, least_change: float, db: str | None, *, shows_all: bool
+def gate(  # noqa: PLR0913, PLR0917 - its options
+    base: str,
+    head: str,
+    report_format: str,
+    reports: Sequence[str],
+    least_change: float,
+    db: str | None,
+    *,
+    shows_all: bool,
 ) -> int:
     """Did the commit --head get worse than the commit --base?
 
@@ -52,7 +59,9 @@ def gate(  # noqa: PLR0913 - its options
     \b
     fusebench gate --base HEAD~1 --head HEAD
     fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
+    fusebench gate --base main --head HEAD --format github --report markdown=comment.md --report junit=gate.xml
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    files = report_paths(reports)
     with open_store(db, mode=OpenMode.READ) as store:
         try:
             base_commit, head_commit = commit_of(store, base), commit_of(store, head)
@@ -61,13 +70,10 @@ def gate(  # noqa: PLR0913 - its options
         if base_commit == head_commit:
             raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
         judgement = judged_commits(store, base=base_commit, head=head_commit, least_change=least_change)
-        report = rendered(
-            judgement,
-            report_format=ReportFormat(report_format),
-            terminal=terminal_of_output(),
-            limit=None if shows_all else MANY,
-        )
-        echo_rendered(report)
+        printed = ReportFormat(report_format)
+        limit = None if shows_all else MANY
+        echo_rendered(rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit))
+        write_reports(files, printed, lambda each: rendered(judgement, report_format=each, limit=limit))
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:
             if n_undecided := judgement.n_perhaps_worse:

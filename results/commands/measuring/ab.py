@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOOKS = (5, 8, 11)
 """Rounds after which what is known is judged: all points first, then those that are uncertain."""
 LEAST_CHANGE = 0.03
+FORMATS = ("text", "json", "markdown", "junit", "github")
+"""Those of `ReportFormat`, which needs the store's modules."""
 _Q = 0.05
 _STANDARD_ERROR = 2
 _COMMAND = (sys.executable, "-m", "benchmarks.ruler.ab.command")
@@ -30,21 +32,27 @@ _SHAPE = ("pass", "dtype", "activation", "batch", "hidden", "dim", "cache")
 
 
 @click.command(add_help_option=False, context_settings={**AS_THEY_ARE, "allow_interspersed_args": True})
-@click.option("--format", "report_format", type=click.Choice(["text", "json", "markdown", "junit"]), default="text")
+@click.option(
+    "--format", "report_format", type=click.Choice(["text", "json", "markdown", "junit", "github"]), default="text"
+)
+@click.option("--report", "reports", multiple=True)
 @click.option("--all", "shows_all", is_flag=True)
 @passes_on
-def ab(options: tuple[str, ...], report_format: str, *, shows_all: bool) -> int:
+def ab(options: tuple[str, ...], report_format: str, reports: tuple[str, ...], *, shows_all: bool) -> int:
     """Measure two commits in alternation and say what got slower or faster (needs a checkout)."""
     checkout = tower.checkout_of_command()
     require_modules(MEASURING, command="ab", extra="bench")
     if {"-h", "--help"} & set(options):
         return tower.help_of([*_COMMAND, *options], checkout)
+    from results.commands.judging.report_files import report_paths  # noqa: PLC0415 - needs the store's modules
+
+    report_paths(reports)
     with tempfile.TemporaryDirectory() as folder:
         place = tower.place_of(Path(folder), is_recorded=True)
         code, judgement = _measured(checkout, options, place)
     if judgement is None:
         return code
-    return _told(judgement, report_format=report_format, shows_all=shows_all)
+    return _told(judgement, report_format=report_format, reports=reports, shows_all=shows_all)
 
 
 def _measured(checkout: Path, options: tuple[str, ...], place: tower.Place) -> tuple[int, Judgement | None]:
@@ -114,18 +122,14 @@ def uncertain_shapes(judgement: Judgement) -> list[dict[str, object]]:
     return list(found.values())
 
 
-def _told(judgement: Judgement, *, report_format: str, shows_all: bool) -> int:
+def _told(judgement: Judgement, *, report_format: str, reports: tuple[str, ...], shows_all: bool) -> int:
     from results.commands.echo import echo_rendered, terminal_of_output  # noqa: PLC0415 - needs the store's modules
+    from results.commands.judging.report_files import report_paths, write_reports  # noqa: PLC0415 - the same
     from results.judgement.verdicts import exit_code  # noqa: PLC0415 - the same
     from results.output.report import ReportFormat, rendered  # noqa: PLC0415 - the same
     from results.output.text_tables import MANY  # noqa: PLC0415 - the same
 
-    echo_rendered(
-        rendered(
-            judgement,
-            report_format=ReportFormat(report_format),
-            terminal=terminal_of_output(),
-            limit=None if shows_all else MANY,
-        )
-    )
+    printed, limit = ReportFormat(report_format), None if shows_all else MANY
+    echo_rendered(rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit))
+    write_reports(report_paths(reports), printed, lambda each: rendered(judgement, report_format=each, limit=limit))
     return exit_code(judgement)

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -18,12 +19,12 @@ A, B = "a" * 40, "b" * 40
 def run_gate(tmp_path, monkeypatch):
     """Run `fusebench gate` on the store that `folder` gives, outside of any git repository."""
 
-    def run(folder, *, base=A, head=B, report_format="text"):
+    def run(folder, *others, base=A, head=B, report_format="text"):
         runner = CliRunner()
         db = str(tmp_path / "gate.db")
         monkeypatch.chdir(tmp_path)
         runner.invoke(ingest, [str(folder), "--db", db], standalone_mode=False)
-        arguments = ["--base", base, "--head", head, "--format", report_format, "--db", db]
+        arguments = ["--base", base, "--head", head, "--format", report_format, "--db", db, *others]
         return runner.invoke(gate, arguments, standalone_mode=False)
 
     return run
@@ -238,3 +239,23 @@ def test_markdown_is_a_table_a_pull_request_can_show(run_gate, two_commits):
     said = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}), report_format="markdown").stdout
     assert "### Regressions" in said
     assert "|---" in said
+
+
+def test_a_workflow_gets_annotations_a_summary_and_files_from_one_call(run_gate, two_commits, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    summary.write_text("What the step before said.\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    folder = two_commits(slowdowns={("mlp", "fused"): 1.5})
+    reports = ("--report", "json=gate.json", "--report", f"markdown={tmp_path / 'comment.md'}")
+    answer = run_gate(folder, *reports, report_format="github")
+    assert answer.return_value == ExitCode.REGRESSION
+    assert answer.stdout.startswith("::error title=mlp latency_s")
+    assert summary.read_text() == "What the step before said.\n" + (tmp_path / "comment.md").read_text()
+    assert json.loads((tmp_path / "gate.json").read_text())["exit_code"] == 1
+
+
+@pytest.mark.parametrize("report", ["html=x", "markdown", "json=", "text=no/such/folder.txt"])
+def test_a_report_that_cannot_be_written_is_refused_and_named(run_gate, two_commits, report):
+    answer = run_gate(two_commits(), "--report", report)
+    assert isinstance(answer.exception, click.UsageError)
+    assert f"--report {report}" in answer.exception.message

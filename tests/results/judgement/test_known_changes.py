@@ -168,7 +168,7 @@ def test_every_format_of_the_gate_tells_what_is_known_and_why(fusebench, measure
     def report(name):
         return fusebench("gate", "--base", base, "--head", head, "--format", name).stdout
 
-    assert "### Known\n" in report("markdown")
+    assert "### Known (1)\n" in report("markdown")
     assert NOTE in report("markdown")
     told = json.loads(report("json"))
     assert (told["exit_code"], told["counts"]["known"], told["counts"]["regression"]) == (0, 4, 0)

@@ -1,0 +1,71 @@
+"""Options and files of reports: what `gate`, `ab` and `changes` write beside what they print."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.echo import echo
+from results.output.report import ReportFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Variable that names the file in which a step of a GitHub workflow leaves its summary, as Markdown."""
+
+format_option = click.option(
+    "--format",
+    "report_format",
+    type=click.Choice([f.value for f in ReportFormat]),
+    default=ReportFormat.TEXT.value,
+    show_default=True,
+    help="How to print the report; `github` is annotations, and a summary of the workflow's step.",
+)
+report_option = click.option(
+    "--report",
+    "reports",
+    metavar="FORMAT=FILE",
+    multiple=True,
+    help="Write the report into FILE, too, in any of the formats. May be repeated.",
+)
+
+
+def report_paths(reports: Sequence[str]) -> list[tuple[ReportFormat, Path]]:
+    """Parse `markdown=comment.md`. Raises: click.UsageError, before anything is measured."""
+    found = []
+    for text in reports:
+        name, _, path = text.partition("=")
+        if name not in set(ReportFormat) or not path:
+            known = ", ".join(ReportFormat)
+            raise click.UsageError(f"--report {text}: expected FORMAT=FILE, FORMAT one of {known}")
+        if not Path(path).parent.is_dir():
+            raise click.UsageError(f"--report {text}: there is no folder {Path(path).parent}")
+        found.append((ReportFormat(name), Path(path)))
+    return found
+
+
+def write_reports(
+    reports: Sequence[tuple[ReportFormat, Path]], report_format: ReportFormat, render: Callable[[ReportFormat], str]
+) -> None:
+    """Write each report, and with the format `github` the step's summary where a workflow runs.
+
+    Raises: click.ClickException naming a file that cannot be written.
+    """
+    for each, path in reports:
+        _write(path, render(each), mode="w")
+    summary = os.environ.get(STEP_SUMMARY)
+    if report_format is ReportFormat.GITHUB and summary:
+        _write(Path(summary), render(ReportFormat.MARKDOWN), mode="a")
+        echo(f"The report is in the step's summary ({summary}).", err=True)
+
+
+def _write(path: Path, text: str, *, mode: str) -> None:
+    try:
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text if text.endswith("\n") else f"{text}\n")
+    except OSError as error:
+        raise click.FileError(str(path), hint=error.strerror) from error

@@ -1,0 +1,105 @@
+"""Findings → annotations of a GitHub workflow: commands that its runner reads from standard output; pure.
+
+Syntax and escapes: the runner's ActionCommand. It keeps ten errors, ten warnings and ten notices of a step.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from results.judgement.findings import FindingClass, FindingState, Turn
+from results.output.reports.finding_words import (
+    floor_in_words,
+    interval_in_words,
+    is_worse_and_open,
+    name_in_words,
+    place_in_words,
+    range_in_words,
+    scope_in_words,
+    size_in_words,
+    unexplained,
+    worst_in_words,
+)
+from results.printable import printable
+from results.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.judgement.findings import Finding
+    from results.output.reports.finding_words import Explained
+
+MOST_OF_A_LEVEL = 10
+_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY = _DATA | {":": "%3A", ",": "%2C"}
+
+
+class Level(StrEnum):
+    """Level of an annotation, the most urgent first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+def annotations_of(
+    findings: Sequence[Finding],
+    *,
+    suspicion: Level = Level.WARNING,
+    others: Sequence[str] = (),
+    explained: Explained = unexplained,
+) -> str:
+    """Return a line for each finding, MOST_OF_A_LEVEL of a level: the workflow's page shows no more.
+
+    What is worse and certain is an error, what is better, known or recovered a notice. suspicion: the level of what is
+    worse and suspected; a history waits for another run, a gate does not. others: warnings that are about no finding.
+    What is left out is counted in the last line of its level.
+    """
+    of_level: dict[Level, list[str]] = {level: [] for level in Level}
+    for text in others:
+        of_level[Level.WARNING].append(annotation(Level.WARNING, title="fusebench", message=text))
+    for finding in findings:
+        level = level_of(finding, suspicion=suspicion)
+        title = f"{name_in_words(finding)}: {size_in_words(finding) or finding.turn.value}"
+        of_level[level].append(annotation(level, title=title, message=_message(finding, explained(finding))))
+    lines = []
+    for level, found in of_level.items():
+        if len(found) > MOST_OF_A_LEVEL:
+            n_left_out = len(found) - MOST_OF_A_LEVEL + 1
+            rest = annotation(
+                level, title="fusebench", message=f"{counted(n_left_out, 'finding')} more; see the summary"
+            )
+            found = [*found[: MOST_OF_A_LEVEL - 1], rest]  # noqa: PLW2901 - what is told of it
+        lines += found
+    return "\n".join(lines)
+
+
+def annotation(level: Level, *, title: str, message: str) -> str:
+    r"""Return the runner's command, `::error title=T::M`; line breaks, `%`, and in a title `:` and `,`, are escaped."""
+    return f"::{level.value} title={_escaped(title, _PROPERTY)}::{_escaped(message, _DATA)}"
+
+
+def level_of(finding: Finding, *, suspicion: Level = Level.WARNING) -> Level:
+    """Return the level by what a person is to do: mend, look, or know."""
+    if is_worse_and_open(finding):
+        return suspicion if finding.state is FindingState.SUSPECTED else Level.ERROR
+    is_doubtful = finding.class_ is FindingClass.MACHINE or finding.turn is Turn.CHANGED
+    return Level.WARNING if is_doubtful and finding.state is FindingState.CONFIRMED else Level.NOTICE
+
+
+def _message(finding: Finding, cause: str | None) -> str:
+    worst, interval, floor = worst_in_words(finding), interval_in_words(finding), floor_in_words(finding)
+    facts = [
+        f"{scope_in_words(finding)} points" if finding.points else "",
+        f"worst at {worst}" if worst else "",
+        f"95 %: {interval}" if interval else "",
+        f"invisible: {floor}" if floor else "",
+        finding.why,
+    ]
+    first = f"{finding.state.value}, {range_in_words(finding)}; {place_in_words(finding)}"
+    return "\n".join(filter(None, [first, "; ".join(filter(None, facts)), cause]))
+
+
+def _escaped(text: str, escapes: dict[str, str]) -> str:
+    return "".join(escapes.get(character, character) for character in printable(text))

@@ -1,0 +1,68 @@
+"""Findings → tables of a comment; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from results.output.reports.comments import Table
+from results.output.reports.finding_words import (
+    floor_in_words,
+    interval_in_words,
+    name_in_words,
+    place_in_words,
+    range_in_words,
+    scope_in_words,
+    size_in_words,
+    unexplained,
+    worst_in_words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.judgement.findings import Finding
+    from results.output.reports.finding_words import Explained
+
+COLUMNS = ("benchmark", "change", "interval", "invisible", "points", "worst at", "why")
+
+
+def table_of_findings(
+    title: str,
+    findings: Sequence[Finding],
+    *,
+    is_open: bool,
+    has_range: bool = False,
+    explained: Explained = unexplained,
+) -> Table:
+    """Return a row for each finding, in their order. has_range: each is of a range of commits of its own."""
+    has_place = len({place_in_words(finding) for finding in findings}) > 1
+    columns = [*(["good..bad"] if has_range else []), *(["where"] if has_place else []), *COLUMNS]
+    rows = [_row(finding, explained(finding), has_range=has_range, has_place=has_place) for finding in findings]
+    return without_empty_columns(title, columns, rows, is_open=is_open)
+
+
+def without_empty_columns(
+    title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]], *, is_open: bool
+) -> Table:
+    """Return the table without the columns that are empty in every row."""
+    kept = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    return Table(
+        title=title,
+        columns=tuple(columns[place] for place in kept),
+        rows=[tuple(row[place] for place in kept) for row in rows],
+        is_open=is_open,
+    )
+
+
+def _row(finding: Finding, cause: str | None, *, has_range: bool, has_place: bool) -> tuple[str, ...]:
+    return (
+        *([range_in_words(finding)] if has_range else []),
+        *([place_in_words(finding)] if has_place else []),
+        name_in_words(finding),
+        size_in_words(finding),
+        interval_in_words(finding),
+        floor_in_words(finding),
+        scope_in_words(finding),
+        worst_in_words(finding),
+        "; ".join(filter(None, (finding.why, cause))),
+    )

@@ -1,0 +1,87 @@
+"""Findings in words: what changed, by how much, between which commits; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from results.judgement.findings import FindingClass, FindingState, Turn
+from results.rows import parameters_in_words
+from results.units import change_in_words, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from results.judgement.findings import Finding
+
+    Explained = Callable[[Finding], str | None]
+    """What a finding comes from as one sentence; None where that is not known."""
+
+FACTORS = 3
+WORSE = frozenset({Turn.FAILED, Turn.SLOWER})
+OPEN = frozenset({FindingState.CONFIRMED, FindingState.SUSPECTED})
+NO_CODE = frozenset({FindingClass.MACHINE, FindingClass.NOISE})
+
+
+def unexplained(finding: Finding) -> None:
+    """Return None: nothing is known of what a finding comes from."""
+    del finding
+
+
+def is_worse_and_open(finding: Finding) -> bool:
+    """Return whether a finding is for the worse, still there, and neither the machine's nor noise."""
+    return finding.turn in WORSE and finding.state in OPEN and finding.class_ not in NO_CODE
+
+
+def name_in_words(finding: Finding) -> str:
+    """Return benchmark, metric where the benchmark's name does not say it, and what the points share."""
+    is_of_sweep = finding.metric.endswith(("_s", "_bytes", "_count", "_launches"))
+    name = f"{finding.benchmark} {finding.metric}" if is_of_sweep else finding.benchmark
+    shared = parameters_in_words(finding.surface.shared)
+    if finding.benchmark == "*":
+        return "everything"
+    return f"{name} [{shared}]" if shared else name
+
+
+def place_in_words(finding: Finding) -> str:
+    """Return where it was measured: project, machine and environment."""
+    surface = finding.surface
+    return f"{surface.project} on {surface.machine}, {surface.environment}"
+
+
+def size_in_words(finding: Finding) -> str:
+    """Return the change of the worst point: a percentage, a factor, or what became of its state."""
+    return finding.turn.value if finding.turn in {Turn.FAILED, Turn.FIXED} else ratio_in_words(finding.ratio)
+
+
+def ratio_in_words(ratio: float | None) -> str:
+    """Write a ratio as a change in percent, or as a factor where that is beyond 3."""
+    if ratio is None or 1 / FACTORS < ratio < FACTORS:
+        return change_in_words(ratio)
+    return f"× {ratio:.3g}" if ratio > 1 else f"÷ {1 / ratio:.3g}" if ratio else "to 0"
+
+
+def interval_in_words(finding: Finding) -> str:
+    """Return the interval of the worst point's change; empty where there is none."""
+    return "" if finding.interval is None else " to ".join(map(ratio_in_words, finding.interval))
+
+
+def floor_in_words(finding: Finding) -> str:
+    """Return what is invisible at the worst point, as `< 2.3 %`; empty where that is not known."""
+    return f"< {percent(finding.floor)}" if finding.floor else ""
+
+
+def scope_in_words(finding: Finding) -> str:
+    """Return `3 of 4` points; empty for a finding about everything."""
+    return f"{len(finding.points):,} of {finding.n_points:,}" if finding.points else ""
+
+
+def worst_in_words(finding: Finding) -> str:
+    """Return the parameters of the worst point that not all points of the surface have."""
+    shared = {parameter.name for parameter in finding.surface.shared}
+    return parameters_in_words(finding.points[0], without=shared) if finding.points else ""
+
+
+def range_in_words(finding: Finding) -> str:
+    """Write the range of commits as git does, with the number of those between that nobody measured."""
+    unmeasured = f" ({finding.n_unmeasured:,} unmeasured)" if finding.n_unmeasured else ""
+    return f"{(finding.last_good or '')[:8]}..{finding.first_bad[:8]}{unmeasured}"

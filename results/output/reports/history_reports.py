@@ -1,0 +1,120 @@
+"""Findings of histories → Markdown, JUnit and annotations; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from results.judgement.findings import FindingClass, FindingState, Turn
+from results.output.reports.annotations import annotations_of
+from results.output.reports.comments import comment_of
+from results.output.reports.finding_tables import table_of_findings
+from results.output.reports.finding_words import (
+    OPEN,
+    interval_in_words,
+    is_worse_and_open,
+    name_in_words,
+    range_in_words,
+    scope_in_words,
+    size_in_words,
+    unexplained,
+    worst_in_words,
+)
+from results.printable import printable
+from results.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from results.judgement.changes.from_histories import PlaceChanges
+    from results.judgement.findings import Finding
+    from results.output.reports.comments import Table
+    from results.output.reports.finding_words import Explained
+
+
+def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
+    """Return a comment: what is slower and not recovered stands open, the rest is folded."""
+    found = findings_of_places(places)
+
+    def table(title: str, is_in: Callable[[Finding], bool], *, is_open: bool = False) -> Table:
+        chosen = [one for one in found if is_in(one)]
+        return table_of_findings(title, chosen, is_open=is_open, has_range=True, explained=explained)
+
+    def is_of_code(one: Finding) -> bool:
+        return one.state in OPEN and one.class_ not in {FindingClass.MACHINE, FindingClass.NOISE}
+
+    tables = [
+        table("Slower", lambda one: is_worse_and_open(one) and one.state is FindingState.CONFIRMED, is_open=True),
+        table(
+            "Slower, suspected: measure this commit again",
+            lambda one: is_worse_and_open(one) and one.state is FindingState.SUSPECTED,
+            is_open=True,
+        ),
+        table("Everything at once: the machine or its software", lambda one: one.class_ is FindingClass.MACHINE),
+        table("Changed (better direction unknown)", lambda one: is_of_code(one) and one.turn is Turn.CHANGED),
+        table("Faster", lambda one: is_of_code(one) and one.turn is Turn.FASTER),
+        table("Acknowledged", lambda one: one.state is FindingState.ACKNOWLEDGED),
+        table("Levels seen before", lambda one: one.class_ is FindingClass.NOISE and one.state in OPEN),
+        table("Recovered or withdrawn", _is_over),
+    ]
+    notes = [
+        f"{place.project} on {place.machine}, {place.environment}: {counted(len(place.findings), 'finding')} in "
+        f"{place.n_series:,} series over {counted(place.n_commits, 'commit')}."
+        for place in places[:5]
+    ]
+    n_worse = sum(is_worse_and_open(one) for one in found)
+    headline = f"{counted(len(found), 'finding')}, {n_worse:,} of them slower and not recovered"
+    return comment_of(headline, tables, [*notes, *([f"… and {len(places) - 5:,} more testbeds"] if places[5:] else [])])
+
+
+def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
+    """Render a suite for each place and a test case for each finding; what is slower and not recovered is a failure.
+
+    A suspicion is skipped: one measurement decides nothing.
+    """
+    root = ET.Element("testsuites", name="fusebench changes")
+    for place in places:
+        _suite(root, place, explained)
+    ET.indent(root)
+    return printable(ET.tostring(root, encoding="unicode"))
+
+
+def changes_annotations(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
+    """Render the annotations of a workflow: an error for each confirmed slowdown that is still there."""
+    return annotations_of(findings_of_places(places), explained=explained)
+
+
+def findings_of_places(places: Iterable[PlaceChanges]) -> list[Finding]:
+    """Return the findings of all places: what is worse and still there first, then in the order of each place."""
+    found = [one for place in places for one in place.findings]
+    return sorted(found, key=lambda one: (not is_worse_and_open(one), one.state is FindingState.SUSPECTED))
+
+
+def _suite(root: ET.Element, place: PlaceChanges, explained: Explained) -> None:
+    failed = [one for one in place.findings if is_worse_and_open(one) and one.state is FindingState.CONFIRMED]
+    skipped = [one for one in place.findings if is_worse_and_open(one) and one.state is FindingState.SUSPECTED]
+    name = f"{place.project}.{place.machine}.{place.environment}"
+    suite = ET.SubElement(
+        root,
+        "testsuite",
+        name=name,
+        tests=str(len(place.findings)),
+        failures=str(len(failed)),
+        errors="0",
+        skipped=str(len(skipped)),
+    )
+    for one in place.findings:
+        case = ET.SubElement(suite, "testcase", classname=name, name=f"{name_in_words(one)} {range_in_words(one)}")
+        details = [scope_in_words(one), worst_in_words(one), interval_in_words(one), one.why, explained(one) or ""]
+        text = "\n".join(filter(None, details))
+        if is_worse_and_open(one) and one.state is FindingState.CONFIRMED:
+            ET.SubElement(case, "failure", message=f"{one.turn.value} {size_in_words(one)}").text = text
+        elif is_worse_and_open(one):
+            ET.SubElement(case, "skipped", message=f"suspected: {size_in_words(one)}").text = text
+        else:
+            ET.SubElement(case, "system-out").text = f"{one.state.value} {one.turn.value} {size_in_words(one)}\n{text}"
+
+
+def _is_over(finding: Finding) -> bool:
+    is_of_machine = finding.class_ is FindingClass.MACHINE
+    return finding.state in {FindingState.RECOVERED, FindingState.WITHDRAWN} and not is_of_machine

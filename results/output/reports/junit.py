@@ -1,0 +1,59 @@
+"""Judgements and findings → JUnit, which CI servers show as tests; pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from results.judgement.verdicts import Outcome
+from results.output.reports.judgement_words import benchmark_in_words
+from results.printable import printable
+from results.rows import parameters_in_words
+from results.units import change_in_words, in_words
+
+if TYPE_CHECKING:
+    from results.judgement.verdicts import Judgement, Verdict
+    from results.rows import SeriesValueRow
+
+
+def gate_junit(judgement: Judgement) -> str:
+    """Render a test case for each compared series: a regression is a failure, a failed point an error."""
+    counts = judgement.count()
+    suite = ET.Element(
+        "testsuite",
+        name=f"fusebench gate {judgement.base_commit[:8]}..{judgement.head_commit[:8]}",
+        tests=str(len(judgement.verdicts) + len(judgement.only_at_base)),
+        failures=str(counts[Outcome.REGRESSION]),
+        errors=str(counts[Outcome.FAILED]),
+        skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED] + counts[Outcome.KNOWN]),
+    )
+    for verdict in judgement.verdicts:
+        case = _case(suite, verdict.head)
+        if verdict.outcome in {Outcome.FAILED, Outcome.REGRESSION}:
+            tag = "failure" if verdict.outcome is Outcome.REGRESSION else "error"
+            ET.SubElement(case, tag, message=_sentence(verdict)).text = verdict.why
+        elif verdict.outcome in {Outcome.UNDECIDED, Outcome.KNOWN}:
+            ET.SubElement(case, "skipped", message=verdict.why)
+    for row in judgement.only_at_base:
+        ET.SubElement(_case(suite, row), "skipped", message="not measured at the head")
+    ET.indent(suite)
+    # XML cannot hold control characters, and stored texts may have some.
+    return printable(ET.tostring(suite, encoding="unicode"))
+
+
+def _sentence(verdict: Verdict) -> str:
+    unit = verdict.head.unit
+    if verdict.outcome is Outcome.FAILED:
+        return verdict.why
+    before, after = in_words(verdict.base.value, unit=unit), in_words(verdict.head.value, unit=unit)
+    return f"{before} → {after} ({change_in_words(verdict.ratio)})"
+
+
+def _case(suite: ET.Element, row: SeriesValueRow) -> ET.Element:
+    words = parameters_in_words(row.parameters)
+    return ET.SubElement(
+        suite,
+        "testcase",
+        classname=f"{row.project}.{row.machine}.{row.environment}",
+        name=f"{benchmark_in_words(row)}[{words}]" if words else benchmark_in_words(row),
+    )
