@@ -10,14 +10,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).resolve().parents[1]
 HIDDEN = ("git", "make", "gmake")
@@ -62,12 +68,13 @@ def rehearsed(folder: Path, environ: dict[str, str]) -> int:
     archive: Path | None = None
     for number, awaited in KILLED_ONCE_THERE_IS.items():
         first = bare_copy(folder / f"call-{number}-killed", archive=archive)
-        out = call(first, number, environ, out=folder / f"out-{number}-killed", killed_once_there_is=awaited)
+        call(first, number, environ, out=(out := folder / f"out-{number}-killed"), killed_once_there_is=awaited)
         archive = only_archive(out, problems) or archive
         kept = journal_lines(archive)
         print(f"-- killed, with {awaited} in its archive, which holds {len(kept)} lines of the journal")
         second = bare_copy(folder / f"call-{number}", archive=archive)
-        out = call(second, number, environ, out=folder / f"out-{number}")
+        printed = call(second, number, environ, out=(out := folder / f"out-{number}"))
+        problems += [f"call {number}: {line}" for line in failed_pieces(printed)]
         archive = only_archive(out, problems) or archive
         after = journal_lines(archive)
         if after[: len(kept)] != kept:
@@ -129,23 +136,49 @@ def bare_copy(folder: Path, *, archive: Path | None) -> Path:
 
 def call(
     folder: Path, number: int, environ: dict[str, str], *, out: Path | None, killed_once_there_is: str | None = None
-) -> Path:
-    """Run a call in `folder`; kill it and all it started once that is in its archive, if asked for. Return `out`."""
+) -> list[str]:
+    """Run a call in `folder`; kill it and all it started once that is in its archive, if asked for.
+
+    Its lines are printed as they come, and returned.
+    """
     print(f"\n===== call {number}{' (to be killed)' if killed_once_there_is else ''}", flush=True)
     if out is not None:
         out.mkdir()
         environ = {**environ, "OUT": str(out)}
     start = time.monotonic()
     with subprocess.Popen(
-        ["bash", f"device/call-{number}.sh"], cwd=folder, env=environ, stdin=subprocess.DEVNULL, start_new_session=True
+        ["bash", f"device/call-{number}.sh"],
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as process:
+        reader = threading.Thread(target=passed_on, args=(process.stdout, printed := []))
+        reader.start()
         while out is not None and killed_once_there_is and process.poll() is None:
             time.sleep(0.2)
             if any(name.startswith(killed_once_there_is) for path in out.glob("*.gz") for name in names_in(path)):
                 os.killpg(process.pid, signal.SIGKILL)
                 break
+        process.wait()
+        reader.join()
     print(f"===== ended with {process.returncode} after {time.monotonic() - start:.0f} s", flush=True)
-    return out or folder
+    return printed
+
+
+def passed_on(lines: IO[str], printed: list[str]) -> None:
+    """Print each of `lines` when it comes and append it to `printed`."""
+    for line in lines:
+        print(line, end="", flush=True)
+        printed.append(line)
+
+
+def failed_pieces(printed: Iterable[str]) -> list[str]:
+    """Return the lines of a call's closing table that tell of a piece that failed."""
+    return [line.strip() for line in printed if re.match(r"[a-z-]+ +failed:", line)]
 
 
 def only_archive(out: Path, problems: list[str]) -> Path | None:

@@ -168,7 +168,16 @@ def _gaps_s(children: Iterable[Any]) -> float:
 
 def _overloads(name: str) -> list[str]:
     schemas = torch._C._jit_get_schemas_for_operator(name)  # noqa: SLF001 - the only list of schemas by name
-    return [f"{name}.{schema.overload_name}" if schema.overload_name else name for schema in schemas]
+    return [
+        f"{name}.{schema.overload_name}" if schema.overload_name else name
+        for schema in schemas
+        if not _names_dimensions(schema)
+    ]
+
+
+def _names_dimensions(schema: Any) -> bool:  # noqa: ANN401 - torch._C.FunctionSchema is untyped
+    # Up to torch 2.11 most reductions have an overload for named tensors, which only looks the names up.
+    return any("str" in str(argument.type) and "dim" in argument.name for argument in schema.arguments)
 
 
 def _self_s(event: Any) -> float:  # noqa: ANN401 - see above

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced
-from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, profile_call
+from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, _overloads, profile_call
 from benchmarks.ruler.measure.traced_call import ACTIVE_CALLS
 from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
@@ -59,6 +59,13 @@ def test_nodes_of_the_backward_graph_are_no_operators_but_what_they_call_is(shap
     assert counted["aten::silu_backward"] == 1
     # Forward: two products and the activation. Backward: two products for each, its derivative, two sums for biases.
     assert summary.operator_count == 3 + 4 + 1 + 2
+
+
+def test_an_overload_for_named_tensors_makes_no_wrapper_of_a_sum(monkeypatch):
+    named = torch._C.parse_schema("aten::sum.dim_DimnameList(Tensor self, str[1] dim, bool keepdim=False) -> Tensor")
+    plain = torch._C.parse_schema("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor")
+    monkeypatch.setattr(torch._C, "_jit_get_schemas_for_operator", lambda _: [plain, named])
+    assert _overloads("aten::sum") == ["aten::sum.dim_IntList"]
 
 
 def test_a_slice_is_a_view():
