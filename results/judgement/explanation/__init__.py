@@ -6,6 +6,7 @@ Where nothing is known, an explanation says so and names no cause. Imported by q
 from __future__ import annotations
 
 from results.judgement.explanation.calls import ProfiledCall
+from results.judgement.explanation.causes import Cause, CauseKind
 from results.judgement.explanation.comparison import compare_profiles
 from results.judgement.explanation.difference import (
     DifferencePart,
@@ -14,13 +15,19 @@ from results.judgement.explanation.difference import (
     RowKind,
     RowPlace,
 )
+from results.judgement.explanation.explained import Explanation, Subject, explain
 
 __all__ = [
+    "Cause",
+    "CauseKind",
     "DifferencePart",
     "DifferenceRow",
+    "Explanation",
     "ProfileDifference",
     "ProfiledCall",
     "RowKind",
     "RowPlace",
+    "Subject",
     "compare_profiles",
+    "explain",
 ]

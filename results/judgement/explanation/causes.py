@@ -1,0 +1,248 @@
+"""Causes that the inside of a call shows: fusions lost, work added, names changed, time moved to the host; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from results.judgement.explanation.comparison import OUTSIDE, REST, WAITING
+from results.judgement.explanation.difference import RowKind, RowPlace
+from results.kernel_names import decoded
+from results.units import figures, with_prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from results.judgement.explanation.calls import ProfiledCall
+    from results.judgement.explanation.difference import DifferenceRow, ProfileDifference
+    from results.judgement.explanation.exact_differences import Quantity
+
+LEAST_SHARE = 0.5
+"""Part of the change of latency that a time must account for to be named as its cause."""
+MOST_UNSEEN = 0.5
+"""Part of the change that the profile may leave to the rest, for time outside of operators to be named."""
+IN_PYTHON = ", in Python between the events that the profile names"
+_MOST_NAMES = 4
+
+
+class CauseKind(StrEnum):
+    """What changed inside of a call."""
+
+    COMPILATION = "compilation"
+    LOST_FUSION = "lost fusion"
+    NEW_FUSION = "new fusion"
+    REPLACED = "replaced work"
+    ADDED = "added work"
+    REMOVED = "removed work"
+    RENAMED = "renamed work"
+    MEMORY = "memory"
+    TIME = "time in the same work"
+    HOST = "host"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Cause in words, a clause without a full stop. change_s: seconds a call that it accounts for, None if unknown.
+
+    is_exact: whether it is by names and counts, and not by times of a profile.
+    """
+
+    kind: CauseKind
+    words: str
+    change_s: float | None
+    is_exact: bool
+
+
+def causes_of(
+    difference: ProfileDifference, quantities: Sequence[Quantity], base: ProfiledCall | None, head: ProfiledCall | None
+) -> tuple[Cause, ...]:
+    """Return what the two calls show to have changed: exact causes first, then by the time they account for."""
+    if difference.reason is not None or base is None or head is None:
+        return ()
+    found = [*_compilation(quantities, difference), *_of_structure(difference.work), *_memory(quantities, base, head)]
+    found += [*_of_times(difference), *_of_host(difference, quantities)]
+    return tuple(sorted(found, key=lambda cause: (not cause.is_exact, -abs(cause.change_s or 0.0))))
+
+
+def _compilation(quantities: Iterable[Quantity], difference: ProfileDifference) -> list[Cause]:
+    for one in quantities:
+        if one.name == "compilations in a call" and isinstance(one.head, int | float) and (one.change or 0) > 0:
+            before = f"{figures(float(one.base or 0))} at the base" if one.base else "none at the base"
+            words = f"recompilation: torch.compile compiles in every call ({figures(one.head)} a call, {before})"
+            beside_s = sum(part.change_s for part in difference.parts if part.name in {OUTSIDE, WAITING, REST})
+            return [Cause(kind=CauseKind.COMPILATION, words=words, change_s=beside_s or None, is_exact=True)]
+    return []
+
+
+def _of_structure(work: Sequence[DifferenceRow]) -> list[Cause]:
+    """Return what other names and counts say: rows that only one side has are one exchange."""
+    added = [row for row in work if row.kind in {RowKind.ADDED, RowKind.MORE_CALLS}]
+    removed = [row for row in work if row.kind in {RowKind.REMOVED, RowKind.FEWER_CALLS}]
+    renamed = [row for row in work if row.kind is RowKind.RENAMED]
+    change_s = sum(row.change_s for row in (*added, *removed))
+    causes = []
+    if added and removed:
+        kind, begin = _kind_of_exchange(added, removed)
+        words = f"{begin}{_names(removed, of_base=True)} became {_names(added)}"
+        causes.append(Cause(kind=kind, words=words, change_s=change_s, is_exact=True))
+    elif added and (unfused := [row for row in renamed if _has_lost_epilogue(row)]):
+        words = (
+            f"lost fusion: {_names(added)} is no longer part of `{unfused[0].before}`, which became `{unfused[0].name}`"
+        )
+        change_s += sum(row.change_s for row in unfused)
+        renamed = [row for row in renamed if row not in unfused]
+        causes.append(Cause(kind=CauseKind.LOST_FUSION, words=words, change_s=change_s, is_exact=True))
+    elif added:
+        verb = "is launched" if added[0].place is RowPlace.KERNEL else "runs"
+        words = f"{_names(added)} {verb} in addition"
+        causes.append(Cause(kind=CauseKind.ADDED, words=words, change_s=change_s, is_exact=True))
+    elif removed:
+        words = f"{_names(removed, of_base=True)} no longer runs"
+        causes.append(Cause(kind=CauseKind.REMOVED, words=words, change_s=change_s, is_exact=True))
+    for row in renamed:
+        words = f"`{row.before}` became `{row.name}`{f': {row.detail}' if row.detail else ''}"
+        causes.append(Cause(kind=CauseKind.RENAMED, words=words, change_s=row.change_s, is_exact=True))
+    return causes
+
+
+def _kind_of_exchange(added: Sequence[DifferenceRow], removed: Sequence[DifferenceRow]) -> tuple[CauseKind, str]:
+    more = sum(_extra(row) for row in added) - sum(_extra(row) for row in removed)
+    if more > 0 and any(_is_fused(row.name) for row in removed):
+        return CauseKind.LOST_FUSION, "lost fusion: "
+    if more < 0 and any(_is_fused(row.name) for row in added):
+        return CauseKind.NEW_FUSION, "new fusion: "
+    return CauseKind.REPLACED, ""
+
+
+def _extra(row: DifferenceRow) -> float:
+    """Return the calls that only one side has; 1 where they were not counted."""
+    if row.base_count is None or row.head_count is None:
+        return 1.0
+    return abs(row.head_count - row.base_count)
+
+
+def _is_fused(name: str) -> bool:
+    """Return whether a name says that it does what several operators would."""
+    kernel = decoded(name)
+    of_ours = name.startswith("fused_mlp::") or kernel.author == "fused_mlp"
+    return of_ours or len(kernel.operators) > 1 or kernel.epilogue is not None or name == "aten::_addmm_activation"
+
+
+def _has_lost_epilogue(row: DifferenceRow) -> bool:
+    before, after = decoded(row.before or ""), decoded(row.name)
+    return before.epilogue is not None and after.epilogue is None
+
+
+def _names(rows: Sequence[DifferenceRow], *, of_base: bool = False) -> str:
+    """Write `aten::addmm ×2 and aten::gelu`."""
+    ordered = sorted(rows, key=lambda row: -_extra(row) * max(row.base_s, row.head_s))
+    texts = []
+    for row in ordered[:_MOST_NAMES]:
+        n = row.base_count if of_base else row.head_count
+        if row.kind in {RowKind.MORE_CALLS, RowKind.FEWER_CALLS}:
+            n = _extra(row)
+        words = decoded(row.name)
+        name = (
+            f"`{row.name}` ({words.words})" if words.kind is not None and words.words != row.name else f"`{row.name}`"
+        )
+        texts.append(name if n in {None, 0.0, 1.0} else f"{name} ×{figures(n)}")
+    if len(ordered) > _MOST_NAMES:
+        texts.append(f"{len(ordered) - _MOST_NAMES} more")
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _memory(quantities: Iterable[Quantity], base: ProfiledCall, head: ProfiledCall) -> list[Cause]:
+    named = {one.name: one for one in quantities}
+    for name in ("peak memory", "memory allocated"):
+        one = named.get(name)
+        if one is None or one.change is None or one.base is None:
+            continue
+        if abs(one.change) <= 0.01 * max(abs(float(one.base)), abs(float(one.head or 0.0))):
+            continue
+        words = f"{name} {_bytes(one.base)} → {_bytes(one.head)}"
+        if (operator := _allocating(base, head, is_more=one.change > 0)) is not None:
+            words += f", by {operator}"
+        return [Cause(kind=CauseKind.MEMORY, words=words, change_s=None, is_exact=True)]
+    return []
+
+
+def _allocating(base: ProfiledCall, head: ProfiledCall, *, is_more: bool) -> str | None:
+    """Return the operator whose own allocations changed most in that direction; None where none is known to."""
+    before, after = (
+        {row.name: row.allocated_bytes for row in (call.profile.operators if call.profile else ())}
+        for call in (base, head)
+    )
+    known = [name for name in dict.fromkeys((*after, *before)) if after.get(name) or before.get(name)]
+    changes = {name: (after.get(name) or 0.0) - (before.get(name) or 0.0) for name in known}
+    if not changes:
+        return None
+    name = (max if is_more else min)(changes, key=lambda each: changes[each])
+    change = changes[name]
+    if change == 0 or (change > 0) is not is_more:
+        return None
+    return f"`{name}`, which allocates {_bytes(abs(change))} {'more' if is_more else 'less'} a call"
+
+
+def _bytes(value: object) -> str:
+    return with_prefix(float(value), "B") if isinstance(value, int | float) else "unknown"
+
+
+def _seconds(value: object) -> str:
+    return with_prefix(float(value), "s") if isinstance(value, int | float) else "unknown"
+
+
+def _of_times(difference: ProfileDifference) -> list[Cause]:
+    """Return the same work that takes another time, if it accounts for enough of the change of latency."""
+    return [
+        Cause(
+            kind=CauseKind.TIME,
+            words=f"`{row.name}` takes {with_prefix(row.head_s, 's')} instead of {with_prefix(row.base_s, 's')}",
+            change_s=row.change_s,
+            is_exact=False,
+        )
+        for row in difference.work
+        if row.kind in {RowKind.SLOWER, RowKind.FASTER} and _accounts(row.change_s, difference.change_s)
+    ]
+
+
+def _of_host(difference: ProfileDifference, quantities: Iterable[Quantity]) -> list[Cause]:
+    """Return the time outside of what computes, if it accounts for the change and little is left to the rest."""
+    change_s = difference.change_s
+    parts = {part.name: part for part in difference.parts}
+    part = parts.get(OUTSIDE) or parts.get(WAITING)
+    if part is None or change_s is None or not _accounts(part.change_s, change_s):
+        return []
+    if abs(parts[REST].change_s) > MOST_UNSEEN * abs(change_s):
+        return []
+    is_more = part.change_s > 0
+    if part.name == WAITING:
+        host = next((one for one in quantities if one.name == "host time"), None)
+        is_known = host is not None and isinstance(host.base, float) and isinstance(host.head, float)
+        evidence = f", whose part went from {_seconds(host.base)} to {_seconds(host.head)}" if host and is_known else ""
+        words = f"the device waits {'longer' if is_more else 'less'} for the host{evidence}"
+    else:
+        words = (
+            f"the host spends {'more' if is_more else 'less'} time outside operators{_where(difference, part.change_s)}"
+        )
+    return [Cause(kind=CauseKind.HOST, words=words, change_s=part.change_s, is_exact=False)]
+
+
+def _where(difference: ProfileDifference, change_s: float) -> str:
+    """Name the frame of the host that takes most of it; what is in no frame is Python between them."""
+    rows = [row for row in difference.rows if row.place is RowPlace.HOST]
+    if not difference.is_by_tree:
+        return ""
+    if not rows:
+        return IN_PYTHON
+    largest = max(rows, key=lambda row: row.change_s if change_s > 0 else -row.change_s)
+    if _accounts(largest.change_s, change_s):
+        return f", most of it in `{largest.name}`"
+    in_frames = sum(row.change_s for row in rows)
+    return "" if _accounts(in_frames, change_s) else IN_PYTHON
+
+
+def _accounts(part_s: float, change_s: float | None) -> bool:
+    return (
+        bool(change_s) and change_s is not None and part_s * change_s > 0 and abs(part_s) >= LEAST_SHARE * abs(change_s)
+    )

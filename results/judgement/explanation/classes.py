@@ -1,0 +1,158 @@
+"""Class of a finding by what is around the call: ruler, control series, versions, machine, equal kernels; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from results.files.records import State
+from results.judgement.explanation.conditions import VERSIONS, ConditionKind, in_words, of_kind
+from results.judgement.findings import FindingClass, FindingState
+from results.judgement.sides import BASELINE
+from results.units import change_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from results.judgement.explanation.calls import ProfiledCall
+    from results.judgement.explanation.conditions import ConditionDifference
+    from results.judgement.findings import Finding
+    from results.judgement.outcomes import ControlChange
+
+OURS = "fused"
+"""Beginning of the names of the providers that a commit of ours can change."""
+Classed = tuple[FindingClass | None, str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What is known around a call; None and empty for what is not.
+
+    has_new_structure: whether the profiles run different operators or kernels.
+    """
+
+    finding: Finding | None
+    base: ProfiledCall | None
+    head: ProfiledCall | None
+    conditions: tuple[ConditionDifference, ...]
+    control: ControlChange | None
+    are_kernels_equal: bool | None
+    has_new_structure: bool
+
+    @property
+    def versions(self) -> list[ConditionDifference]:
+        """Versions that differ."""
+        return of_kind(self.conditions, ConditionKind.VERSION)
+
+    @property
+    def others(self) -> list[ConditionDifference]:
+        """Conditions that differ and are no versions."""
+        return [one for one in self.conditions if one.kind is not ConditionKind.VERSION]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a commit of ours can change the provider."""
+        return any(one is not None and one.point.provider.startswith(OURS) for one in (self.base, self.head))
+
+
+def class_of(known: Around) -> Classed:
+    """Class a finding by exclusion, with the clause of its sentence that says why, None where the class needs none.
+
+    Method before stack and machine, before noise, before code; None where what is known leaves several.
+    """
+    for rule in _RULES:
+        if (found := rule(known)) is not None:
+            return found
+    return None, None
+
+
+def _method(known: Around) -> Classed | None:
+    if known.base is None or known.head is None or known.base.point.ruler_version == known.head.point.ruler_version:
+        return None
+    rulers = known.base.point.ruler_version, known.head.point.ruler_version
+    return FindingClass.METHOD, f"ruler {rulers[0]} measured the base, and ruler {rulers[1]} the head"
+
+
+def _everything(known: Around) -> Classed | None:
+    """Class what moved the control series, too, or all series of the place at once."""
+    control, finding = known.control, known.finding
+    if control is not None and control.is_moved:
+        moved = f"{BASELINE}, which no commit changes, is {change_in_words(control.ratio)}, too"
+        if known.versions:
+            return FindingClass.STACK, f"{in_words(known.versions)} between the two, and {moved}"
+        differing = f" ({in_words(known.others)})" if known.others else ""
+        return FindingClass.MACHINE, f"{moved}: the machine{differing}"
+    if finding is not None and finding.class_ is FindingClass.MACHINE:
+        return FindingClass.MACHINE, finding.why or None
+    return None
+
+
+def _stack(known: Around) -> Classed | None:
+    if not known.versions:
+        return None
+    versions = f"{in_words(known.versions)} between the two"
+    if known.are_kernels_equal:
+        return FindingClass.STACK, f"{versions}, and both have the same kernels"
+    if not known.is_ours:
+        return FindingClass.STACK, versions
+    if known.has_new_structure:
+        return None, f"{versions}, so code and stack are not told apart"
+    return FindingClass.STACK, f"{versions}; the code of the commits is not ruled out"
+
+
+def _state(known: Around) -> Classed | None:
+    base, head = known.base, known.head
+    if base is None or head is None or base.point.state == head.point.state:
+        return None
+    class_ = FindingClass.CODE if known.is_ours else None
+    if head.point.state == State.OK:
+        return class_, f"it was {base.point.state} at the base: {base.point.reason or 'no reason given'}"
+    return class_, f"it is {head.point.state}: {head.point.reason or 'no reason given'}"
+
+
+def _noise(known: Around) -> Classed | None:
+    finding = known.finding
+    if finding is not None and (finding.class_ is FindingClass.NOISE or finding.state is FindingState.WITHDRAWN):
+        return FindingClass.NOISE, finding.why or None
+    if known.are_kernels_equal and known.is_ours and not known.has_new_structure:
+        return FindingClass.NOISE, "both commits have the same kernels, and the versions are the same"
+    return None
+
+
+def _code(known: Around) -> Classed | None:
+    finding = known.finding
+    # With eager where it was and the same machine and versions, what is left of ours is the code.
+    is_all_else_excluded = known.control is not None and not known.others and known.base and known.head
+    is_known = finding is not None and finding.class_ is FindingClass.CODE
+    if is_known or (known.is_ours and (known.has_new_structure or is_all_else_excluded)):
+        return FindingClass.CODE, None
+    return None
+
+
+_RULES: tuple[Callable[[Around], Classed | None], ...] = (_method, _everything, _stack, _state, _noise, _code)
+
+
+def ruled_out(known: Around) -> tuple[str, ...]:
+    """Return what the finding is not due to, each with its evidence, in words."""
+    found = []
+    base, head, control = known.base, known.head, known.control
+    if base is not None and head is not None:
+        if base.point.ruler_version == head.point.ruler_version:
+            found.append(f"method: ruler {head.point.ruler_version} at both")
+        if base.conditions and head.conditions:
+            if not known.versions and (same := _in_common(base.conditions, head.conditions)):
+                found.append(f"stack: {same} at both")
+            if not known.others:
+                found.append("machine: the same device, settings and clocks")
+        if not (base.point.disturbed or head.point.disturbed):
+            found.append("disturbance: none was seen")
+    if control is not None and not control.is_moved:
+        found.append(f"control: {BASELINE} is {change_in_words(control.ratio)} over {control.n_series:,} series")
+    if known.are_kernels_equal:
+        found.append("code: git has the same kernels at both commits")
+    return tuple(found)
+
+
+def _in_common(base: Mapping[str, object], head: Mapping[str, object]) -> str:
+    names = [name for name in VERSIONS if base.get(name) is not None and base.get(name) == head.get(name)]
+    return ", ".join(f"{name} {head[name]}" for name in names)

@@ -1,0 +1,182 @@
+"""Finding and what is known around it → explanation: class, one sentence, what was ruled out, scope, command; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from results.judgement.explanation.causes import CauseKind, causes_of
+from results.judgement.explanation.classes import Around, class_of, ruled_out
+from results.judgement.explanation.comparison import compare_profiles
+from results.judgement.explanation.conditions import ConditionDifference, differing_conditions
+from results.judgement.explanation.exact_differences import Quantity, exactly_different, quantities_of
+from results.judgement.explanation.reproduction import command_of
+from results.judgement.explanation.scope import Scope, scope_of
+from results.units import with_prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from results.judgement.explanation.calls import ProfiledCall
+    from results.judgement.explanation.causes import Cause
+    from results.judgement.explanation.difference import ProfileDifference
+    from results.judgement.findings import Finding, FindingClass
+    from results.judgement.outcomes import ControlChange
+    from results.rows import ParameterValue
+
+LATENCY = "latency_s"
+_COUNTS = frozenset({"operator_count", "kernel_launches"})
+_STRUCTURE = frozenset(
+    {
+        CauseKind.COMPILATION,
+        CauseKind.LOST_FUSION,
+        CauseKind.NEW_FUSION,
+        CauseKind.REPLACED,
+        CauseKind.ADDED,
+        CauseKind.REMOVED,
+    }
+)
+_SHOWN_SHARE = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Finding to explain, and what is known of its worst point and around it; None and empty for what is not.
+
+    finding: None for a point that is asked for without one. control: change of eager there. are_kernels_equal: whether
+    git has the same kernels at both commits. measured: parameters of all points of the surface. revisions: of base and
+    head, full hashes.
+    """
+
+    revisions: tuple[str, str]
+    finding: Finding | None = None
+    base: ProfiledCall | None = None
+    head: ProfiledCall | None = None
+    control: ControlChange | None = None
+    are_kernels_equal: bool | None = None
+    measured: Collection[tuple[ParameterValue, ...]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why a finding is. sentence: None where nothing is known, and `reason` says why.
+
+    causes: what the profiles show, the first of them told in the sentence. quantities: of the call at both commits;
+    exact: those that are counted and differ. command: reproduces it.
+    """
+
+    finding: Finding | None
+    class_: FindingClass | None
+    sentence: str | None
+    reason: str | None
+    causes: tuple[Cause, ...]
+    difference: ProfileDifference
+    quantities: tuple[Quantity, ...]
+    exact: tuple[Quantity, ...]
+    conditions: tuple[ConditionDifference, ...]
+    ruled_out: tuple[str, ...]
+    scope: Scope | None
+    command: str | None
+
+
+def explain(subject: Subject) -> Explanation:
+    """Explain a finding by what is known; what is not known is left out, and no cause is named without its evidence."""
+    base, head, finding = subject.base, subject.head, subject.finding
+    difference = compare_profiles(base, head)
+    quantities = quantities_of(base, head)
+    conditions = differing_conditions(*(({} if one is None else one.conditions) for one in (base, head)))
+    causes = causes_of(difference, quantities, base, head)
+    known = Around(
+        finding=finding,
+        base=base,
+        head=head,
+        conditions=conditions,
+        control=subject.control,
+        are_kernels_equal=subject.are_kernels_equal,
+        has_new_structure=any(cause.kind in _STRUCTURE or cause.kind is CauseKind.RENAMED for cause in causes),
+    )
+    class_, around = class_of(known)
+    metric = LATENCY if finding is None else finding.metric
+    words = [text for text in (around, _inside(metric, causes, difference)) if text]
+    sentence = f"{'; '.join(words)}." if words else None
+    return Explanation(
+        finding=finding,
+        class_=class_,
+        sentence=sentence if sentence is None else sentence[0].upper() + sentence[1:],
+        reason=None if words else _why_silent(difference, metric),
+        causes=causes,
+        difference=difference,
+        quantities=quantities,
+        exact=exactly_different(quantities),
+        conditions=conditions,
+        ruled_out=(*ruled_out(known), *_ruled_out_inside(difference)),
+        scope=None
+        if finding is None or not finding.points
+        else scope_of(finding.points, subject.measured, n_points=finding.n_points),
+        command=command_of(subject.revisions, head or base, finding),
+    )
+
+
+def _inside(metric: str, causes: Sequence[Cause], difference: ProfileDifference) -> str | None:
+    """Return the clause of the sentence that tells what happened inside of a call; None where nothing is known."""
+    if metric == LATENCY:
+        return _of_latency(causes, difference)
+    if metric in _COUNTS:
+        found = [cause for cause in causes if cause.kind in _STRUCTURE]
+    elif metric == "peak_memory_bytes":
+        found = [cause for cause in causes if cause.kind is CauseKind.MEMORY]
+        found += [cause for cause in causes if cause.kind in _STRUCTURE][:1]
+    elif metric == "error_rel":
+        found = [cause for cause in causes if cause.kind in _STRUCTURE or cause.kind is CauseKind.RENAMED][:1]
+    else:
+        found = []
+    return "; ".join(cause.words for cause in found[:2]) or None
+
+
+def _of_latency(causes: Sequence[Cause], difference: ProfileDifference) -> str | None:
+    """Return the causes that account for the change, or are exact, the largest first, with their parts of the time."""
+    change_s = difference.change_s
+    told = sorted(
+        (cause for cause in causes if cause.kind is not CauseKind.MEMORY),
+        key=lambda cause: -(cause.change_s or 0.0) * (1 if (change_s or 0.0) >= 0 else -1),
+    )
+    memory = [cause for cause in causes if cause.kind is CauseKind.MEMORY]
+    clauses = [_with_share(cause, change_s) for cause in told[:2] if cause.is_exact or _share(cause, change_s) > 0]
+    # Memory alone is a fact that comes with a change of time; how much of that it is, no profile tells.
+    clauses += [f"{'also ' if clauses else ''}{cause.words}" for cause in memory]
+    return "; ".join(clauses) or None
+
+
+def _with_share(cause: Cause, change_s: float | None) -> str:
+    if cause.change_s is None or not change_s:
+        return cause.words
+    whole = f"{with_prefix(abs(change_s), 's')} {'more' if change_s > 0 else 'less'}"
+    if _share(cause, change_s) < _SHOWN_SHARE:
+        return f"{cause.words} (by its own time {_signed(cause.change_s)} of the {whole})"
+    return f"{cause.words} ({with_prefix(abs(cause.change_s), 's')} of the {whole})"
+
+
+def _share(cause: Cause, change_s: float | None) -> float:
+    return cause.change_s / change_s if cause.change_s is not None and change_s else 0.0
+
+
+def _signed(time_s: float) -> str:
+    return f"{'+' if time_s >= 0 else '−'}{with_prefix(abs(time_s), 's')}"
+
+
+def _why_silent(difference: ProfileDifference, metric: str) -> str:
+    if difference.reason is not None:
+        return f"nothing is known of its inside: {difference.reason}"
+    if metric not in {LATENCY, *_COUNTS, "peak_memory_bytes", "error_rel"}:
+        return f"no profile tells of {metric}"
+    if difference.is_equal:
+        return "the profiles of both commits are equal, so they do not show where"
+    return "the profile does not show where: no change in it accounts for half of the time"
+
+
+def _ruled_out_inside(difference: ProfileDifference) -> tuple[str, ...]:
+    if difference.reason is not None:
+        return ()
+    if difference.is_equal:
+        return ("operators: the same, as often, in the same time",)
+    return ()
