@@ -7,6 +7,7 @@ ResultsError                 everything below; its message says what happened, t
 │   ├── NewerSchema          a newer fusebench wrote it
 │   └── NotAStore            the file is no database of ours, or is damaged
 ├── UnreadableFile           a file of records is truncated, foreign or of a future format
+├── InvalidSettings          [tool.fusebench] of a pyproject.toml has an unknown key or an impossible value
 ├── NoRepository             a folder is no git repository, or git cannot be run
 ├── UnknownRevision          a revision names no stored commit, or several
 └── UnknownParameter         a selection names what nothing stored has
@@ -61,6 +62,12 @@ class UnreadableFile(ResultsError):
         super().__init__(printable_line(f"{path}: {reason}"))
         self.path = path
         self.reason = printable_line(reason)
+
+
+class InvalidSettings(ResultsError):
+    """Settings of a project with an unknown key or an impossible value; the message names file, key and what may be."""
+
+    exit_code = int(ExitCode.WRONG_USAGE)
 
 
 class NoRepository(ResultsError):

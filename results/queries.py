@@ -36,8 +36,11 @@ from results.questions.sweeps import latest_points, throughput_by_batch, through
 from results.questions.visits import visits_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Unpack
 
+    from results.files.settings import Threshold
+    from results.judgement.comparison.moderation import Prior
     from results.judgement.verdicts import Judgement
     from results.rows import SeriesFilter
     from results.store import Store
@@ -71,18 +74,36 @@ __all__ = [
 
 
 def judged_commits(
-    store: Store, *, base: str, head: str, least_change: float = LEAST_RELEVANT_CHANGE, **chosen: Unpack[SeriesFilter]
+    store: Store,
+    *,
+    base: str,
+    head: str,
+    least_change: float = LEAST_RELEVANT_CHANGE,
+    thresholds: Sequence[Threshold] = (),
+    **chosen: Unpack[SeriesFilter],
 ) -> Judgement:
     """Judge the series that `chosen` takes between two commits, full hashes, by all their runs there.
 
     What looks changed is judged again by how it varied from run to run up to now; acknowledged changes are known.
     """
+
+    def judged(spreads: dict[int, Prior] | None = None) -> Judgement:
+        return judge(
+            before,
+            after,
+            base_commit=base,
+            head_commit=head,
+            least_change=least_change,
+            thresholds=thresholds,
+            spreads=spreads,
+        )
+
     before, after = (all_values_at(store, commit=commit, **chosen) for commit in (base, head))
-    judgement = judge(before, after, base_commit=base, head_commit=head, least_change=least_change)
+    judgement = judged()
     suspected = [
         verdict.head.series_id
         for verdict in judgement.verdicts
-        if verdict.evidence and abs(math.log(verdict.evidence.ratio)) >= math.log1p(least_change)
+        if verdict.evidence and abs(math.log(verdict.evidence.ratio)) >= math.log1p(verdict.least_change)
     ]
     if suspected:
         controls = controls_among(after, suspected)
@@ -93,16 +114,22 @@ def judged_commits(
             control_histories=history_of(store, series_ids=set(controls.values())),
         )
         if spreads:
-            judgement = judge(
-                before, after, base_commit=base, head_commit=head, least_change=least_change, spreads=spreads
-            )
+            judgement = judged(spreads)
     if series_ids := in_question(judgement):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement
 
 
 def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge them
-    store: Store, *, base: str, head: str, base_run: str, head_run: str, least_change: float, q: float
+    store: Store,
+    *,
+    base: str,
+    head: str,
+    base_run: str,
+    head_run: str,
+    least_change: float,
+    q: float,
+    thresholds: Sequence[Threshold] = (),
 ) -> Judgement:
     """Judge two commits, full hashes, by one run of each whose visits alternated; they may be one commit.
 
@@ -111,7 +138,16 @@ def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge th
     before, after = (
         all_values_at(store, commit=commit, run_ids=[run_id]) for commit, run_id in ((base, base_run), (head, head_run))
     )
-    judgement = judge(before, after, base_commit=base, head_commit=head, least_change=least_change, is_paired=True, q=q)
+    judgement = judge(
+        before,
+        after,
+        base_commit=base,
+        head_commit=head,
+        least_change=least_change,
+        is_paired=True,
+        q=q,
+        thresholds=thresholds,
+    )
     if base != head and (series_ids := in_question(judgement)):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement

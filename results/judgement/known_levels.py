@@ -31,7 +31,7 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
     return replace(
         judgement,
         verdicts=tuple(
-            _explained(verdict, of_series[verdict.head.series_id], least_change=judgement.least_change)
+            _explained(verdict, of_series[verdict.head.series_id])
             if _is_explainable(verdict) and verdict.head.series_id in of_series
             else verdict
             for verdict in judgement.verdicts
@@ -39,9 +39,9 @@ def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
     )
 
 
-def _explained(verdict: Verdict, level: KnownLevel, *, least_change: float) -> Verdict:
+def _explained(verdict: Verdict, level: KnownLevel) -> Verdict:
     def is_level_worse(before: HistoryValue | SeriesValueRow, after: HistoryValue | SeriesValueRow) -> bool:
-        return _is_level_worse(verdict, before, after, least_change=least_change)
+        return _is_level_worse(verdict, before, after)
 
     base, head, change = verdict.base, verdict.head, level.change
     has_recovered = any(one.state == "ok" and not is_level_worse(base, one) for one in level.later)
@@ -52,16 +52,12 @@ def _explained(verdict: Verdict, level: KnownLevel, *, least_change: float) -> V
 
 
 def _is_level_worse(
-    verdict: Verdict,
-    before: HistoryValue | SeriesValueRow,
-    after: HistoryValue | SeriesValueRow,
-    *,
-    least_change: float,
+    verdict: Verdict, before: HistoryValue | SeriesValueRow, after: HistoryValue | SeriesValueRow
 ) -> bool:
     """Return whether one value is worse than another of its series, or changed; by both intervals where it is noisy."""
     if before.value is None or after.value is None:
         return after.state != "ok"
-    metric, ratio = verdict.metric, is_relevant(before.value, after.value, least_change=least_change)
+    metric, ratio = verdict.metric, is_relevant(before.value, after.value, least_change=verdict.least_change)
     if metric.direction is not Direction.UNKNOWN and not is_worse(metric, before.value, after.value):
         return False
     if metric.precision is Precision.EXACT:

@@ -55,6 +55,7 @@ class Verdict:
 
     ratio: head ÷ base, or None. evidence: of a noisy metric that has a value at both. is_doubtful: whether it was not
     measured well enough to be compared. known: the acknowledged change that explains it, where the outcome is `known`.
+    least_change: what was relevant here.
     """
 
     base: SeriesValueRow
@@ -67,6 +68,7 @@ class Verdict:
     evidence: Evidence | None = None
     is_doubtful: bool = False
     known: KnownChange | None = None
+    least_change: float = LEAST_RELEVANT_CHANGE
 
     @property
     def may_be_worse(self) -> bool:

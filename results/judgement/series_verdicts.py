@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.known_levels import is_relevant
@@ -32,7 +32,7 @@ class Context:
 
     least_change: smallest relative change of a noisy metric that is relevant. is_control: whether no commit of ours can
     change the series. has_spread: whether its history tells how it varies from run to run. is_paired: whether they
-    were measured in rounds.
+    were measured in rounds. tolerance: of an exact metric, where it is not the metric's own.
     """
 
     least_change: float
@@ -40,6 +40,7 @@ class Context:
     is_control: bool = False
     has_spread: bool = False
     is_paired: bool = False
+    tolerance: float | None = None
 
 
 class _Finding(NamedTuple):
@@ -57,6 +58,8 @@ def metric_of_row(row: SeriesValueRow) -> Metric:
 def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
     """Judge one series. evidence: of a noisy metric with positive values at both commits, else None."""
     metric, before, after = metric_of_row(head.row), base.row.value, head.row.value
+    if context.tolerance is not None:
+        metric = replace(metric, tolerance=context.tolerance)
     if not (base.is_ok and head.is_ok):
         found = _of_states(base, head)
     elif metric.precision is Precision.EXACT:
@@ -75,6 +78,7 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         why=found.why,
         evidence=evidence,
         is_doubtful=found.is_doubtful,
+        least_change=context.least_change,
     )
 
 

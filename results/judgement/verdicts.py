@@ -23,11 +23,13 @@ from results.judgement.outcomes import (
 )
 from results.judgement.series_verdicts import Context, metric_of_row, verdict_on
 from results.judgement.sides import BASELINE, Side, are_other_axes, pair_of, sides_of, with_controls
+from results.judgement.thresholds import Limits, limits_of
 from results.metrics import Precision, Role
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    from results.files.settings import Threshold
     from results.judgement.comparison.processes import Controls, Pair
     from results.rows import SeriesValueRow
 
@@ -59,12 +61,14 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     spreads: Mapping[int, Prior] | None = None,
     is_paired: bool = False,
     q: float = Q,
+    thresholds: Sequence[Threshold] = (),
 ) -> Judgement:
     """Compare the values of two commits, all series at once; rows of one series are its runs, all of which count.
 
     Metrics that only explain others are left out. least_change: smallest relative change of a noisy metric that is
     relevant. spreads: how series vary from run to run, by id (`run_spreads`). is_paired: the processes of the two were
-    measured in rounds, one after the other. q: share of false findings.
+    measured in rounds, one after the other. q: share of false findings. thresholds: of series whose least relevant
+    change is another one, or whose exact metrics have a tolerance.
     """
     at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
@@ -75,12 +79,14 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     shifted = _shifted(pairs, compared, least_change=least_change)
     evidence = dict(zip((pair.name for pair in pairs), compared.evidence, strict=True))
     of_pair = {pair.name: pair for pair in pairs}
+    limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}
     verdicts = [
         verdict_on(
             *sides,
             evidence=evidence.get(key),
             context=Context(
-                least_change=least_change,
+                least_change=limits[key].least_change,
+                tolerance=limits[key].tolerance,
                 cause=_cause(of_pair.get(key), moved=moved, shifted=shifted),
                 is_control=key in of_pair and of_pair[key].is_control,
                 has_spread=key in (spreads or {}),
@@ -91,7 +97,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
-    excused, gone = _missing(missing, [side.row for side in at_head.values()], head_commit)
+    excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit)
+    gone = (replace(verdict, least_change=least_change) for verdict in missed)
     return Judgement(
         base_commit=base_commit,
         head_commit=head_commit,
@@ -198,6 +205,12 @@ def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:
         outcome=Outcome.FAILED,
         ratio=None,
         why="gone: the head did not measure it",
+    )
+
+
+def _limits(row: SeriesValueRow, thresholds: Sequence[Threshold], least_change: float) -> Limits:
+    return limits_of(
+        thresholds, benchmark=row.benchmark, metric=row.metric, parameters=row.parameters, least_change=least_change
     )
 
 

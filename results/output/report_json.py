@@ -64,6 +64,7 @@ def _fields(verdict: Verdict) -> dict[str, object]:
         "base": verdict.base.value,
         "head": verdict.head.value,
         "ratio": verdict.ratio,
+        "least_change": verdict.least_change,
         "why": verdict.why,
         **_evidence(verdict),
         "known": None if verdict.known is None else _acknowledgement(verdict.known),

@@ -8,8 +8,9 @@ import click
 
 from results.commands.echo import echo_rendered, terminal_of_output
 from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
+from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
 from results.commands.no_data import EMPTY_STORE, nothing_to_show
-from results.commands.options import NumberRange, all_option, db_option, where_option
+from results.commands.options import all_option, db_option, where_option
 from results.commands.selection import selection_from_texts, series_filter_from
 from results.exit_codes import ExitCode
 from results.judgement.changes.evidence import LEAST_CHANGE
@@ -22,6 +23,7 @@ from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from results.rows import HistoryTable, PlaceFilter, SeriesFilter
     from results.store import Store
@@ -30,14 +32,8 @@ if TYPE_CHECKING:
 @click.command()
 @format_option
 @report_option
-@click.option(
-    "--least-change",
-    metavar="FRACTION",
-    type=NumberRange(min=0, max=10),
-    default=LEAST_CHANGE,
-    show_default=True,
-    help="Smallest relative change of a noisy metric that counts: 0.03 is 3 %.",
-)
+@least_change_option
+@settings_option
 @click.option(
     "--control",
     "controls",
@@ -52,7 +48,8 @@ if TYPE_CHECKING:
 def changes(  # noqa: PLR0913, PLR0917 - its options
     report_format: str,
     reports: Sequence[str],
-    least_change: float,
+    least_change: float | None,
+    settings_path: Path | None,
     controls: Sequence[str],
     where: Sequence[str],
     db: str | None,
@@ -63,13 +60,15 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
 
     Looks for changes of level in the history of every series: of the sweep, or of any project's asv results. One
     finding is one benchmark and commit, with the points it concerns; SUSPECTED is one measurement that is far out.
-    "invisible" is each series' noise floor: a change below it would not be found within five commits.
+    "invisible" is each series' noise floor: a change below it would not be found within five commits. Changes under 3 %
+    are not told, or under what --least-change or [tool.fusebench] in pyproject.toml say.
 
     \b
     fusebench changes
     fusebench changes --where project=scipy --where benchmark=stats.BenchSkewKurtosis.time_kurtosis
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    selection, files = selection_from_texts(where), report_paths(reports)
+    selection, files, settings = selection_from_texts(where), report_paths(reports), chosen_settings(settings_path)
+    least = least_change if least_change is not None else settings.least_change
     with open_store(db, mode=OpenMode.READ) as store:
         if not projects(store):
             return nothing_to_show(EMPTY_STORE)
@@ -77,11 +76,21 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         known = known_changes(store)
         tables, asked = _tables(store, chosen)
         found = [
-            changes_of_place(table, least_change=least_change, controls=controls, known=known, only=asked)
+            changes_of_place(
+                table,
+                least_change=LEAST_CHANGE if least is None else least,
+                thresholds=settings.thresholds,
+                controls=controls,
+                known=known,
+                only=asked,
+            )
             for table in tables
         ]
         if not found:
             return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
+        tell_unmatched(
+            settings, ((one.benchmark, one.metric, one.parameters) for table in tables for one in table.series)
+        )
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
         echo_rendered(changes_rendered(found, report_format=printed, terminal=terminal_of_output(), limit=limit))

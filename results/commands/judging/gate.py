@@ -8,8 +8,9 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
+from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
 from results.commands.no_data import how_to_measure, not_measured
-from results.commands.options import NumberRange, all_option, db_option
+from results.commands.options import all_option, db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
@@ -21,6 +22,7 @@ from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 @click.command()
@@ -28,14 +30,8 @@ if TYPE_CHECKING:
 @click.option("--head", metavar="REV", required=True, help="The commit to judge.")
 @format_option
 @report_option
-@click.option(
-    "--least-change",
-    metavar="FRACTION",
-    type=NumberRange(min=0, max=10),
-    default=LEAST_RELEVANT_CHANGE,
-    show_default=True,
-    help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
-)
+@least_change_option
+@settings_option
 @all_option
 @db_option
 def gate(  # noqa: PLR0913, PLR0917 - its options
@@ -43,7 +39,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     head: str,
     report_format: str,
     reports: Sequence[str],
-    least_change: float,
+    least_change: float | None,
+    settings_path: Path | None,
     db: str | None,
     *,
     shows_all: bool,
@@ -51,7 +48,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     """Did the commit --head get worse than the commit --base?
 
     All runs of both commits count. Slower or faster is what differs by more than processes do, the machine's part taken
-    out by eager, and by --least-change at least.
+    out by eager, and by the least relevant change: 5 %, or what --least-change or [tool.fusebench] in pyproject.toml
+    say.
 
     Exit code 0: no, 1: a regression, 2: something fails that was ok, or is gone, 3: nothing comparable was measured,
     the machine changed, or what looks slower was disturbed or not measured well enough.
@@ -61,7 +59,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
     fusebench gate --base main --head HEAD --format github --report markdown=comment.md --report junit=gate.xml
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    files = report_paths(reports)
+    files, settings = report_paths(reports), chosen_settings(settings_path)
+    least = least_change if least_change is not None else settings.least_change
     with open_store(db, mode=OpenMode.READ) as store:
         try:
             base_commit, head_commit = commit_of(store, base), commit_of(store, head)
@@ -69,7 +68,16 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
             return not_measured(store, error)
         if base_commit == head_commit:
             raise click.UsageError(f"--base {base} and --head {head} are both {base_commit[:8]}; name two commits")
-        judgement = judged_commits(store, base=base_commit, head=head_commit, least_change=least_change)
+        judgement = judged_commits(
+            store,
+            base=base_commit,
+            head=head_commit,
+            least_change=LEAST_RELEVANT_CHANGE if least is None else least,
+            thresholds=settings.thresholds,
+        )
+        if judgement.verdicts:
+            rows = (verdict.head for verdict in judgement.verdicts)
+            tell_unmatched(settings, ((row.benchmark, row.metric, row.parameters) for row in rows))
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
         echo_rendered(rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit))

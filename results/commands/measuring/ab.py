@@ -32,9 +32,7 @@ _SHAPE = ("pass", "dtype", "activation", "batch", "hidden", "dim", "cache")
 
 
 @click.command(add_help_option=False, context_settings={**AS_THEY_ARE, "allow_interspersed_args": True})
-@click.option(
-    "--format", "report_format", type=click.Choice(["text", "json", "markdown", "junit", "github"]), default="text"
-)
+@click.option("--format", "report_format", type=click.Choice(FORMATS), default="text")
 @click.option("--report", "reports", multiple=True)
 @click.option("--all", "shows_all", is_flag=True)
 @passes_on
@@ -45,8 +43,10 @@ def ab(options: tuple[str, ...], report_format: str, reports: tuple[str, ...], *
     if {"-h", "--help"} & set(options):
         return tower.help_of([*_COMMAND, *options], checkout)
     from results.commands.judging.report_files import report_paths  # noqa: PLC0415 - needs the store's modules
+    from results.files.settings import settings_of  # noqa: PLC0415 - the same
 
     report_paths(reports)
+    settings_of(Path.cwd())  # what is wrong with them is said before anything is measured
     with tempfile.TemporaryDirectory() as folder:
         place = tower.place_of(Path(folder), is_recorded=True)
         code, judgement = _measured(checkout, options, place)
@@ -92,9 +92,11 @@ def _quietly_called(command: click.Command, arguments: list[str]) -> int:
 
 
 def _judged(compared: dict[str, str], place: tower.Place) -> Judgement:
+    from results.files.settings import settings_of  # noqa: PLC0415 - the same
     from results.queries import judged_rounds  # noqa: PLC0415 - needs the store's modules
     from results.store import OpenMode, open_store  # noqa: PLC0415 - the same
 
+    settings = settings_of(Path.cwd())
     with open_store(place.db, mode=OpenMode.READ) as store:
         return judged_rounds(
             store,
@@ -102,7 +104,8 @@ def _judged(compared: dict[str, str], place: tower.Place) -> Judgement:
             head=compared["head"],
             base_run=compared["base_run"],
             head_run=compared["head_run"],
-            least_change=LEAST_CHANGE,
+            least_change=LEAST_CHANGE if settings.least_change is None else settings.least_change,
+            thresholds=settings.thresholds,
             q=_Q / len(LOOKS),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,11 +16,13 @@ from results.judgement.changes.detection import changes_in
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.surfaces import Member, findings_from, timeline_of
+from results.judgement.thresholds import Limits, limits_of
 from results.metrics import Precision, Role, metric_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
+    from results.files.settings import Threshold
     from results.judgement.changes.arrays import Floats, Integers
     from results.judgement.changes.detection import Change
     from results.judgement.changes.surfaces import Timeline
@@ -48,19 +51,21 @@ class PlaceChanges:
     findings: tuple[Finding, ...]
 
 
-def changes_of_place(
+def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     table: HistoryTable,
     *,
     least_change: float = LEAST_CHANGE,
     controls: Collection[str] = (),
     known: Iterable[KnownChange] = (),
     only: Collection[int] | None = None,
+    thresholds: Sequence[Threshold] = (),
 ) -> PlaceChanges:
     """Return the findings of one place.
 
     least_change: smallest relative change of a noisy metric that counts. controls: patterns of names of benchmarks that
     no commit can change, besides the sweep's eager. known: changes that a person acknowledged.
     only: ids of the series that are asked for; what moved everything is told all the same. None asks for all.
+    thresholds: of series whose least change is another one, or whose exact metrics have a tolerance.
     """
 
     def is_asked(series: SeriesRow) -> bool:
@@ -68,13 +73,19 @@ def changes_of_place(
 
     metrics = {row: metric_of(one.metric, unit=one.unit) for row, one in enumerate(table.series)}
     judged = {row: metric for row, metric in metrics.items() if metric.role is Role.JUDGED}
+    limits = {row: _limits(table.series[row], thresholds, least_change) for row in judged}
     timeline = timeline_of(table, known)
     noisy = [row for row, metric in judged.items() if metric.precision is Precision.NOISY]
-    members, n_controls = _noisy(table, timeline, np.array(noisy, dtype=np.int64), judged, controls, least_change)
+    least = min([least_change, *(limits[row].least_change for row in noisy)])
+    members, n_controls = _noisy(table, timeline, np.array(noisy, dtype=np.int64), judged, controls, least)
+    row_of = {table.series[row].series_id: row for row in noisy}
+    members = [one for one in members if _is_relevant(one, limits[row_of[one.series.series_id]], least_change)]
     for row, metric in judged.items():
         if metric.precision is Precision.EXACT:
             values = by_commit(table.values[row : row + 1], timeline.commit_of_run)[0]
-            for change in exact_changes(values, row=row, tolerance=metric.tolerance):
+            own = limits[row].tolerance
+            tolerance = metric.tolerance if own is None else own
+            for change in exact_changes(values, row=row, tolerance=tolerance):
                 members.append(Member(change=change, series=table.series[row], metric=metric, levels=None))
     asked = [member for member in members if member.everything or is_asked(member.series)]
     return PlaceChanges(
@@ -86,6 +97,22 @@ def changes_of_place(
         n_controls=n_controls,
         findings=tuple(findings_from(asked, timeline, has_controls=bool(n_controls))),
     )
+
+
+def _limits(series: SeriesRow, thresholds: Sequence[Threshold], least_change: float) -> Limits:
+    return limits_of(
+        thresholds,
+        benchmark=series.benchmark,
+        metric=series.metric,
+        parameters=series.parameters,
+        least_change=least_change,
+    )
+
+
+def _is_relevant(member: Member, limits: Limits, least_change: float) -> bool:
+    """Return whether a change counts for its series: they were looked for by the smallest limit of all."""
+    least = least_change if member.everything else limits.least_change
+    return abs(member.change.jump) >= math.log1p(least)
 
 
 def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place

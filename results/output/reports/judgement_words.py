@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from results.judgement.verdicts import Outcome
+from results.metrics import Precision
 from results.output.text_tables import MANY
 from results.units import change_in_words
 
@@ -65,6 +66,9 @@ def notes(judgement: Judgement) -> list[str]:
     parts = []
     if judgement.floor is not None and judgement.floor < 1:
         parts.append(f"Changes under {judgement.floor:.1%} are invisible in half of the series.")
+    noisy = [verdict for verdict in judgement.verdicts if verdict.metric.precision is Precision.NOISY]
+    if n_own := sum(verdict.least_change != judgement.least_change for verdict in noisy):
+        parts.append(f"{n_own:,} series have a least change of their own (pyproject.toml).")
     parts += _moved_controls(judgement)
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")

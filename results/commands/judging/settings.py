@@ -1,0 +1,49 @@
+"""Settings of a project as the commands that judge use them: its pyproject.toml, and options before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.echo import echo
+from results.commands.options import NumberRange
+from results.files.settings import settings_from_file, settings_of
+from results.judgement.thresholds import unmatched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from results.files.settings import Settings, Threshold
+    from results.rows import ParameterValue
+
+settings_option = click.option(
+    "--settings",
+    "settings_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="File with [tool.fusebench].  [default: the nearest pyproject.toml, here or above]",
+)
+least_change_option = click.option(
+    "--least-change",
+    metavar="FRACTION",
+    type=NumberRange(min=0, max=10),
+    help="Smallest relative change of a noisy metric that counts where no threshold says otherwise: 0.05 is 5 %.",
+)
+
+
+def chosen_settings(path: Path | None) -> Settings:
+    """Read the settings named, else those of the project that the current folder lies in. Raises: InvalidSettings."""
+    return settings_of(Path.cwd()) if path is None else settings_from_file(path)
+
+
+def tell_unmatched(settings: Settings, series: Iterable[tuple[str, str, Sequence[ParameterValue]]]) -> None:
+    """Print each threshold that no judged series matches: most often its name is misspelt, or has gone."""
+    for threshold in unmatched(settings.thresholds, series):
+        echo(f"{settings.path}: threshold {threshold.place} ({_in_words(threshold)}) matches no series here.", err=True)
+
+
+def _in_words(threshold: Threshold) -> str:
+    patterns = {name: getattr(threshold, name) for name in ("benchmark", "provider", "metric")}
+    return ", ".join(f"{name} {pattern}" for name, pattern in patterns.items() if pattern != "*") or "everything"

@@ -1,0 +1,129 @@
+"""[tool.fusebench] of a pyproject.toml ↔ settings of the judgement: which change is relevant, by pattern."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from results.errors import InvalidSettings
+from results.files.json_fields import Malformed, finite_number, is_object, list_at, shown
+from results.files.paths import read_regular_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SETTINGS_NAME = "pyproject.toml"
+PATTERNS = ("benchmark", "provider", "metric")
+LIMITS = ("least_change", "tolerance")
+_LARGEST = 10.0  # 1,000 %: more is a percentage that was meant as a fraction
+_KEYS, _KEYS_OF_THRESHOLD = {"least_change", "threshold"}, {*PATTERNS, *LIMITS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """Limit for the series that three patterns match, in which *, ? and [seq] are as in the shell.
+
+    provider: `fused`, or `fused:packed` with packed weights; "*" alone takes benchmarks without a provider, too.
+    least_change: smallest relative change of a noisy metric that is relevant. tolerance: relative change of an exact
+    metric that is none. Each is None where nothing is said of it. place: of the table in its file, from 1.
+    """
+
+    benchmark: str = "*"
+    provider: str = "*"
+    metric: str = "*"
+    least_change: float | None = None
+    tolerance: float | None = None
+    place: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a project. least_change: of series that no threshold is about, None where nothing is said."""
+
+    least_change: float | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    path: str | None = None
+
+
+def settings_of(folder: Path) -> Settings:
+    """Read the settings of the project that `folder` lies in; none where no file there has the table.
+
+    The nearest pyproject.toml counts, in the folder or above it. Raises: InvalidSettings.
+    """
+    for each in (folder, *folder.parents):
+        path = each / SETTINGS_NAME
+        if path.is_file():
+            return settings_from_file(path)
+    return Settings()
+
+
+def settings_from_file(path: Path) -> Settings:
+    """Read the settings in one file; none if it has no table of them. Raises: InvalidSettings."""
+    try:
+        return settings_from_bytes(read_regular_file(path), path=str(path))
+    except OSError as error:
+        raise InvalidSettings(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def settings_from_bytes(content: bytes, *, path: str) -> Settings:
+    """Parse the settings. Raises: InvalidSettings naming the file, the key, and what may stand there."""
+    try:
+        tools = tomllib.loads(content.decode()).get("tool", {})
+    except (ValueError, RecursionError) as error:
+        raise InvalidSettings(f"{path}: not TOML ({error})") from error
+    try:
+        return _settings(tools.get("fusebench", {}) if is_object(tools) else {}, path)
+    except Malformed as error:
+        raise InvalidSettings(f"{path}: [tool.fusebench]: {error}") from error
+
+
+def _settings(fields: object, path: str) -> Settings:
+    if not is_object(fields):
+        raise Malformed(f"it is {shown(fields)}, not a table")
+    _refuse_unknown(fields, _KEYS)
+    return Settings(
+        least_change=_fraction(fields, "least_change"),
+        thresholds=tuple(_threshold(table, place) for place, table in enumerate(list_at(fields, "threshold"), start=1)),
+        path=path,
+    )
+
+
+def _threshold(table: object, place: int) -> Threshold:
+    try:
+        return _threshold_of(table, place)
+    except Malformed as error:
+        raise Malformed(f"threshold {place}: {error}") from error
+
+
+def _threshold_of(table: object, place: int) -> Threshold:
+    if not is_object(table):
+        raise Malformed(f"{shown(table)} is no table")
+    _refuse_unknown(table, _KEYS_OF_THRESHOLD)
+    patterns = {name: _pattern(table, name) for name in PATTERNS}
+    limits = {name: _fraction(table, name) for name in LIMITS}
+    if all(limit is None for limit in limits.values()):
+        raise Malformed("neither `least_change` (of times) nor `tolerance` (of exact metrics) is given")
+    return Threshold(**patterns, least_change=limits["least_change"], tolerance=limits["tolerance"], place=place)
+
+
+def _pattern(table: Mapping[str, object], name: str) -> str:
+    found = table.get(name, "*")
+    if not isinstance(found, str) or not found:
+        raise Malformed(f"`{name}` is {shown(found)}, not a pattern such as 'fused*'")
+    return found
+
+
+def _fraction(table: Mapping[str, object], name: str) -> float | None:
+    if name not in table:
+        return None
+    found = finite_number(table[name], named=name)
+    if not 0 <= found <= _LARGEST:
+        raise Malformed(f"`{name}` is {found:g}, not between 0 and {_LARGEST:g}: 0.05 is 5 %")
+    return found
+
+
+def _refuse_unknown(fields: Mapping[str, object], known: set[str]) -> None:
+    if strange := sorted(fields.keys() - known):
+        raise Malformed(f"`{strange[0]}` is no key here; there are {', '.join(sorted(known))}")

@@ -1,0 +1,80 @@
+"""Which threshold counts for a series: of those whose patterns match, the most specific; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from results.files.settings import PATTERNS
+from results.rows import contender_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from results.files.settings import Threshold
+    from results.rows import ParameterValue
+
+_WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What is relevant of one series. tolerance: None where the metric's own counts."""
+
+    least_change: float
+    tolerance: float | None = None
+
+
+def limits_of(
+    thresholds: Sequence[Threshold],
+    *,
+    benchmark: str,
+    metric: str,
+    parameters: Iterable[ParameterValue],
+    least_change: float,
+) -> Limits:
+    """Return the limits of a series: each from the most specific threshold that has one, else `least_change`.
+
+    More specific is what has more patterns without wildcards, then more patterns other than `*`, then more letters;
+    of two alike the later one in the file.
+    """
+    if not thresholds:
+        return Limits(least_change=least_change)
+    named = {"benchmark": benchmark, "provider": contender_of(parameters), "metric": metric}
+    found = sorted((one for one in thresholds if _is_match(one, named)), key=_specificity)
+    changes = [one.least_change for one in found if one.least_change is not None]
+    tolerances = [one.tolerance for one in found if one.tolerance is not None]
+    return Limits(
+        least_change=changes[-1] if changes else least_change, tolerance=tolerances[-1] if tolerances else None
+    )
+
+
+def unmatched(
+    thresholds: Iterable[Threshold], series: Iterable[tuple[str, str, Sequence[ParameterValue]]]
+) -> list[Threshold]:
+    """Return the thresholds that match none of `series`: benchmark, metric and parameters of each."""
+    left = list(thresholds)
+    for benchmark, metric, parameters in series:
+        if not left:
+            break
+        named = {"benchmark": benchmark, "provider": contender_of(parameters), "metric": metric}
+        left = [one for one in left if not _is_match(one, named)]
+    return left
+
+
+def _is_match(threshold: Threshold, named: dict[str, str | None]) -> bool:
+    return all(
+        (pattern := getattr(threshold, name)) == "*" or (named[name] is not None and fnmatchcase(named[name], pattern))
+        for name in PATTERNS
+    )
+
+
+def _specificity(threshold: Threshold) -> tuple[int, int, int, int]:
+    patterns = [getattr(threshold, name) for name in PATTERNS]
+    return (
+        sum(not _WILD & set(pattern) for pattern in patterns),
+        sum(pattern != "*" for pattern in patterns),
+        sum(character not in _WILD for pattern in patterns for character in pattern),
+        threshold.place,
+    )
