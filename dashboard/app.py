@@ -10,11 +10,11 @@ from flask import redirect, request
 
 from dashboard.pages import explore, overview, throughput
 from dashboard.pages.notices import empty_store, unknown_path
-from dashboard.serving.compression import compress_answers
-from dashboard.serving.payloads import refuse_wrong_payloads
+from dashboard.serving.faults import fault_in_words
+from dashboard.serving.hosts import LOOPBACK
+from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import MAP_AXES
 from dashboard.views.throughput_choice import KEYS
-from results.errors import ResultsError
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
     from dashboard.pages import Page
+    from dashboard.serving.authentication import Credentials
+    from dashboard.serving.hosts import AllowedHosts
     from results.store import Store
 
 PAGES = (overview.PAGE, throughput.PAGE, explore.PAGE)
@@ -40,8 +42,11 @@ THEME = {
 }
 
 
-def create_app(store: Store) -> Dash:
-    """Create the dashboard over `store`, which must stay open. All assets are served locally."""
+def create_app(store: Store, *, hosts: AllowedHosts = LOOPBACK, credentials: Credentials | None = None) -> Dash:
+    """Create the dashboard over `store`, which must stay open. All assets are served locally.
+
+    `hosts`: by whose names it is called; requests for others are refused. `credentials`: without them nobody is asked.
+    """
     app = Dash(
         __name__,
         title="fusebench",
@@ -54,9 +59,8 @@ def create_app(store: Store) -> Dash:
     )
     app.layout = shell
     app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    handle_requests(app, store, hosts=hosts, credentials=credentials)
     app.server.before_request(moved_page)
-    compress_answers(app.server)
-    refuse_wrong_payloads(app)
     for page in PAGES:
         page.register(app, store)
 
@@ -103,10 +107,9 @@ def page_and_links(path: str, store: Store) -> tuple[Component, list[Component]]
 
 
 def show_error(error: Exception) -> None:
-    """Show an error of the store on the page; re-raise any other, for the log."""
-    if not isinstance(error, ResultsError):
-        raise error
-    set_props("fault", {"children": dmc.Alert(error.message, title="The database query failed", color="red")})
+    """Show on the page, in words, that a callback failed; the log has the rest."""
+    words = fault_in_words(error)
+    set_props("fault", {"children": dmc.Alert(words, title="Something failed", color="red", withCloseButton=True)})
 
 
 def _links(pages: Sequence[Page], *, shown: Page | None) -> list[Component]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import signal
+import os
 import socket
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from werkzeug.serving import make_server
 
 from dashboard.app import create_app
+from dashboard.serving.authentication import PASSWORD_VARIABLE, USER_VARIABLE, credentials_from
+from dashboard.serving.hosts import allowed_hosts
+from dashboard.serving.permissions import is_loopback
+from dashboard.serving.request_log import begin_log
+from dashboard.serving.server import N_THREADS, serve
 from results.commands.options import db_option
 from results.commands.progress import progress_bar
 from results.errors import ResultsError
@@ -21,11 +24,14 @@ from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
-
-    from dash import Dash
 
     from results.store import Store
+
+
+WARNING = (
+    f"Warning: whoever reaches this address can read every measurement. Set {USER_VARIABLE} and {PASSWORD_VARIABLE} "
+    "to ask for a password; without TLS, as by a proxy in front, it crosses the network in the clear."
+)
 
 
 @click.command()
@@ -40,7 +46,28 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     help="Port to listen on; 0 takes any free one.",
 )
-def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
+@click.option(
+    "--allow-host",
+    "further_hosts",
+    metavar="NAME",
+    multiple=True,
+    envvar="FUSEBENCH_DASHBOARD_HOSTS",
+    show_envvar=True,
+    help="Answer for this host name, too, as behind a proxy; repeatable.",
+)
+@click.option(
+    "--threads", "n_threads", default=N_THREADS, show_default=True, type=click.IntRange(1, 64), help="Requests at once."
+)
+@click.option("--log", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the log there.")
+def dashboard(  # noqa: PLR0913, PLR0917 - each an option
+    path: Path | None,
+    db: str | None,
+    host: str,
+    port: int,
+    further_hosts: tuple[str, ...],
+    n_threads: int,
+    log: Path | None,
+) -> None:
     """Show measurements in the browser.
 
     PATH, a journal, an asv results folder or a tree of them, is ingested first: into the database given with
@@ -50,22 +77,26 @@ def dashboard(path: Path | None, db: str | None, host: str, port: int) -> None:
     fusebench dashboard                          what this checkout measured
     fusebench dashboard ../scipy-bench/results   any project's asv results, nothing kept
     fusebench dashboard --host 0.0.0.0           for others on the network, too
+
+    With FUSEBENCH_DASHBOARD_USER and FUSEBENCH_DASHBOARD_PASSWORD in the environment it asks for both. It answers for
+    loopback names only, and beyond loopback for this machine's name and addresses, unless --allow-host names others.
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if path is not None and not path.exists():
         raise click.UsageError(f"{path} does not exist; name a journal, or a folder of asv results")
+    credentials = credentials_from(os.environ)
+    begin_log(log)
     with contextlib.closing(_listening_socket(host, port)) as listener, opened(path, db) as store:
-        serve(create_app(store), listener=listener)
+        app = create_app(store, hosts=allowed_hosts(host, further=further_hosts), credentials=credentials)
+        if credentials is None and not is_loopback(host):
+            click.echo(WARNING, err=True)
+        click.echo(f"The dashboard is at {address_of(listener)} (Ctrl-C ends it).")
+        serve(app.server, listener=listener, n_threads=n_threads)
 
 
-def serve(app: Dash, *, listener: socket.socket) -> None:
-    """Serve `app` at a bound socket until Ctrl-C or SIGTERM."""
+def address_of(listener: socket.socket) -> str:
+    """Return the URL of what listens at the socket."""
     host, port = listener.getsockname()[:2]
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = make_server(host, port, app.server, threaded=True, fd=listener.fileno())
-    signal.signal(signal.SIGTERM, _interrupt)
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(f"The dashboard is at http://{shown}:{port}/ (Ctrl-C ends it).")
-    server.serve_forever()
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 @contextlib.contextmanager
@@ -88,12 +119,6 @@ def opened(path: Path | None, db: str | None) -> Iterator[Store]:
         if report.problems and len(report.problems) >= report.n_files:
             raise ResultsError(f"nothing under {path} could be read")
         yield store
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Exit as at Ctrl-C, so that a temporary database is removed."""
-    del signum, frame
-    raise KeyboardInterrupt
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

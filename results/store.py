@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from results.database.connection import connect
 from results.database.error_translation import translate_db_errors
+from results.database.fingerprint import StateWatch, file_identity
 from results.database.transactions import reading
 from results.database.urls import displayed, url_from_text
 from results.ingest.pipeline import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -33,7 +35,9 @@ class Store:
     """Open database of measurements; a context manager that closes it. Safe to share between threads."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self._reopening = threading.Lock()
+        self._n_opened = 0
+        self._use(engine)
 
     @property
     def engine(self) -> Engine:
@@ -78,9 +82,30 @@ class Store:
         with translate_db_errors(self._engine.url), reading(self._engine) as connection:
             yield connection
 
+    def fingerprint(self) -> Hashable:
+        """Return a value that differs once stored rows may have changed; a replaced SQLite file is opened anew.
+
+        Raises: StoreError if the database fails, NoStore if its file is gone.
+        """
+        with self._reopening:
+            url = self._engine.url
+            with translate_db_errors(url):
+                if file_identity(url) != self._file:
+                    engine = connect(url, must_exist=True)
+                    self.close()
+                    self._use(engine)
+                return self._n_opened, self._watch.fingerprint()
+
     def close(self) -> None:
         """Release the database."""
+        self._watch.close()
         self._engine.dispose()
+
+    def _use(self, engine: Engine) -> None:
+        self._engine = engine
+        self._watch = StateWatch(engine)
+        self._file = file_identity(engine.url)
+        self._n_opened += 1
 
     def __enter__(self) -> Self:
         return self

@@ -30,7 +30,11 @@ def refuse_wrong_payloads(app: Dash) -> None:
     def refuse() -> None:
         if request.path != CALLBACK_PATH or request.method != "POST":
             return
-        problem = problem_of(request.get_json(silent=True), callbacks=app.callback_map)
+        try:
+            body = request.get_json(silent=True)
+        except RecursionError:  # brackets in brackets in brackets …
+            body = None
+        problem = problem_of(body, callbacks=app.callback_map)
         if problem is not None:
             logging.getLogger(__name__).warning("refused a callback: %s", problem)
             raise BadRequest(problem)

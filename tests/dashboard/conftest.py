@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 import pytest
+from werkzeug.serving import make_server
 
 from results.rows import CommitRow, PointRow
+from tests.in_chromium import FLAGS, settle
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -123,3 +129,57 @@ def write_asv_tree(write_asv_run):
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = os.environ.get("FUSEBENCH_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with api.sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        except api.Error as error:
+            pytest.skip(f"no Chromium to drive: {error.message.splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(journal_store, journals):
+    from dashboard.app import create_app
+
+    store = journal_store(journals.history(5, states={("gated_mlp", "compiled"): "crashed"}))
+    server = make_server("127.0.0.1", 0, create_app(store).server, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a fresh page at a path of the dashboard; at the end no page may have complained or left the host."""
+    complaints, elsewhere, contexts = [], [], []
+
+    def watch(request):
+        parts = urlsplit(request.url)
+        if parts.scheme.startswith(("http", "ws")) and parts.netloc != urlsplit(address).netloc:
+            elsewhere.append(request.url)
+
+    def open_page(url="/throughput", graph="#throughput-batch-graph", **options):
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in {"error", "warning"} else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", watch)
+        page.goto(url if url.startswith("http") else address + url)
+        settle(page, graph=graph)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert elsewhere == []

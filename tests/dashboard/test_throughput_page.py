@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from dash.exceptions import PreventUpdate
 
-from dashboard.app import create_app, page_and_links, shell, show_error
+from dashboard.app import create_app, page_and_links, shell
 from dashboard.figures.throughput import chart_over_commits
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import Quantity
@@ -164,11 +164,6 @@ def test_every_selector_is_on_the_page(store):
     page = html_of(page_of("/throughput", store))
     for name in (*(axis.name for axis in AXES), "commit", "providers"):
         assert f"'throughput-{name}'" in page
-
-
-def test_what_is_no_fault_of_the_store_is_not_told_as_one():
-    with pytest.raises(ZeroDivisionError):
-        show_error(ZeroDivisionError())
 
 
 def test_points_that_were_disturbed_are_not_recommended_without_a_word(store, point):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboard.app import create_app
 from dashboard.serving.payloads import MOST_BYTES, problem_of
 
 PATH = "/_dash-update-component"
@@ -17,53 +16,19 @@ JSON = st.recursive(
 )
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory, journals):
-    from results.store import open_store
-
-    folder = tmp_path_factory.mktemp("payloads")
-    journals.write_journals(folder, journals.history(2))
-    with open_store(str(folder / "fusebench.db")) as store:
-        store.ingest([folder])
-        app = create_app(store)
-        app.server.test_client().get("/_dash-dependencies")  # the callbacks are known from the first request on
-        yield app
-
-
-@pytest.fixture(scope="module")
-def client(app):
-    return app.server.test_client()
-
-
-def payload(app, component):
-    """The payload of the callback that fills `component`, as the page sends it at first."""
-    name = next(name for name in app.callback_map if f"{component}." in name)
-    places = [one.rpartition(".") for one in name.removeprefix("..").removesuffix("..").split("...")]
-    outputs = [{"id": place, "property": prop} for place, _, prop in places]
-    callback = app.callback_map[name]
-    values = {"search": "", "pathname": "/", "throughput-providers": []}
-    return {
-        "output": name,
-        "outputs": outputs if name.startswith("..") else outputs[0],
-        "inputs": [{**one, "value": values.get(one["property"], values.get(one["id"]))} for one in callback["inputs"]],
-        "state": [{**one, "value": None} for one in callback["state"]],
-        "changedPropIds": [],
-    }
-
-
 CALLBACKS = ("page", "overview-changes", "overview-maps", "throughput-answer", "explore-changes")
 
 
 @pytest.mark.parametrize("component", CALLBACKS)
-def test_what_a_page_sends_is_answered(app, client, component):
-    assert client.post(PATH, json=payload(app, component)).status_code == 200
+def test_what_a_page_sends_is_answered(client, payload, component):
+    assert client.post(PATH, json=payload(component)).status_code == 200
 
 
 @pytest.mark.parametrize("component", CALLBACKS)
 @settings(max_examples=15)
 @given(data=st.data())
-def test_no_value_of_any_type_is_a_fault(app, client, component, data):
-    sent = copy.deepcopy(payload(app, component))
+def test_no_value_of_any_type_is_a_fault(client, payload, component, data):
+    sent = copy.deepcopy(payload(component))
     parts = [part for part in ("inputs", "state") if sent[part]]
     one = data.draw(st.sampled_from(sent[data.draw(st.sampled_from(parts))]))
     one["value"] = data.draw(JSON)
@@ -79,8 +44,8 @@ def test_no_body_is_a_fault(client, body):
 @pytest.mark.parametrize("key", ["output", "outputs", "inputs", "state", "changedPropIds"])
 @settings(max_examples=10)
 @given(data=st.data())
-def test_no_part_of_a_body_is_a_fault(app, client, key, data):
-    sent = payload(app, "throughput-answer") | {key: data.draw(JSON)}
+def test_no_part_of_a_body_is_a_fault(client, payload, key, data):
+    sent = payload("throughput-answer") | {key: data.draw(JSON)}
     assert client.post(PATH, json=sent).status_code in {200, 204, 400}
 
 
@@ -99,8 +64,8 @@ def test_no_part_of_a_body_is_a_fault(app, client, key, data):
         ("explore-changes", "explore-lines", ["x"] * 1_000),
     ],
 )
-def test_what_no_page_sends_is_refused_by_name(app, client, component, place, value):
-    sent = payload(app, component)
+def test_what_no_page_sends_is_refused_by_name(app, client, payload, component, place, value):
+    sent = payload(component)
     for one in [*sent["inputs"], *sent["state"]]:
         if one["id"] == place:
             one["value"] = value
@@ -112,7 +77,7 @@ def test_a_body_without_end_is_not_read(client):
     assert client.post(PATH, data=b"[" * (MOST_BYTES + 1), content_type="application/json").status_code == 413
 
 
-def test_a_refusal_is_one_line_of_the_log(app, client, caplog):
+def test_a_refusal_is_one_line_of_the_log(client, caplog):
     client.post(PATH, json={"output": "nothing.of.the.kind"})
     assert [record.getMessage() for record in caplog.records] == ["refused a callback: there is no such callback"]
 

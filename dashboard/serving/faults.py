@@ -1,0 +1,51 @@
+"""Faults: a stack for the log, and for the user words without paths or content of the store."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING
+
+from dash.exceptions import DependencyException, InvalidResourceError
+from flask import g
+from werkzeug.exceptions import HTTPException
+
+from dashboard.serving.answers import in_words
+from results.errors import ResultsError
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from werkzeug.wrappers import Response
+
+
+def fault_in_words(error: Exception) -> str:
+    """Log `error` with its stack, and return what a user reads of it: where the rest stands, and what to do.
+
+    A failure of the database is one line of the log, since its message says all.
+    """
+    g.is_fault = True
+    number, log = secrets.token_hex(4), logging.getLogger("dashboard")
+    where = f"The dashboard's log has the details as fault {number}."
+    if isinstance(error, ResultsError):
+        log.error("fault %s: %s", number, error.message)
+        return f"The database could not be read just now. {where} Reload the page to try again."
+    log.error("fault %s", number, exc_info=error)
+    return f"This could not be shown, by a fault of ours. {where} Reload the page, or choose something else."
+
+
+def answer_faults(server: Flask) -> None:
+    """Answer 500 or, if the database fails, 503, in words; a refusal keeps its status."""
+
+    def answer(error: Exception) -> Response | HTTPException:
+        if isinstance(error, HTTPException):
+            return error
+        if isinstance(error, (DependencyException, InvalidResourceError)):
+            return in_words("There is no such script.", status=404)
+        return in_words(fault_in_words(error), status=503 if isinstance(error, ResultsError) else 500)
+
+    server.register_error_handler(Exception, answer)
+
+
+def is_fault() -> bool:
+    """Return whether a fault was shown in the answer being made."""
+    return bool(g.get("is_fault", False))

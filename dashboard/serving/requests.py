@@ -1,0 +1,33 @@
+"""What every request passes before a page sees it, and every answer on its way out, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard.serving.answer_cache import AnswerCache, cache_answers
+from dashboard.serving.authentication import require_credentials
+from dashboard.serving.compression import compress_answers
+from dashboard.serving.faults import answer_faults
+from dashboard.serving.headers import secure_headers
+from dashboard.serving.health import report_health
+from dashboard.serving.hosts import refuse_foreign_hosts
+from dashboard.serving.payloads import refuse_wrong_payloads
+
+if TYPE_CHECKING:
+    from dash import Dash
+
+    from dashboard.serving.authentication import Credentials
+    from dashboard.serving.hosts import AllowedHosts
+    from results.store import Store
+
+
+def handle_requests(app: Dash, store: Store, *, hosts: AllowedHosts, credentials: Credentials | None) -> None:
+    """Have `app` answer only whom and what it should; requests pass these from the top, answers from the bottom."""
+    secure_headers(app)
+    answer_faults(app.server)
+    refuse_foreign_hosts(app.server, hosts)
+    require_credentials(app.server, credentials)
+    refuse_wrong_payloads(app)
+    cache_answers(app.server, store, AnswerCache())
+    compress_answers(app.server)
+    report_health(app.server, store)

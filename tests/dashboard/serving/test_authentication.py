@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import click
+import pytest
+
+from dashboard.app import create_app
+from dashboard.serving.authentication import Credentials, credentials_from
+
+KEY = Credentials(user="ada", password="pass:wörd")  # noqa: S106 - made up
+
+
+@pytest.fixture(scope="module")
+def asking(store):
+    return create_app(store, credentials=KEY).server.test_client()
+
+
+@pytest.mark.parametrize("path", ["/", "/throughput.csv", "/store-state", "/_dash-layout", "/assets/dashboard.css"])
+def test_without_credentials_nothing_is_answered(asking, path):
+    answer = asking.get(path)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Basic")
+
+
+def test_with_them_everything_is(asking):
+    assert asking.get("/", auth=(KEY.user, KEY.password)).status_code == 200
+
+
+@pytest.mark.parametrize("wrong", [("ada", "other"), ("eve", KEY.password), ("", ""), ("ada", ""), ("ada", "\ud800")])
+def test_wrong_ones_are_refused(asking, wrong):
+    assert not KEY.match(user=wrong[0], password=wrong[1])
+    if "\ud800" not in wrong[1]:
+        assert asking.get("/", auth=wrong).status_code == 401
+
+
+@pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic " + "A" * 9000, "Bearer x", "Basic gICA", ""])
+def test_no_header_is_a_fault(asking, header):
+    assert asking.get("/", headers={"Authorization": header}).status_code == 401
+
+
+def test_the_health_is_told_to_a_supervisor_without_them(asking):
+    assert asking.get("/healthz").json == {"status": "ok", "store": "filled"}
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"FUSEBENCH_DASHBOARD_USER": "ada"},
+        {"FUSEBENCH_DASHBOARD_PASSWORD": "x"},
+        {"FUSEBENCH_DASHBOARD_USER": "ada", "FUSEBENCH_DASHBOARD_PASSWORD": ""},
+        {"FUSEBENCH_DASHBOARD_USER": "a:da", "FUSEBENCH_DASHBOARD_PASSWORD": "x"},
+    ],
+)
+def test_half_of_the_credentials_is_wrong_usage(environment):
+    with pytest.raises(click.UsageError, match="FUSEBENCH_DASHBOARD_PASSWORD"):
+        credentials_from(environment)
+
+
+def test_the_environment_sets_them():
+    assert credentials_from({}) is None
+    set_ones = {"FUSEBENCH_DASHBOARD_USER": KEY.user, "FUSEBENCH_DASHBOARD_PASSWORD": KEY.password}
+    assert credentials_from(set_ones) == KEY

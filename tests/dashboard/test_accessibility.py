@@ -1,0 +1,58 @@
+"""Pages as axe-core judges them, and what it does not judge: one heading, targets to hit, the keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.app import PAGES
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# Beside axe's own choice: targets of 24 px, which WCAG 2.2 asks for at level AA.
+OPTIONS = {"rules": {"target-size": {"enabled": True}}}
+GRAVE = {"serious", "critical"}
+PATHS = [page.path for page in PAGES]
+
+
+def faults_of(page):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page, options=OPTIONS).response["violations"]
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary'].splitlines()[-1].strip()}"
+        for one in found
+        if one["impact"] in GRAVE
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PATHS)
+def test_axe_finds_no_serious_fault(visit, path, scheme):
+    page = visit(path, graph=None, color_scheme=scheme)
+    page.wait_for_timeout(1_000)
+    assert faults_of(page) == []
+
+
+def test_axe_finds_none_on_a_narrow_page(visit):
+    page = visit("/throughput", viewport={"width": 400, "height": 900})
+    assert faults_of(page) == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_says_its_language_and_has_one_heading(visit, path):
+    page = visit(path, graph=None)
+    page.wait_for_selector("#page h1")
+    assert page.evaluate("() => document.documentElement.lang") == "en"
+    assert page.locator("h1").count() == 1
+
+
+def test_the_keyboard_alone_chooses_a_commit(visit, journals):
+    page = visit("/throughput?operation=mlp")
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.id") == "throughput-commit":
+            break
+    page.keyboard.type(journals.commit_hash(1)[:10])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**commit={journals.commit_hash(1)[:12]}**")
