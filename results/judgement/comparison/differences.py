@@ -41,19 +41,41 @@ def differences_of(pairs: Sequence[Pair], *, is_paired: bool) -> tuple[list[Diff
 
     is_paired: the n-th processes of base and head were measured in one round, one after the other.
     """
-    of_testbed: dict[Hashable, list[Pair]] = {}
-    for pair in pairs:
-        of_testbed.setdefault(pair.testbed, []).append(pair)
-    controls = {testbed: controls_of(each) for testbed, each in of_testbed.items()}
-    of_surface: dict[tuple[Hashable, Hashable], list[Pair]] = {}
-    for pair in pairs:
-        of_surface.setdefault((pair.testbed, pair.surface), []).append(pair)
-    slopes = {key: _slope(each, controls[key[0]], is_paired=is_paired) for key, each in of_surface.items()}
+    controls, slopes = _machine_parts(pairs, is_paired=is_paired)
     found = [
         _difference(pair, controls[pair.testbed], slopes[pair.testbed, pair.surface], is_paired=is_paired)
         for pair in pairs
     ]
     return found, controls
+
+
+def corrected_rounds(pairs: Sequence[Pair]) -> list[dict[int, float]]:
+    """Return the log ratio of each pair by round, from 0, the machine's part taken out; undisturbed rounds alone."""
+    controls, slopes = _machine_parts(pairs, is_paired=True)
+    found = []
+    for pair in pairs:
+        control, slope = controls[pair.testbed], slopes[pair.testbed, pair.surface]
+        rounds = enumerate(zip(pair.base, pair.head, strict=False))
+        calm = [(number, each) for number, each in rounds if not any(one.is_disturbed for one in each)]
+        logs = {
+            number: tuple(one.log - _of_machine(one, pair, control, slope) for one in each) for number, each in calm
+        }
+        found.append({number: after - before for number, (before, after) in logs.items()})
+    return found
+
+
+def _machine_parts(
+    pairs: Sequence[Pair], *, is_paired: bool
+) -> tuple[dict[Hashable, Controls], dict[tuple[Hashable, Hashable], float]]:
+    """Return the controls of each testbed, and the share of them that each surface follows."""
+    of_testbed: dict[Hashable, list[Pair]] = {}
+    of_surface: dict[tuple[Hashable, Hashable], list[Pair]] = {}
+    for pair in pairs:
+        of_testbed.setdefault(pair.testbed, []).append(pair)
+        of_surface.setdefault((pair.testbed, pair.surface), []).append(pair)
+    controls = {testbed: controls_of(each) for testbed, each in of_testbed.items()}
+    slopes = {key: _slope(each, controls[key[0]], is_paired=is_paired) for key, each in of_surface.items()}
+    return controls, slopes
 
 
 def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool) -> Difference:
