@@ -34,6 +34,7 @@ COMMANDS = {
     "show": ("results.commands.show:show", "Print the newest measurements, or a commit's."),
     "gate": ("results.commands.judging.gate:gate", "Judge whether a commit got slower than another."),
     "ab": ("results.commands.measuring.ab:ab", "Measure two commits in alternation, and judge them."),
+    "bisect": ("results.commands.measuring.bisect:bisect", "Find the commit that made something slower."),
     "changes": (
         "results.commands.judging.changes:changes",
         "Find when series changed level, after which commit.",
@@ -54,6 +55,7 @@ EXTRAS = {
     "run": "bench",
     "advise": "bench",
     "ab": "bench",
+    "bisect": "bench",
     "article": "bench",
     "doctor": "bench",
     "dashboard": "dashboard",

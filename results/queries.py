@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from results.files.settings import Threshold
     from results.judgement.comparison.moderation import Prior
     from results.judgement.verdicts import Judgement
-    from results.rows import SeriesFilter
+    from results.rows import SeriesFilter, SeriesValueRow
     from results.store import Store
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "throughput_by_commit",
     "trace_of",
     "values_at",
+    "values_of_run",
     "visits_of",
 ]
 
@@ -130,14 +131,14 @@ def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge th
     least_change: float,
     q: float,
     thresholds: Sequence[Threshold] = (),
+    is_one_stack: bool = True,
 ) -> Judgement:
     """Judge two commits, full hashes, by one run of each whose visits alternated; they may be one commit.
 
-    Acknowledged changes are known. q: share of false findings in this look.
+    Acknowledged changes are known. q: share of false findings in this look. is_one_stack: whether both ran on the same
+    packages, so that eager is a control.
     """
-    before, after = (
-        all_values_at(store, commit=commit, run_ids=[run_id]) for commit, run_id in ((base, base_run), (head, head_run))
-    )
+    before, after = (values_of_run(store, commit=at, run_id=run) for at, run in ((base, base_run), (head, head_run)))
     judgement = judge(
         before,
         after,
@@ -145,9 +146,15 @@ def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge th
         head_commit=head,
         least_change=least_change,
         is_paired=True,
+        has_controls=is_one_stack,
         q=q,
         thresholds=thresholds,
     )
     if base != head and (series_ids := in_question(judgement)):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement
+
+
+def values_of_run(store: Store, *, commit: str, run_id: str) -> list[SeriesValueRow]:
+    """Return what one run of a commit, a full hash, measured, with the processes of each value."""
+    return all_values_at(store, commit=commit, run_ids=[run_id])

@@ -9,7 +9,11 @@ RulerError
 ├── JournalError            a journal that cannot be read or written
 ├── MachineBusy             another sweep measures on this machine
 ├── InvalidMilestones       a file of milestones that cannot be read, or names what git does not know
-└── WheelFailed             a commit of which no wheel can be made
+├── UnknownRange            two commits between which there is nothing to search
+├── StackFailed             packages of which no environment can be made
+└── CommitFailed            a commit that cannot be measured
+    ├── WheelFailed         no wheel can be made of it
+    └── VisitFailed         the process that measured it ended early
 """
 
 
@@ -49,5 +53,25 @@ class InvalidMilestones(RulerError):
     """Raised for a file of milestones that cannot be read, or names a commit that git does not know."""
 
 
-class WheelFailed(RulerError):
+class UnknownRange(RulerError):
+    """Raised for two commits between which there is nothing to search."""
+
+
+class StackFailed(RulerError):
+    """Raised if no environment can be made of the packages of a stack."""
+
+
+class CommitFailed(RulerError):
+    """Base of what makes a commit immeasurable; commit: its full hash."""
+
+    def __init__(self, message: str, *, commit: str) -> None:
+        super().__init__(message)
+        self.commit = commit
+
+
+class WheelFailed(CommitFailed):
     """Raised if no wheel can be made of a commit."""
+
+
+class VisitFailed(CommitFailed):
+    """Raised if the process that measured a commit ended early."""

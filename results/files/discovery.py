@@ -17,8 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 MACHINE_NAME = "machine.json"
-# `tuning` and `campaign` hold what the measuring tower keeps for itself beside the record.
-FOLDERS_OF_OTHERS = {".git", ".venv", "node_modules", "__pycache__", "traces", "graphs", "tuning", "campaign"}
+# `tuning`, `campaign` and `bisection` hold what commands keep for themselves beside the record.
+FOLDERS_OF_OTHERS = {
+    ".git",
+    ".venv",
+    "node_modules",
+    "__pycache__",
+    "traces",
+    "graphs",
+    "tuning",
+    "campaign",
+    "bisection",
+}
 
 
 class SourceKind(IntEnum):

@@ -60,6 +60,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     least_change: float = LEAST_RELEVANT_CHANGE,
     spreads: Mapping[int, Prior] | None = None,
     is_paired: bool = False,
+    has_controls: bool = True,
     q: float = Q,
     thresholds: Sequence[Threshold] = (),
 ) -> Judgement:
@@ -67,16 +68,17 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
 
     Metrics that only explain others are left out. least_change: smallest relative change of a noisy metric that is
     relevant. spreads: how series vary from run to run, by id (`run_spreads`). is_paired: the processes of the two were
-    measured in rounds, one after the other. q: share of false findings. thresholds: of series whose least relevant
-    change is another one, or whose exact metrics have a tolerance.
+    measured in rounds, one after the other. has_controls: whether eager is the same on both sides; on another stack it is
+    a series like any other. q: share of false findings. thresholds: of series whose least relevant change is another
+    one, or whose exact metrics have a tolerance.
     """
     at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
-    pairs = _pairs(both)
+    pairs = _pairs(both) if has_controls else [replace(pair, control=None, is_control=False) for pair in _pairs(both)]
     compared = compare(pairs, is_paired=is_paired, spreads=dict((spreads or {}).items()), q=q)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
-    shifted = _shifted(pairs, compared, least_change=least_change)
+    shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else set()
     evidence = dict(zip((pair.name for pair in pairs), compared.evidence, strict=True))
     of_pair = {pair.name: pair for pair in pairs}
     limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.commits.stacks import PRESENT, Stack
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.points import BASELINE
 from benchmarks.ruler.record.codec import json_from_value
@@ -23,21 +24,41 @@ from benchmarks.ruler.record.provenance import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.ruler.plan.settings import Settings
     from benchmarks.ruler.record.provenance import Commit
 
-SIDES = ("base", "head")
 # Whose code a commit of ours can change; the others cost time and tell nothing.
 _OURS = "fused"
 _MAIN = ("origin/main", "main", "origin/master", "master")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Two commits to compare, base and head, and the ids of their runs."""
+class Side:
+    """What is measured in every round: a commit's kernels on a stack. name: base or head, and of two stacks which."""
 
-    commits: tuple[Commit, Commit]
-    run_ids: tuple[str, str]
+    name: str
+    commit: Commit
+    run_id: str
+    stack: Stack = PRESENT
+
+    @property
+    def label(self) -> str:
+        """Name that is printed."""
+        return f"{self.name} {self.commit.hash[:8]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Sides to compare, in the order of the first round: base and head, or these on each of two stacks."""
+
+    sides: tuple[Side, ...]
+
+    @property
+    def commits(self) -> tuple[Commit, Commit]:
+        """Base and head; one commit twice, where only stacks are compared."""
+        return self.sides[0].commit, self.sides[-1].commit
 
 
 def with_ours(settings: Settings) -> Settings:
@@ -68,22 +89,51 @@ def are_equal_kernels(commits: tuple[Commit, Commit]) -> bool:
     return base is not None and base == head
 
 
-def comparison_of(commits: tuple[Commit, Commit], settings: Settings, *, again: bool) -> Comparison:
-    """Return the comparison of two commits by these settings: the latest that was begun, or a new one.
+def comparison_of(
+    commits: Sequence[Commit],
+    settings: Settings,
+    *,
+    stacks: Sequence[Stack] = (PRESENT,),
+    again: bool = False,
+    name: str | None = None,
+) -> Comparison:
+    """Return the comparison of commits, on each of `stacks`, by these settings: the latest begun, or a new one.
 
-    again: a new one in any case.
+    One commit, or base and head. again: a new one in any case. name: of the comparison, for who counts them itself.
     """
+    names = ["base", "head"][: len(commits)]
+    cells = [(word, commit, stack) for stack in stacks for word, commit in zip(names, commits, strict=True)]
+    if name is None:
+        digest = _digest(commits, settings, stacks)
+        begun = [0, *(number for commit in set(commits) for number in _numbers(commit, settings, digest))]
+        name = f"ab-{digest}-{max(begun) + 1 if again or max(begun) == 0 else max(begun)}"
+    return Comparison(
+        sides=tuple(
+            Side(
+                name=word if len(stacks) == 1 else _on(word, stack, is_alone=len(commits) == 1),
+                commit=commit,
+                run_id=f"{name}-{word}{stack.suffix}",
+                stack=stack,
+            )
+            for word, commit, stack in cells
+        )
+    )
+
+
+def _on(word: str, stack: Stack, *, is_alone: bool) -> str:
+    return f"{stack.name} stack:" if is_alone else f"{word} on {stack.name}"
+
+
+def _digest(commits: Sequence[Commit], settings: Settings, stacks: Sequence[Stack]) -> str:
     asked = {
         "commits": [commit.hash for commit in commits],
         "axes": json_from_value(axes_from_settings(settings)),
         "filters": str(settings.filters),
         "threads": settings.threads,
     }
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]
-    begun = [0, *(number for commit in set(commits) for number in _numbers(commit, settings, digest))]
-    number = max(begun) + 1 if again or max(begun) == 0 else max(begun)
-    base, head = (f"ab-{digest}-{number}-{side}" for side in SIDES)
-    return Comparison(commits=commits, run_ids=(base, head))
+    if len(stacks) > 1:
+        asked["stacks"] = [stack.suffix for stack in stacks]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
 def _numbers(commit: Commit, settings: Settings, digest: str) -> list[int]:
@@ -100,5 +150,5 @@ def _numbers(commit: Commit, settings: Settings, digest: str) -> list[int]:
         ruler_version=RULER_VERSION,
     )
     lines = JournalReader(journal_path(settings.data_dir, run)).read()
-    found = (re.fullmatch(rf"ab-{digest}-(\d+)-\w+", line.head.run.run_id) for line in lines)
+    found = (re.fullmatch(rf"ab-{digest}-(\d+)-[\w-]+", line.head.run.run_id) for line in lines)
     return [int(match[1]) for match in found if match]

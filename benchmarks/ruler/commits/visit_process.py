@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.commits.stacks import PRESENT, Stack
 from benchmarks.ruler.commits.wheels import installed_wheel
-from benchmarks.ruler.errors import RulerError
+from benchmarks.ruler.errors import VisitFailed
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.record.durable import write_whole
 
@@ -20,28 +21,41 @@ if TYPE_CHECKING:
     from benchmarks.ruler.record.provenance import Commit
 
 
-def checked_wheel(commit: Commit, settings: Settings, *, label: str) -> str:
+def checked_wheel(
+    commit: Commit, settings: Settings, *, label: str, stack: Stack = PRESENT, only: Path | None = None
+) -> str:
     """Install the wheel of `commit` and check its results at every point, unless that was done before.
 
-    The commit's C++ library is compiled here, so that no visit waits for it. Return what was found, in words: what is
-    not right is listed below the first line, and looked at again the next time. Raises: RulerError.
+    The commit's C++ library is compiled here, so that no visit waits for it. only: file with the shapes to check, all
+    without it. Return what was found, in words: what is not right is listed below the first line, and looked at again
+    the next time. Raises: CommitFailed.
     """
     site = installed_wheel(commit)
-    marker = site.with_name(f"checked-{Path(settings.axes).stem}-{settings.threads}.txt")
+    shapes = "" if only is None else f"-{hashlib.sha256(only.read_bytes()).hexdigest()[:8]}"
+    marker = site.with_name(f"checked-{Path(settings.axes).stem}-{settings.threads}{shapes}{stack.suffix}.txt")
     said = marker.read_text(encoding="utf-8") if marker.exists() else ""
     if not said:
-        said = made_visit(commit, settings, n_visits=1, label=label, options=["--check"]).strip()
+        options = ["--check", *([] if only is None else ["--only", str(only)])]
+        said = made_visit(commit, settings, n_visits=1, label=label, options=options, stack=stack).strip()
         if "\n" not in said:
             write_whole(marker, said)
     return said
 
 
-def made_visit(commit: Commit, settings: Settings, *, n_visits: int, label: str, options: Sequence[str] = ()) -> str:
-    """Run one visit in a process that imports the commit's kernels; return what it printed. Raises: RulerError."""
+def made_visit(  # noqa: PLR0913 - what is visited, and how
+    commit: Commit,
+    settings: Settings,
+    *,
+    n_visits: int,
+    label: str,
+    options: Sequence[str] = (),
+    stack: Stack = PRESENT,
+) -> str:
+    """Run one visit in a process that imports the commit's kernels; return what it printed. Raises: CommitFailed."""
     paths = [str(installed_wheel(commit)), str(ROOT)]
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "benchmarks.ruler.commits.visit", commit.hash),
+            *(str(stack.python), "-m", "benchmarks.ruler.commits.visit", commit.hash),
             *("--visits", str(n_visits), *options),
         ],
         cwd=ROOT,
@@ -55,5 +69,5 @@ def made_visit(commit: Commit, settings: Settings, *, n_visits: int, label: str,
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        raise RulerError(f"{label}: {lines[-1] if lines else f'ended with {done.returncode}'}")
+        raise VisitFailed(f"{label}: {lines[-1] if lines else f'ended with {done.returncode}'}", commit=commit.hash)
     return done.stdout

@@ -48,7 +48,7 @@ def _extract(commit: Commit, folder: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise WheelFailed(f"git gives no files of {commit.hash[:12]}: {done.stderr.strip()}")
+        raise WheelFailed(f"git gives no files of {commit.hash[:12]}: {done.stderr.strip()}", commit=commit.hash)
     with tarfile.open(archive) as files:
         files.extractall(folder, filter="data")
 
@@ -66,4 +66,6 @@ def _pip_install(source: Path, target: Path, commit: Commit) -> None:
     )
     if done.returncode:
         said = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
-        raise WheelFailed(f"no wheel could be made of {commit.hash[:12]} ({commit.subject}):\n{said}")
+        raise WheelFailed(
+            f"no wheel could be made of {commit.hash[:12]} ({commit.subject}):\n{said}", commit=commit.hash
+        )

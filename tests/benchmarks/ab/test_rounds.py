@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.ruler.ab import command, runs
-from benchmarks.ruler.ab.runs import Comparison, comparison_of, default_base, with_ours
+from benchmarks.ruler.ab.runs import Comparison, Side, comparison_of, default_base, with_ours
 from benchmarks.ruler.commits.visit import with_shapes
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.plan.axes import QUICK, all_groups
@@ -23,6 +23,15 @@ from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
 BASE, HEAD = (Commit(hash=letter * 40, date="2026-01-01", subject=letter) for letter in "ab")
 
 
+def two_sides():
+    runs_of = (("base", BASE), ("head", HEAD))
+    return Comparison(sides=tuple(Side(name=name, commit=at, run_id=f"run-{name}") for name, at in runs_of))
+
+
+def run_ids(comparison):
+    return tuple(side.run_id for side in comparison.sides)
+
+
 @pytest.fixture
 def settings(tmp_path):
     return Settings(data_dir=tmp_path, machine="testbox", device=DeviceKind.CPU, threads=1)
@@ -33,7 +42,7 @@ def visits(monkeypatch):
     """Visits that the rounds ask for: commit, last visit, run, options."""
     seen = []
 
-    def visit(commit, settings, *, n_visits, label, options):
+    def visit(commit, settings, *, n_visits, label, options, stack):
         seen.append((commit.subject, settings.last_visit, n_visits, settings.run_id, list(options)))
         return "a step\n2 ok\n"
 
@@ -43,7 +52,7 @@ def visits(monkeypatch):
 
 
 def test_rounds_visit_both_and_every_other_one_begins_with_the_head(visits, settings, capsys):
-    comparison = Comparison(commits=(BASE, HEAD), run_ids=("run-base", "run-head"))
+    comparison = two_sides()
     command.measure_rounds(comparison, settings, n_rounds=3, only=None)
     assert [(what, at) for what, at, *_ in visits] == [("a", 1), ("b", 1), ("b", 2), ("a", 2), ("a", 3), ("b", 3)]
     assert {(what, run) for what, _, _, run, _ in visits} == {("a", "run-base"), ("b", "run-head")}
@@ -51,7 +60,7 @@ def test_rounds_visit_both_and_every_other_one_begins_with_the_head(visits, sett
 
 
 def test_what_is_uncertain_is_visited_alone(visits, settings, tmp_path):
-    comparison = Comparison(commits=(BASE, HEAD), run_ids=("run-base", "run-head"))
+    comparison = two_sides()
     command.measure_rounds(comparison, settings, n_rounds=8, first=6, only=tmp_path / "only.json")
     assert [at for _, at, *_ in visits] == [6, 6, 7, 7, 8, 8]
     assert all(options == ["--only", str(tmp_path / "only.json")] for *_, options in visits)
@@ -72,21 +81,21 @@ class TestRuns:
     def test_a_comparison_has_a_run_a_side_and_the_same_ones_each_time(self, settings):
         first = comparison_of((BASE, HEAD), settings, again=False)
         assert first == comparison_of((BASE, HEAD), settings, again=False)
-        assert len(set(first.run_ids)) == 2
+        assert len(set(run_ids(first))) == 2
         equal = comparison_of((HEAD, HEAD), settings, again=False)
-        assert len({*first.run_ids, *equal.run_ids}) == 4
+        assert len({*run_ids(first), *run_ids(equal)}) == 4
 
     def test_other_points_are_another_comparison(self, settings):
         first = comparison_of((BASE, HEAD), settings, again=False)
         filters = replace(settings.filters, batch=("16",))
-        assert comparison_of((BASE, HEAD), replace(settings, filters=filters), again=False).run_ids != first.run_ids
+        assert comparison_of((BASE, HEAD), replace(settings, filters=filters), again=False) != first
 
     def test_again_begins_another_which_is_then_gone_on_with(self, settings, monkeypatch):
         first = comparison_of((BASE, HEAD), settings, again=False)
         monkeypatch.setattr(runs, "_numbers", lambda *_: [1])
         assert comparison_of((BASE, HEAD), settings, again=False) == first
         second = comparison_of((BASE, HEAD), settings, again=True)
-        assert second.run_ids != first.run_ids
+        assert run_ids(second) != run_ids(first)
         monkeypatch.setattr(runs, "_numbers", lambda *_: [1, 2])
         assert comparison_of((BASE, HEAD), settings, again=False) == second
 
@@ -139,7 +148,7 @@ def test_what_was_compared_is_handed_to_who_judges_it(visits, monkeypatch, tmp_p
     monkeypatch.setenv("FUSEBENCH_LOCK_FILE", str(tmp_path / "lock"))
     monkeypatch.setattr(sys, "argv", ["ab", "HEAD", "HEAD", "--rounds", "2", "--selection", str(tmp_path / "s.json")])
     run_command(command.main, name="fusebench ab")
-    found = json.loads((tmp_path / "s.json").read_text())
-    assert found["base"] == found["head"]
-    assert found["base_run"] != found["head_run"]
+    base, head = json.loads((tmp_path / "s.json").read_text())["sides"]
+    assert base["commit"] == head["commit"]
+    assert base["run"] != head["run"]
     assert len(visits) == 4

@@ -42,8 +42,8 @@ def compared(monkeypatch, tmp_path, journals):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 chosen = [line for line in lines if only is None or any(is_of(line["point"], each) for each in only)]
                 path.write_text("".join(json.dumps(visited(line, side, n_rounds)) + "\n" for line in chosen))
-            compared = {"base": A, "head": B, "base_run": "ab-base", "head_run": "ab-head"}
-            Path(options["--selection"]).write_text(json.dumps(compared))
+            sides = [{"commit": at, "run": f"ab-{name}", "stack": "present"} for at, name in ((A, "base"), (B, "head"))]
+            Path(options["--selection"]).write_text(json.dumps({"sides": sides}))
             return code
 
         def is_of(point, shape):

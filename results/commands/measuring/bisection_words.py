@@ -1,0 +1,201 @@
+"""Answer of a bisection that ended: the commit, how sure it is, and the commands that show it again."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from results.commands.echo import echo
+from results.exit_codes import ExitCode
+from results.judgement.bisection.search import Answer, Ended, Ending, next_step
+from results.judgement.bisection.target import Kind
+from results.output.bisection import change_of_target, target_in_words
+from results.printable import json_for_terminal
+from results.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.commands.measuring.bisection_state import Commit, Made, State
+    from results.judgement.bisection.target import Target
+
+_FILTERS_OF_SHAPE = ("batch", "hidden", "pass", "dtype")
+EXIT_CODES = {
+    Ending.FOUND: ExitCode.FINE,
+    Ending.RANGE: ExitCode.FAILED,
+    Ending.UNCONFIRMED: ExitCode.NOTHING_COMPARABLE,
+    Ending.VANISHED: ExitCode.NOTHING_COMPARABLE,
+}
+
+
+def told(state: State, *, options: Sequence[str], form: str) -> int:
+    """Print the answer of a finished bisection; return its exit code.
+
+    Fine for one commit, confirmed; failed for a range that commits hide which cannot be judged; nothing comparable
+    where the ends do not differ, or what was found is not confirmed. options: of `fusebench ab`, to choose points.
+    """
+    if state.is_equal or state.target is None:
+        if form == "json":
+            echo(_json({"ending": "equal", "why": state.why, **_ends(state)}))
+        else:
+            echo(f"\nNothing to bisect: {state.why}.")
+        return ExitCode.NOTHING_COMPARABLE
+    step = next_step(len(state.range.candidates), [one.trial for one in state.made])
+    if not isinstance(step, Ended):
+        return ExitCode.OUR_FAULT
+    if form == "json":
+        echo(_json(as_json(state, step, state.target, options)))
+    else:
+        echo("\n".join(["", *as_text(state, step, state.target, options)]))
+    return EXIT_CODES[step.ending]
+
+
+def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) -> list[str]:
+    """Write the answer in lines."""
+    commit = state.range.at(end.first_bad)
+    confirmation = _confirmation(state, end)
+    made = change_of_target(target, confirmation.change, confirmation.interval) if confirmation else ""
+    worse = "worse" if target.is_worse else "better"
+    followed = target_in_words(target)
+    whole = change_of_target(target, target.change, None)
+    lines: list[str] = []
+    match end.ending:
+        case Ending.FOUND:
+            lines += [f"First {worse} commit: {commit.hash}", *_described(commit)]
+            lines += [
+                f"  {followed}: {made} against its parent {(commit.parent or '')[:8]}, of {whole} between the ends"
+            ]
+        case Ending.RANGE:
+            suspects = _suspects(state, end)
+            lines += [f"One of {len(suspects)} commits, which could not be told apart, made it {worse}:"]
+            lines += [f"  {one.hash[:12]} {one.subject} ({_why_skipped(state, one)})" for one in suspects]
+            lines += [f"  {followed}: {made} over all of them, of {whole} between the ends"]
+        case Ending.UNCONFIRMED:
+            lines += [f"Not confirmed: {commit.hash[:12]} {commit.subject}"]
+            lines += [
+                f"  {followed}: {made or 'nothing was measured'} against its parent, of {whole} between the ends."
+            ]
+            lines += ["  Several small steps make such a change, or noise; --again begins anew."]
+        case Ending.VANISHED:
+            lines += ["The ends do not differ any more, so what was found was noise; --again begins anew."]
+            return lines
+    skipped = _skipped(state, end)
+    lines += [f"  {counted(len(skipped), 'commit')} skipped within the range"]
+    if commit.is_merge and end.ending is Ending.FOUND:
+        short = commit.hash[:12]
+        lines += [
+            "  It is a merge. To search what it merged:",
+            f"    fusebench bisect $(git merge-base {short}^1 {short}^2) {short}^2",
+        ]
+    lines += [f"  Measure it again: {reproduction(state, end, target, options)}"]
+    lines += [f"  What it changed:  git show {commit.hash[:12]} -- kernels"]
+    return lines
+
+
+def as_json(state: State, end: Ended, target: Target, options: Sequence[str]) -> dict[str, Any]:
+    """Return the answer as JSON; changes are log ratios for times, differences for counts."""
+    confirmation = _confirmation(state, end)
+    commit = state.range.at(end.first_bad)
+    is_time = target.kind is Kind.TIME
+    effect = confirmation.change if confirmation else None
+    return {
+        "ending": end.ending,
+        **_ends(state),
+        "first_parents_only": True,
+        "commit": asdict(commit) if end.ending is Ending.FOUND else None,
+        "last_good": state.range.at(end.last_good).hash,
+        "first_bad": commit.hash,
+        "suspects": [one.hash for one in _suspects(state, end)],
+        "skipped": [{"commit": one.hash, "why": _why_skipped(state, one)} for one in _skipped(state, end)],
+        "n_equal_kernels": state.range.n_equal,
+        "benchmark": target.benchmark,
+        "metric": target.metric,
+        "kind": target.kind,
+        "is_worse": target.is_worse,
+        "points": [{one.name: one.value for one in each.parameters} for each in target.series],
+        "n_points_compared": target.n_compared,
+        "change_between_ends": target.change,
+        "change": effect,
+        "change_interval": confirmation.interval if confirmation else None,
+        "ratio": math.exp(effect) if is_time and effect is not None else None,
+        "interval": [math.exp(edge) for edge in confirmation.interval]
+        if is_time and confirmation and confirmation.interval
+        else None,
+        "trials": [_trial_as_json(state, one) for one in state.made],
+        "command": reproduction(state, end, target, options),
+    }
+
+
+def reproduction(state: State, end: Ended, target: Target, options: Sequence[str]) -> str:
+    """Return the command that compares the commit that was found with its parent, at the points followed alone."""
+    commit = state.range.at(end.first_bad)
+    confirmation = _confirmation(state, end)
+    base = confirmation.against if confirmation else state.range.at(end.last_good).hash
+    kept = dict(_paired(options))
+    kept["--operation"] = target.benchmark
+    if target.provider:
+        kept["--provider"] = target.provider
+    for name in _FILTERS_OF_SHAPE:
+        values = {str(each.value) for one in target.series for each in one.parameters if each.name == name}
+        if values:
+            kept[f"--{name}"] = ",".join(sorted(values, key=lambda text: (len(text), text)))
+    words = ["fusebench", "ab", base[:12], commit.hash[:12]]
+    return shlex.join([*words, *(word for pair in kept.items() for word in pair)])
+
+
+def _paired(options: Sequence[str]) -> list[tuple[str, str]]:
+    words = [word for word in options if word != "--no-wait"]
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+def _described(commit: Commit) -> list[str]:
+    return [f"  {commit.subject}", f"  author date {commit.author_date}"]
+
+
+def _confirmation(state: State, end: Ended) -> Made | None:
+    places = (end.last_good, end.first_bad)
+    of_these = [
+        one for one in state.made if one.trial.is_confirmation and (one.trial.against, one.trial.place) == places
+    ]
+    return of_these[-1] if of_these else None
+
+
+def _suspects(state: State, end: Ended) -> list[Commit]:
+    return [state.range.at(place) for place in range(end.last_good + 1, end.first_bad + 1)]
+
+
+def _skipped(state: State, end: Ended) -> list[Commit]:
+    return _suspects(state, end)[:-1]
+
+
+def _why_skipped(state: State, commit: Commit) -> str:
+    for one in reversed(state.made):
+        if state.range.at(one.trial.place) == commit and one.trial.answer is Answer.SKIPPED:
+            return f"skipped: {one.why}"
+    return "bad"
+
+
+def _trial_as_json(state: State, made: Made) -> dict[str, Any]:
+    commit = state.range.at(made.trial.place)
+    return {
+        "commit": commit.hash,
+        "subject": commit.subject,
+        "against": made.against,
+        "is_confirmation": made.trial.is_confirmation,
+        "answer": made.trial.answer,
+        "why": made.why,
+        "change": made.change,
+        "interval": made.interval,
+        "rounds": made.n_made,
+    }
+
+
+def _ends(state: State) -> dict[str, object]:
+    return {"good": asdict(state.range.good), "bad": asdict(state.range.bad)}
+
+
+def _json(found: dict[str, Any]) -> str:
+    return json_for_terminal(json.dumps(found, indent=1, ensure_ascii=False))

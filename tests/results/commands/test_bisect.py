@@ -1,0 +1,270 @@
+"""`fusebench bisect` with a measuring half that was made up: what is asked, kept, gone on with, refused and told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from results.commands.measuring import bisect as module
+from results.commands.measuring.bisect import bisect
+from results.commands.measuring.bisection_state import CURRENT, FOLDER
+from results.exit_codes import ExitCode
+
+N = 10
+
+
+def commit(place):
+    """Return the hash at a place of the range; 0 is the good end."""
+    return f"{place:02x}" * 20
+
+
+def described(place):
+    parent = commit(place - 1) if place else None
+    return {
+        "hash": commit(place), "parent": parent, "author_date": f"2026-01-{place + 1:02}T00:00:00+00:00",
+        "subject": f"Change {place}", "is_merge": False,
+    }  # fmt: skip
+
+
+@dataclass
+class World:
+    """Commits of which one makes `mlp` slower by `factor`. stops_after: measurements until one is interrupted."""
+
+    journals: object
+    data: Path
+    culprit: int = 7
+    factor: float = 1.1
+    noise: float = 0.005
+    unbuildable: frozenset[int] = frozenset()
+    stops_after: int | None = None
+    asked: list = field(default_factory=list)
+    drawn: dict = field(default_factory=dict)
+    filters: str = ""
+
+    def __post_init__(self):
+        self.rng = np.random.default_rng(5)
+        self.sweep = self.journals.Sweep(providers=("eager", "fused"), ruler_version="3", batches=(1, 16))
+
+    def run(self, command, *_, **__):
+        if command[2].endswith("range_command"):
+            return self.plan(dict(itertools.pairwise(command)), again="--again" in command)
+        return self.measure(command)
+
+    def plan(self, options, *, again):
+        question = {
+            "good": commit(0), "bad": commit(N), "filters": self.filters, "metric": None, "environment": "e",
+        }  # fmt: skip
+        candidates = [described(place) for place in range(1, N + 1)]
+        found = {"good": described(0), "bad": described(N), "candidates": candidates, "n_equal": 3, "n_merges": 1}
+        plan = {"question": question, "range": found, "options": ["--axes", "quick"], "again": again}
+        Path(options["--out"]).write_text(json.dumps(plan))
+        return 0
+
+    def measure(self, command):
+        options = dict(itertools.pairwise(command))
+        places = [next(place for place in range(N + 1) if commit(place) == word) for word in command if len(word) == 40]
+        name, n_rounds = options["--name"], int(options["--rounds"])
+        self.asked.append((name.rpartition("-")[2], *places, n_rounds))
+        if self.stops_after is not None and len(self.asked) > self.stops_after:
+            return 130
+        for place in places:
+            if place in self.unbuildable:
+                told = {"failed": commit(place), "why": f"no wheel could be made of {commit(place)[:12]}:\nSyntaxError"}
+                Path(options["--selection"]).write_text(json.dumps(told))
+                return 64
+        only = json.loads(Path(options["--only"]).read_text()) if "--only" in options else None
+        sides = []
+        for side, place in zip(("base", "head"), places, strict=True):
+            run = f"{name}-{side}"
+            sides.append({"commit": commit(place), "run": run, "stack": "present"})
+            lines = self.journals.lines_of(replace(self.sweep, commit=commit(place), run_id=run))
+            chosen = [line for line in lines if only is None or any(is_of(line["point"], shape) for shape in only)]
+            path = self.data / "journal" / "m" / f"{run}-{n_rounds}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(self.visited(line, run, place, n_rounds)) + "\n" for line in chosen))
+        Path(options["--selection"]).write_text(json.dumps({"sides": sides}))
+        return 0
+
+    def visited(self, line, run, place, n_rounds):
+        line["measured_at"] = line["measured_at"].replace(":05:", f":{5 + n_rounds:02}:")
+        if line["kind"] != "timing":
+            return line
+        point = line["point"]
+        medians = self.drawn.setdefault((run, *point.values()), [])
+        while len(medians) < n_rounds:
+            medians.append(line["latency_s"] * float(np.exp(self.rng.normal(0, self.noise))))
+        is_slow = place >= self.culprit and (point["provider"], point["operation"]) == ("fused", "mlp")
+        factor = self.factor if is_slow else 1
+        visits = [{"median_s": factor * one, "n_samples": 6, "measured_at": None} for one in medians]
+        return line | {"visits": visits, "latency_s": factor * float(np.median(medians))}
+
+
+def is_of(point, shape):
+    return all(point[name] == value for name, value in shape.items())
+
+
+@pytest.fixture
+def world(monkeypatch, tmp_path, journals):
+    made = World(journals, tmp_path / "data")
+    monkeypatch.setattr(module.tower, "run_to_end", made.run)
+    monkeypatch.setattr(module, "require_modules", lambda *_, **__: None)
+    monkeypatch.setenv("FUSEBENCH_DATA", str(made.data))
+    monkeypatch.delenv("FUSEBENCH_DB", raising=False)
+    return made
+
+
+def bisected(*arguments):
+    return CliRunner().invoke(bisect, ["GOOD", "BAD", *arguments], standalone_mode=False)
+
+
+def found_in(answer):
+    assert answer.exception is None, answer.output
+    return json.loads(answer.stdout)
+
+
+def test_the_commit_is_found_confirmed_against_its_parent_and_told_with_its_effect(world):
+    answer = bisected()
+    assert answer.return_value == ExitCode.FINE, answer.output
+    out = answer.stdout
+    assert "13 commits by first parents, 1 merge among them standing for what they merged" in out
+    assert f"First worse commit: {commit(7)}\n  Change 7\n  author date 2026-01-08" in out
+    assert "0 commits skipped within the range" in out
+    assert f"fusebench ab {commit(6)[:12]} {commit(7)[:12]}" in out
+    assert out.count("\ntrial ") == 3
+    assert world.asked[0][:3] == ("ends", 0, N)
+    assert all(base == 0 for name, base, *_ in world.asked[:-1])
+    assert world.asked[-1][1:3] == (6, 7)
+
+
+def test_json_has_the_effect_its_interval_and_every_trial(world):
+    answer = bisected("--format", "json")
+    found = found_in(answer)
+    assert (found["ending"], found["commit"]["hash"]) == ("found", commit(7))
+    low, high = found["interval"]
+    assert low < found["ratio"] < high
+    assert found["ratio"] == pytest.approx(1.1, rel=0.03)
+    assert (found["benchmark"], found["metric"], found["is_worse"]) == ("mlp", "latency_s", True)
+    assert len(found["trials"]) == 4
+    assert [one["is_confirmation"] for one in found["trials"]] == [False, False, False, True]
+    assert "trial 1 of about 4" in answer.stderr
+
+
+def test_only_points_of_the_target_are_measured_after_the_ends(world, monkeypatch):
+    seen = []
+    measure = world.measure
+    monkeypatch.setattr(world, "measure", lambda command: seen.append(list(command)) or measure(command))
+    bisected()
+    first, *others = seen
+    assert "--only" not in first
+    assert all("--only" in command and command[command.index("--provider") + 1] == "fused" for command in others)
+
+
+def test_commits_that_cannot_be_built_are_skipped_named_and_widen_the_range(world):
+    world.unbuildable = frozenset({5, 6})
+    answer = bisected("--format", "json")
+    assert answer.return_value == ExitCode.FAILED
+    found = found_in(answer)
+    assert found["ending"] == "range"
+    assert found["suspects"] == [commit(5), commit(6), commit(7)]
+    assert {one["commit"] for one in found["skipped"]} == {commit(5), commit(6)}
+    assert all("no wheel could be made" in one["why"] for one in found["skipped"])
+    again = bisected()
+    assert again.return_value == ExitCode.FAILED
+    assert "One of 3 commits, which could not be told apart" in again.stdout
+    assert "2 commits skipped within the range" in again.stdout
+
+
+@pytest.mark.parametrize("stops_after", range(5))
+def test_interrupted_anywhere_the_same_command_goes_on_and_finds_the_same(world, stops_after):
+    world.stops_after = stops_after
+    interrupted = bisected("--format", "json")
+    assert interrupted.return_value == 130
+    assert interrupted.stdout == ""
+    n_asked, world.stops_after = len(world.asked), None
+    answer = bisected("--format", "json")
+    assert found_in(answer)["commit"]["hash"] == commit(7)
+    names = [(name, rounds) for name, *_, rounds in world.asked]
+    # What was interrupted is measured again, and nothing else is.
+    assert names[n_asked] == names[n_asked - 1]
+    assert len(set(names)) == len(names) - 1
+
+
+def test_a_torn_line_of_a_power_cut_costs_that_line_alone(world):
+    found = found_in(bisected("--format", "json"))
+    path = world.data / FOLDER / CURRENT
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]) + lines[-2][:20])
+    world.asked.clear()
+    again = found_in(bisected("--format", "json"))
+    assert again["commit"] == found["commit"]
+    assert len(world.asked) == 1
+
+
+def test_a_finished_one_is_told_again_without_measuring_and_anew_on_demand(world):
+    first = found_in(bisected("--format", "json"))
+    n_asked = len(world.asked)
+    second = bisected("--format", "json")
+    assert found_in(second) == first
+    assert "Bisected before" in second.stderr
+    assert len(world.asked) == n_asked
+    anew = bisected("--format", "json", "--again")
+    assert found_in(anew)["commit"] == first["commit"]
+    assert len(world.asked) == 2 * n_asked
+    assert len(list((world.data / FOLDER).glob("*.jsonl"))) == 2
+
+
+def test_another_question_is_refused_while_one_is_unfinished(world):
+    world.stops_after = 2
+    bisected()
+    world.stops_after, world.filters = None, "batch 16"
+    refused = bisected()
+    assert refused.exit_code == 1 or refused.exception is not None
+    assert "another bisection is unfinished there" in str(refused.exception)
+    assert "--again" in str(refused.exception)
+    assert bisected("--again").return_value == ExitCode.FINE
+
+
+def test_ends_that_do_not_differ_are_not_bisected(world):
+    world.factor = 1.0
+    answer = bisected()
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "Nothing to bisect: GOOD and BAD do not differ beyond" in answer.stdout
+    assert {name for name, *_ in world.asked} == {"ends"}
+
+
+def test_what_got_faster_is_found_where_nothing_got_slower(world):
+    world.factor = 0.8
+    answer = bisected()
+    assert answer.return_value == ExitCode.FINE
+    assert f"First better commit: {commit(7)}" in answer.stdout
+
+
+def test_an_end_that_cannot_be_built_ends_it_with_words(world):
+    world.unbuildable = frozenset({0})
+    answer = bisected()
+    assert answer.return_value == ExitCode.WRONG_USAGE
+    assert f"{commit(0)[:8]} cannot be measured" in answer.stderr
+
+
+def test_a_file_that_is_no_state_is_named_and_can_be_kept_aside(world):
+    path = world.data / FOLDER / CURRENT
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    answer = bisected()
+    assert str(path) in str(answer.exception)
+    assert bisected("--again").return_value == ExitCode.FINE
+    assert [one.name for one in path.parent.glob("unreadable-*")] != []
+
+
+def test_what_is_kept_is_no_measurement_to_the_store(world):
+    from results.files.discovery import discover
+
+    bisected()
+    assert (world.data / FOLDER / CURRENT).exists()
+    assert FOLDER not in {source.path.parent.name for source in discover([world.data]).sources}
