@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MOVED = frozenset(
     {Change.SLOWER, Change.FASTER, Change.CHANGED, Change.EXACT_CHANGE, Change.STATE_CHANGED, Change.GONE, Change.KNOWN}
 )
+_OF_STATE = frozenset({Change.STATE_CHANGED, Change.GONE})
 
 
 class Factor(StrEnum):
@@ -82,7 +83,10 @@ def exchange_of(*, code: tuple[Judgement, Judgement], stack: tuple[Judgement, Ju
     series = []
     for verdict in whole.verdicts:
         present, other, at_base, at_head = (part.get(verdict.head.series_id) for part in parts)
-        factor = factor_of(_effect(present, other), _effect(at_base, at_head))
+        is_of_state = verdict.change in _OF_STATE
+        factor = factor_of(
+            _effect(present, other, is_of_state=is_of_state), _effect(at_base, at_head, is_of_state=is_of_state)
+        )
         series.append(Exchanged(factor=factor, code=(present, other), stack=(at_base, at_head), whole=verdict))
     return Exchange(series=tuple(series), code=code, stack=stack, whole=whole)
 
@@ -111,9 +115,12 @@ def exchange_exit_code(exchange: Exchange) -> ExitCode:
     return ExitCode.FINE if exchange.series else ExitCode.NOTHING_COMPARABLE
 
 
-def _effect(one: Verdict | None, other: Verdict | None) -> _Effect:
-    """Return whether something moves a series, by what it does on either side of the other factor."""
-    moves = [_direction(verdict) for verdict in (one, other)]
+def _effect(one: Verdict | None, other: Verdict | None, *, is_of_state: bool) -> _Effect:
+    """Return whether something moves a series, by what it does on either side of the other factor.
+
+    is_of_state: whether it is about how the point ends, and not about its value.
+    """
+    moves = [_direction_of_state(verdict) if is_of_state else _direction(verdict) for verdict in (one, other)]
     if moves[0] is None or moves[1] is None:
         return _Effect.UNKNOWN
     if moves[0] == moves[1]:
@@ -128,6 +135,13 @@ def _direction(verdict: Verdict | None) -> int | None:
     if verdict.change in _MOVED:
         return 1 if verdict.outcome in {Outcome.REGRESSION, Outcome.FAILED, Outcome.KNOWN, Outcome.CHANGED} else -1
     return 0 if verdict.change is Change.SAME else None
+
+
+def _direction_of_state(verdict: Verdict | None) -> int:
+    # Without a verdict it failed on both sides, and so alike.
+    if verdict is None or verdict.change not in _OF_STATE:
+        return 0
+    return 1 if verdict.outcome is Outcome.FAILED else -1
 
 
 def uncertain_of(exchange: Exchange) -> Sequence[Verdict]:

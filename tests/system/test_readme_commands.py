@@ -30,6 +30,8 @@ NOT_TYPED = {
     ("make", "bench"): "typed by the fixture, whose result is checked in test_measured_clone.py",
     ("make", "test"): "this suite",
     ("fusebench", "ab", "main", "HEAD"): "rounds of minutes, and uncertain on a busy machine; test_ab.py types it",
+    ("fusebench", "ab", "--stack", "torch==2.12.0"): "downloads another torch; test_ab_stacks.py types it, smaller",
+    ("fusebench", "bisect", "v1.2", "HEAD"): "minutes to hours, and needs a tag; test_bisect.py types it",
     ("asv", "run", "HEAD~3..HEAD"): "an environment with PyTorch for each commit; test_plain_asv.py types it",
     ("asv", "compare", "HEAD~1", "HEAD"): "needs both commits measured by asv; test_plain_asv.py types it",
 }

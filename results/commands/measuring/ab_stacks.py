@@ -11,8 +11,8 @@ from results.commands.measuring.rounds import measured_rounds
 from results.exit_codes import ExitCode
 from results.judgement.exchange import exchange_exit_code, exchange_of, uncertain_of
 from results.judgement.verdicts import exit_code
-from results.output.exchange import exchange_as_json, exchange_as_markdown, exchange_as_text
 from results.output.report import ReportFormat, rendered
+from results.output.reports.exchange import exchange_as_json, exchange_as_markdown, exchange_as_text
 from results.output.text_tables import MANY
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from results.exit_codes import ExitCode
 from results.judgement.bisection.search import Answer, Ask, Trial, n_trials_left, next_step
 from results.judgement.bisection.share import Share, share_of
 from results.judgement.bisection.target import Kind, Target, target_of
-from results.output.bisection import answer_in_words, change_of_target, target_in_words
+from results.output.reports.bisection import answer_in_words, change_of_target, target_in_words
 from results.queries import values_of_run
 from results.store import OpenMode, open_store
 from results.units import counted

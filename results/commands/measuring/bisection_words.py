@@ -12,7 +12,7 @@ from results.commands.echo import echo
 from results.exit_codes import ExitCode
 from results.judgement.bisection.search import Answer, Ended, Ending, next_step
 from results.judgement.bisection.target import Kind
-from results.output.bisection import change_of_target, target_in_words
+from results.output.reports.bisection import change_of_target, target_in_words
 from results.printable import json_for_terminal
 from results.units import counted
 

@@ -89,7 +89,7 @@ def test_a_milestone_that_was_right_is_not_checked_again_and_one_that_was_not_is
     said = {"a": "30 ok\n", "b": "29 ok, 1 timed_out\n  fused at mlp: timed_out: gave no sign\n"}
     seen = []
 
-    def visit(commit, _, *, n_visits, label, options):
+    def visit(commit, _, *, n_visits, label, options, **__):
         assert options == ["--check"]
         seen.append(commit.subject)
         return said[commit.subject]

@@ -80,7 +80,7 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(n, answers, dat
 
 def test_trials_that_err_once_in_a_hundred_accuse_an_innocent_commit_less_often_than_that():
     rng = random.Random(7)
-    accused, n_found, n_searches = 0, 0, 4000
+    accused, n_found, n_searches = 0, 0, 2000
     for _ in range(n_searches):
         n = rng.randint(5, 200)
         culprit = rng.randint(1, n)

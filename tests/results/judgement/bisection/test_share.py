@@ -65,7 +65,7 @@ def answered(machine, target, change):
 def test_of_trials_at_most_one_in_a_hundred_errs(kind):
     machine = Machine(11, **kind)
     target = target_between(Machine(5, noise=0.005), math.log(1.1))
-    n, wrong, unknown = 300, 0, 0
+    n, wrong, unknown = 200, 0, 0
     for i in range(n):
         is_bad = i % 2 == 0
         share = answered(machine, target, math.log(1.1) if is_bad else 0.0)
@@ -78,7 +78,7 @@ def test_of_trials_at_most_one_in_a_hundred_errs(kind):
 
 def test_a_range_of_noisy_commits_leads_to_the_one_that_made_it_slower():
     rng = np.random.default_rng(3)
-    wrong, n_searches = 0, 25
+    wrong, n_searches = 0, 12
     for seed in range(n_searches):
         machine = Machine(seed, noise=0.015)
         n = int(rng.integers(5, 60))
