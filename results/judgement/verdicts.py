@@ -68,9 +68,9 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
 
     Metrics that only explain others are left out. least_change: smallest relative change of a noisy metric that is
     relevant. spreads: how series vary from run to run, by id (`run_spreads`). is_paired: the processes of the two were
-    measured in rounds, one after the other. has_controls: whether eager is the same on both sides; on another stack it is
-    a series like any other. q: share of false findings. thresholds: of series whose least relevant change is another
-    one, or whose exact metrics have a tolerance.
+    measured in rounds, one after the other. has_controls: whether eager is the same on both sides; on another stack it
+    is a series like any other. q: share of false findings. thresholds: of series whose least relevant change is
+    another one, or whose exact metrics have a tolerance.
     """
     at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}

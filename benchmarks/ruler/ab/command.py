@@ -57,7 +57,7 @@ def main(  # noqa: PLR0913 - its options
     selection: Path | None,
     **filters: str | None,
 ) -> None:
-    r"""Measure BASE and HEAD in alternation on this machine, each through its own wheel.
+    """Measure BASE and HEAD in alternation on this machine, each through its own wheel.
 
     BASE is by default where HEAD left the main branch, or its parent if it is on it; HEAD is what is checked out.
     Says what got slower or faster; --format text|json|markdown|junit|github and --report FORMAT=FILE are gate's,
@@ -70,7 +70,7 @@ def main(  # noqa: PLR0913 - its options
     fusebench ab
     fusebench ab main HEAD --operation mlp --format markdown
     fusebench ab --stack torch==2.12.0,triton==3.6.0
-    """
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if cwd is not None:
         os.chdir(cwd)
     try:

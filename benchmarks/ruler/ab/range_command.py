@@ -46,7 +46,7 @@ def main(  # noqa: PLR0913 - its options
     out: Path | None,
     **filters: str | None,
 ) -> None:
-    r"""Find the commit between GOOD and BAD that made the kernels slower (or faster, if none got slower).
+    """Find the commit between GOOD and BAD that made the kernels slower (or faster, if none got slower).
 
     Both ends are compared first. Then commits between them, each against GOOD in the same minutes, in fresh processes
     and through its own wheel: good, bad, or not certain, then more rounds, up to eleven, then skipped. What is found is
@@ -56,7 +56,7 @@ def main(  # noqa: PLR0913 - its options
     \b
     fusebench bisect v1.2 main
     fusebench bisect HEAD~20 HEAD --operation mlp --batch 16
-    """
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if cwd is not None:
         os.chdir(cwd)
     settings = chosen_settings(axes, no_wait=False, filters=filters, command="bisect")

@@ -10,7 +10,7 @@ import pytest
 from results.exit_codes import ExitCode
 from results.judgement.exchange import Factor, exchange_exit_code, exchange_of, uncertain_of
 from results.judgement.verdicts import judge
-from results.output.exchange import exchange_as_json, exchange_as_markdown, exchange_as_text
+from results.output.reports.exchange import exchange_as_json, exchange_as_markdown, exchange_as_text
 from tests.made_values import A, B, failed, row
 
 ROUNDS = 8
