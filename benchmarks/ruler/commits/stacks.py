@@ -83,7 +83,8 @@ def made_stack(name: str, *, builds: Path = BUILDS) -> Stack:
     [site] = folder.glob("lib/python*/site-packages")
     # Found after the environment's own, so that its versions win; .pth files there are obeyed as they are here.
     paths = dict.fromkeys(sysconfig.get_path(each) for each in ("purelib", "platlib"))
-    write_whole(site / "present.pth", f"import site; [site.addsitedir(path) for path in {list(paths)!r}]\n")
+    added = "; ".join(f"site.addsitedir({path!r})" for path in paths)
+    write_whole(site / "present.pth", f"import site; {added}\n")
     options = ["-q", "--disable-pip-version-check", "--no-input"]
     _run([str(stack.python), "-m", "pip", "install", *options, *name.split(",")], name)
     write_whole(folder / _MADE, f"{name}\n")
