@@ -8,8 +8,9 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html, set_props
 from flask import redirect, request
 
-from dashboard.pages import explore, overview, throughput
+from dashboard.pages import explore, overview, regressions, throughput
 from dashboard.pages.notices import empty_store, unknown_path
+from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words
 from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
@@ -19,6 +20,7 @@ from results.queries import projects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from dash.development.base_component import Component
     from werkzeug.wrappers import Response
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from dashboard.serving.hosts import AllowedHosts
     from results.store import Store
 
-PAGES = (overview.PAGE, throughput.PAGE, explore.PAGE)
+PAGES = (overview.PAGE, throughput.PAGE, regressions.PAGE, explore.PAGE)
 # URL parameters that only the page *Throughput* has; it was at `/` once, and copied URLs are kept.
 MOVED = frozenset(KEYS) - {axis.name for axis in MAP_AXES}
 RENAMED = {"/history": explore.PAGE.path, "/history.csv": f"{explore.PAGE.path}.csv"}
@@ -42,10 +44,17 @@ THEME = {
 }
 
 
-def create_app(store: Store, *, hosts: AllowedHosts = LOOPBACK, credentials: Credentials | None = None) -> Dash:
+def create_app(
+    store: Store,
+    *,
+    hosts: AllowedHosts = LOOPBACK,
+    credentials: Credentials | None = None,
+    decisions: Path | None = None,
+) -> Dash:
     """Create the dashboard over `store`, which must stay open. All assets are served locally.
 
     `hosts`: by whose names it is called; requests for others are refused. `credentials`: without them nobody is asked.
+    `decisions`: file that acknowledgements are written to; None: nothing can be acknowledged.
     """
     app = Dash(
         __name__,
@@ -61,6 +70,7 @@ def create_app(store: Store, *, hosts: AllowedHosts = LOOPBACK, credentials: Cre
     app.index_string = app.index_string.replace("<html>", '<html lang="en">')
     handle_requests(app, store, hosts=hosts, credentials=credentials)
     app.server.before_request(moved_page)
+    app.server.config[DECISIONS_KEY] = decisions
     for page in PAGES:
         page.register(app, store)
 

@@ -4,7 +4,7 @@ Every question takes the store first and everything else by keyword. Nothing her
 stored (inventory), series of any suite (histories), many of a place at once (history_tables), one commit
 (commit_values), sweep points (sweeps), what one call does inside (profiles), what was measured when (freshness), what
 fails since when (failures), known changes (decisions).
-Two commits are judged here, for the gate and the dashboard alike.
+Two commits are judged here, for the gate and the dashboard alike, and so are all histories.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from results.judgement.changes.from_histories import changes_of_place
+from results.judgement.changes.ranked import ranked_findings
 from results.judgement.run_spreads import run_spreads
 from results.judgement.sides import controls_among
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, in_question, judge, with_known
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from results.files.settings import Threshold
+    from results.judgement.changes.ranked import RankedFinding
     from results.judgement.comparison.moderation import Prior
     from results.judgement.verdicts import Judgement
     from results.rows import SeriesFilter, SeriesValueRow
@@ -62,6 +65,7 @@ __all__ = [
     "point_choices",
     "profile_of",
     "projects",
+    "ranked_changes",
     "series_places",
     "series_where",
     "stacks_of",
@@ -158,3 +162,16 @@ def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge th
 def values_of_run(store: Store, *, commit: str, run_id: str) -> list[SeriesValueRow]:
     """Return what one run of a commit, a full hash, measured, with the processes of each value."""
     return all_values_at(store, commit=commit, run_ids=[run_id])
+
+
+def ranked_changes(store: Store) -> tuple[RankedFinding, ...]:
+    """Return the findings in all histories of the store, place by place, in each what deserves most time first.
+
+    Costs seconds of computing with a million values: ask once for each state of the store.
+    """
+    known = known_changes(store)
+    return tuple(
+        found
+        for table in history_tables(store)
+        for found in ranked_findings(changes_of_place(table, known=known), table)
+    )

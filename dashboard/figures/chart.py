@@ -66,11 +66,21 @@ class Absence:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangePoint:
+    """Position where a new level begins. `text`: its size; `kind`: good, bad, or neither; `note`: what is known."""
+
+    at: Position
+    text: str
+    kind: str
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Chart:
     """Content of one figure. `positions`: all of the x axis, in order, each with its click's key.
 
     `labels`: of positions that are named otherwise on the axis. `interval_level`: of the readings' intervals, 0.95
-    for 95 %.
+    for 95 %. `change_points`: marked above the curves, in order.
     """
 
     ordinate: Ordinate
@@ -80,6 +90,7 @@ class Chart:
     absences: tuple[Absence, ...]
     interval_level: float = 0.95
     labels: Mapping[Position, str] = field(default_factory=dict)
+    change_points: tuple[ChangePoint, ...] = ()
 
     @property
     def are_few(self) -> bool:

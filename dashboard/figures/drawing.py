@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
+from dashboard.figures.change_points import mark_change_points
 from dashboard.figures.chart import Across
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
@@ -51,6 +52,7 @@ def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_z
     for curve in chart.curves:
         figure.add_traces(_traces_of_curve(curve, interval_level=chart.interval_level))
     figure.add_traces(_traces_of_absences(chart.absences))
+    mark_change_points(figure, chart)
     chosen_at = next((place for place, key in chart.positions if key == chosen), None)
     if chosen_at is not None and len(chart.positions) > 1:
         figure.add_shape(

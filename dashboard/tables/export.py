@@ -11,6 +11,7 @@ from results.rows import parameters_in_words
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from results.judgement.changes.ranked import RankedFinding
     from results.rows import PointRow, SeriesHistory
 
 POINT_COLUMNS = (
@@ -21,6 +22,11 @@ POINT_COLUMNS = (
 )  # fmt: skip
 VALUE_COLUMNS = (
     "commit", "commit_date", "commit_subject", "measured_at", "state", "reason", "value", "ci_low", "ci_high",
+)  # fmt: skip
+FINDING_COLUMNS = (
+    "project", "machine", "environment", "benchmark", "metric", "shared", "worst_point", "points_changed", "points",
+    "ratio", "ratio_low", "ratio_high", "floor", "last_good", "first_bad", "first_bad_date", "commits_not_measured",
+    "turn", "state", "class", "why", "weight", "finding",
 )  # fmt: skip
 # A spreadsheet takes a text that begins so for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -46,6 +52,23 @@ def csv_of_histories(histories: Iterable[SeriesHistory]) -> str:
         for value in history.values
     )
     return _csv([*heading, *VALUE_COLUMNS], lines)
+
+
+def csv_of_findings(found: Iterable[RankedFinding]) -> str:
+    """Write a line for each finding, in their order; ratios are new level over old level."""
+    return _csv(list(FINDING_COLUMNS), map(_finding, found))
+
+
+def _finding(found: RankedFinding) -> list[object]:
+    finding, surface, run = found.finding, found.finding.surface, found.first_bad
+    low, high = finding.interval or (None, None)
+    return [
+        surface.project, surface.machine, surface.environment, surface.benchmark, surface.metric,
+        parameters_in_words(surface.shared), parameters_in_words(finding.points[0]) if finding.points else None,
+        len(finding.points), finding.n_points, finding.ratio, low, high, finding.floor, finding.last_good,
+        finding.first_bad, run and run.commit_date, finding.n_unmeasured, finding.turn.value, finding.state.value,
+        finding.class_ and finding.class_.value, finding.why, found.weight, found.uid,
+    ]  # fmt: skip
 
 
 def _csv(heading: list[str], lines: Iterable[list[object]]) -> str:

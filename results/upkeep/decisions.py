@@ -1,21 +1,31 @@
-"""Declare and withdraw decisions: in their file, and in the store."""
+"""Declare and withdraw decisions: in their file, and in the store.
+
+The command `fusebench store acknowledge` and the dashboard's page *Regressions* both end here.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
+from results.errors import ResultsError
 from results.files.decisions import append_decision, withdraw_acknowledgements
+from results.files.parameters import is_storable
+from results.files.records import AcknowledgementRecord, Decided, TriageDecision
 from results.ingest.decisions import acknowledged_series, apply_decisions, content_of, withdraw_merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from results.files.records import AcknowledgementRecord, ContinuationRecord
+    from results.files.records import ContinuationRecord
     from results.ingest.decisions import AppliedDecisions
+    from results.judgement.findings import Finding
     from results.store import Store
+
+EVERYTHING = "*"  # as the benchmark of a finding
 
 
 def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> AppliedDecisions:
@@ -45,3 +55,69 @@ def count_acknowledged_series(store: Store, record: AcknowledgementRecord) -> in
     """Return the number of stored series that an acknowledgement applies to."""
     with store.reading() as connection:
         return len(connection.execute(acknowledged_series(content_of(record))).all())
+
+
+def is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) -> bool:
+    """Tell whether `stored` is of the same commit and names all that `selection` does."""
+    names = ("benchmark", "metric", "machine", "environment")
+    return (
+        (stored.project, stored.commit) == (selection.project, selection.commit)
+        and all(getattr(selection, name) in {None, getattr(stored, name)} for name in names)
+        and selection.parameters.items() <= stored.parameters.items()
+    )
+
+
+def acknowledge_finding(  # noqa: PLR0913 - who decided what, and why
+    store: Store, finding: Finding, *, decision: str, by: str, note: str, file: Path
+) -> int:
+    """Declare a finding known, at its first bad commit; return the number of series that this is about.
+
+    Raises: ResultsError without a name or a reason or for a decision that there is not, OSError, UnreadableFile,
+    StoreError; nothing is written then.
+    """
+    for what, text in (("name", by), ("reason", note)):
+        if not text.strip() or not is_storable(text):
+            raise ResultsError(f"an acknowledgement needs a {what}, in words; nothing was written")
+    if decision not in set(TriageDecision):
+        raise ResultsError(f"the decision is {decision!r}, not one of {', '.join(TriageDecision)}; nothing was written")
+    at = datetime.now(tz=UTC).replace(microsecond=0)
+    decided = Decided(note=note.strip(), by=by.strip(), at=at)
+    record = _record_of(finding, decision=TriageDecision(decision), decided=decided)
+    n_series = count_acknowledged_series(store, record)
+    if not n_series:
+        raise ResultsError(f"no stored series of {finding.benchmark} was measured at {finding.first_bad[:8]} any more")
+    declare(store, record, file=file)
+    return n_series
+
+
+def take_back_finding(store: Store, finding: Finding, *, file: Path) -> int:
+    """Remove what was acknowledged of a finding, at its first bad commit; return the number of acknowledgements.
+
+    Raises: ResultsError if there is none, OSError, UnreadableFile, StoreError.
+    """
+    nobody = Decided(note=None, by=None, at=None)
+    selection = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=nobody)
+    withdrawn = withdraw(store, lambda stored: is_within(stored, selection), file=file)
+    if not withdrawn:
+        raise ResultsError(
+            f"{file.name} has no acknowledgement of just {finding.benchmark} at {finding.first_bad[:8]}; "
+            f"what was acknowledged there more widely is taken back with "
+            f"`fusebench store acknowledge {finding.first_bad[:8]} --undo`"
+        )
+    return len(withdrawn)
+
+
+def _record_of(finding: Finding, *, decision: TriageDecision, decided: Decided) -> AcknowledgementRecord:
+    surface = finding.surface
+    is_everything = finding.benchmark == EVERYTHING
+    return AcknowledgementRecord(
+        project=surface.project,
+        commit=finding.first_bad,
+        decision=decision,
+        benchmark=None if is_everything else surface.benchmark,
+        metric=None if is_everything else surface.metric,
+        machine=surface.machine,
+        environment=surface.environment,
+        parameters={one.name: one.value for one in surface.shared if one.value is not None},
+        decided=decided,
+    )

@@ -22,7 +22,7 @@ from results.files.records import AcknowledgementRecord, ContinuationRecord, Dec
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
 from results.units import counted
-from results.upkeep.decisions import count_acknowledged_series, declare, withdraw
+from results.upkeep.decisions import count_acknowledged_series, declare, is_within, withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -153,7 +153,7 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             decided=_decided(note, by),
         )
         if undo:
-            withdrawn = withdraw(store, lambda stored: _is_within(stored, record), file=file)
+            withdrawn = withdraw(store, lambda stored: is_within(stored, record), file=file)
             if not withdrawn:
                 raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
             echo(f"{commit[:8]}: {counted(len(withdrawn), 'acknowledgement')} removed from {file} and {store.name}")
@@ -164,16 +164,6 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
         declare(store, record, file=file)
     echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
     return ExitCode.FINE
-
-
-def _is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) -> bool:
-    """Tell whether `stored` is of the same commit and names all that `selection` does."""
-    names = ("benchmark", "metric", "machine", "environment")
-    return (
-        (stored.project, stored.commit) == (selection.project, selection.commit)
-        and all(getattr(selection, name) in {None, getattr(stored, name)} for name in names)
-        and selection.parameters.items() <= stored.parameters.items()
-    )
 
 
 def _decided(note: str | None, by: str | None) -> Decided:

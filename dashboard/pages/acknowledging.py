@@ -1,0 +1,102 @@
+"""Acknowledging a finding and taking that back: the form on the page, and where it is sent."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from dash import dcc, html
+from flask import redirect, request
+from werkzeug.wrappers import Response
+
+from dashboard.serving.permissions import may_write
+from dashboard.views.regressions_drawing import finding_of
+from results.errors import ResultsError
+from results.judgement.findings import FindingState
+from results.upkeep.decisions import acknowledge_finding, take_back_finding
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dash import Dash
+    from dash.development.base_component import Component
+    from werkzeug.datastructures import ImmutableMultiDict
+
+    from results.judgement.changes.ranked import RankedFinding
+    from results.store import Store
+
+PATH = "/regressions/decide"
+TAKE_BACK = "take_back"
+DECISIONS = (("accepted", "Accept it"), ("to_fix", "To be fixed"), ("false_alarm", "False alarm"))
+LONGEST = 500  # characters of a name or a reason
+NO_FILE = (
+    "what is shown comes from files without a database of its own, so nothing can be acknowledged here; "
+    "start the dashboard over the database"
+)
+
+
+def register_decisions(app: Dash, store: Store, *, file: Path | None) -> None:
+    """Take the form: write the decision to `file` and the store, and show the finding again. None: nothing is taken."""
+
+    def decide() -> Response:
+        if (refusal := refusal_of(file)) is not None:
+            return _in_words(refusal, status=403)
+        found = finding_of(store, request.form.get("finding", ""))
+        if found is None or file is None:
+            return _in_words("There is no such finding any more; go back and reload the page.", status=404)
+        try:
+            written = _decided(store, found, request.form, file=file)
+        except (ResultsError, OSError) as error:
+            logging.getLogger(__name__).warning("a decision was not written: %s", error)
+            words = error.message if isinstance(error, ResultsError) else f"{file.name} cannot be written"
+            return _in_words(f"{words[:1].upper()}{words[1:]}. Go back to mend it.", status=400)
+        logging.getLogger(__name__).warning("%s", written)
+        return redirect(f"/regressions?turn=all&state=all&class=all&finding={found.uid}", code=303)
+
+    app.server.add_url_rule(PATH, view_func=decide, methods=["POST"])
+
+
+def refusal_of(file: Path | None) -> str | None:
+    """Return why the request that is being answered may not decide anything; None if it may."""
+    return NO_FILE if file is None else may_write(request)
+
+
+def decision_form(found: RankedFinding, *, refusal: str | None) -> Component:
+    """Build the form that acknowledges a finding, or takes that back; in its place `refusal`, in words."""
+    if refusal is not None:
+        return html.P(f"Acknowledging: {refusal}.", className="detail")
+    is_known = found.finding.state is FindingState.ACKNOWLEDGED
+    choices = ((TAKE_BACK, "Take the acknowledgement back"),) if is_known else DECISIONS
+    fields = [
+        html.Label([text, dcc.Input(name=name, id=f"decision-{name}", required=True, maxLength=LONGEST, type="text",
+                                    autoComplete="name" if name == "by" else "off", className="field")])
+        for name, text in (("by", "Your name"), ("note", "Reason"))
+    ]  # fmt: skip
+    buttons = [html.Button(label, type="submit", name="decision", value=value) for value, label in choices]
+    return html.Form(
+        [
+            html.Span("Take back" if is_known else "Acknowledge", className="legend"),
+            *fields,
+            dcc.Input(name="finding", type="hidden", value=found.uid),
+            *buttons,
+        ],
+        action=PATH,
+        method="POST",
+        className="decision",
+    )
+
+
+def _decided(store: Store, found: RankedFinding, form: ImmutableMultiDict[str, str], *, file: Path) -> str:
+    by, note, decision = (form.get(name, "")[:LONGEST] for name in ("by", "note", "decision"))
+    what = f"{found.finding.benchmark} at {found.finding.first_bad[:8]}"
+    if decision == TAKE_BACK:
+        if not by.strip() or not note.strip():
+            raise ResultsError("taking back needs a name and a reason, in words; nothing was written")
+        n = take_back_finding(store, found.finding, file=file)
+        return f"{by} took back {n} acknowledgements of {what}: {note}"
+    n = acknowledge_finding(store, found.finding, decision=decision, by=by, note=note, file=file)
+    return f"{by} acknowledged {what} ({decision}, {n} series): {note}"
+
+
+def _in_words(text: str, *, status: int) -> Response:
+    return Response(f"{text}\n", status=status, mimetype="text/plain")

@@ -1,0 +1,93 @@
+"""Findings as a list: course, what changed, by how much, where, since when, and why."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from dashboard.finding_words import change_of, kind_of, range_of, ratio_in_words, since_of, title_of
+from dashboard.widgets import labelled_cells, sparkline
+from results.judgement.findings import FindingState
+from results.units import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dash.development.base_component import Component
+
+    from results.judgement.changes.ranked import RankedFinding
+    from results.judgement.findings import Finding
+
+HEADINGS = (
+    ("", "course"), ("Benchmark", ""), ("Change", "number"), ("Points", "number"), ("Since", ""), ("Cause", ""),
+    ("State", ""),
+)  # fmt: skip
+MOST_ROWS = 40
+MOST_VALUES = 60  # of a sparkline
+STATE_COLOURS = {
+    FindingState.SUSPECTED: "yellow",
+    FindingState.CONFIRMED: "red",
+    FindingState.ACKNOWLEDGED: "blue",
+}
+
+
+def findings_table(
+    found: Sequence[RankedFinding], *, link_to: Callable[[str], str], chosen: str | None
+) -> list[Component]:
+    """Build a row for each of the first findings, the chosen one marked; `link_to` makes the address of one."""
+    if not found:
+        return []
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
+    rows = [_row(one, link=link_to(one.uid), is_chosen=one.uid == chosen) for one in found[:MOST_ROWS]]
+    table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings")
+    parts: list[Component] = [html.Div(table, className="scrolls")]
+    if len(found) > MOST_ROWS:
+        text = f"… and {len(found) - MOST_ROWS} of less weight: narrow the choice above, or save all of them as CSV"
+        parts.append(html.P(text, className="dimmed"))
+    return parts
+
+
+def state_badge(finding: Finding) -> Component:
+    """Build a badge with the finding's state."""
+    colour = STATE_COLOURS.get(finding.state, "gray")
+    badge: Component = dmc.Badge(finding.state.value, size="sm", variant="light", color=colour)
+    return badge
+
+
+def cause_of(finding: Finding) -> str:
+    """Write the class of the cause, as far as it is known."""
+    return "not known" if finding.class_ is None else finding.class_.value
+
+
+def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:
+    finding = found.finding
+    kind = kind_of(finding)
+    course = _decimated(found.course)
+    low_high = "" if finding.interval is None else f"95 % interval {_interval(finding)}"
+    floor = f"; changes under {percent(finding.floor)} are invisible there" if finding.floor else ""
+    cells = labelled_cells(
+        HEADINGS,
+        [
+            sparkline(course, kind=kind) if len(course) > 1 else "",
+            dcc.Link(title_of(finding), href=link, className="finding-link"),
+            html.Span(change_of(finding), className=f"tone {kind}", title=f"{low_high}{floor}"),
+            f"{len(finding.points):,} of {finding.n_points:,}" if finding.points else "everything",
+            [html.Span(since_of(found)), " ", html.Span(range_of(finding), className="dimmed")],
+            cause_of(finding),
+            state_badge(finding),
+        ],
+    )
+    return html.Tr(cells, className="chosen" if is_chosen else "")
+
+
+def _interval(finding: Finding) -> str:
+    return " to ".join(map(ratio_in_words, finding.interval or ()))
+
+
+def _decimated(course: Sequence[float]) -> tuple[float, ...]:
+    """Return medians of as many neighbours as leave MOST_VALUES: steps stay, what is far out once goes."""
+    stride = max(-(-len(course) // MOST_VALUES), min(3, len(course) // 8), 1)
+    return tuple(median(course[i : i + stride]) for i in range(0, len(course), stride))

@@ -1,0 +1,125 @@
+"""Content of the page *Regressions*: the findings that are listed, and one of them with its curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dashboard.figures.history import chart_of_lines
+from dashboard.finding_words import change_of, range_of, title_of
+from dashboard.lines import lines_from
+from dashboard.quantities import MetricFormat
+from dashboard.scales import CommitSpacing
+from dashboard.views.change_points import change_points_of
+from dashboard.views.judged_histories import judged_histories
+from dashboard.views.regressions_choice import (
+    ClassChoice,
+    RegressionsChoice,
+    StateChoice,
+    TurnChoice,
+    query_from_regressions_choice,
+    regressions_choice_of,
+)
+from dashboard.views.winner_flips import winner_flips_of
+from results.queries import commits, history_of
+from results.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dashboard.figures.chart import Chart
+    from dashboard.tables.winner_flips import WinnerFlip
+    from results.judgement.changes.ranked import RankedFinding
+    from results.store import Store
+
+# Lists that one looks for, as (label, choice).
+LISTS = (
+    ("worse", RegressionsChoice()),
+    ("better", RegressionsChoice(turn=TurnChoice.BETTER)),
+    ("direction unknown", RegressionsChoice(turn=TurnChoice.UNKNOWN)),
+    ("machine or everything", RegressionsChoice(turn=TurnChoice.ALL, class_=ClassChoice.MACHINE)),
+    ("acknowledged", RegressionsChoice(turn=TurnChoice.ALL, state=StateChoice.ACKNOWLEDGED, class_=ClassChoice.ALL)),
+    ("recovered", RegressionsChoice(turn=TurnChoice.ALL, state=StateChoice.RECOVERED, class_=ClassChoice.ALL)),
+    ("withdrawn", RegressionsChoice(turn=TurnChoice.ALL, state=StateChoice.WITHDRAWN, class_=ClassChoice.ALL)),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionsDrawing:
+    """Content of the page. `found`: what the choice takes, by weight; `chosen`: the one that is shown, with `chart`.
+
+    `lists`: label, query and number of findings of the lists that one looks for.
+    """
+
+    choice: RegressionsChoice
+    options: Mapping[str, tuple[str, ...]]
+    problems: tuple[str, ...]
+    found: tuple[RankedFinding, ...]
+    chosen: RankedFinding | None
+    chart: Chart | None
+    lists: tuple[tuple[str, str, int], ...]
+    flips: tuple[WinnerFlip, ...]
+
+    @property
+    def answer(self) -> str:
+        """Answer in a sentence: how many, and the heaviest."""
+        if not self.found:
+            return "No open regression" if self.choice == RegressionsChoice() else "No finding matches this choice"
+        worst = self.found[0]
+        n = counted(len(self.found), _noun(self.choice))
+        at = f"{len(worst.finding.points):,} of {worst.finding.n_points:,} points"
+        where = f" at {at}" if worst.finding.points else ""
+        return f"{n}, the heaviest {title_of(worst.finding)}, {change_of(worst.finding)}{where}, in {range_of(worst.finding)}"
+
+
+def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
+    """Query the store for what the URL's `query` shows."""
+    every = judged_histories(store)
+    problems: list[str] = []
+    choice, options = regressions_choice_of(query, found=every, problems=problems)
+    found = tuple(one for one in every if choice.takes(one))
+    chosen = next((one for one in every if one.uid == choice.finding), found[0] if found else None)
+    return RegressionsDrawing(
+        choice=choice,
+        options=options,
+        problems=tuple(problems),
+        found=found,
+        chosen=chosen,
+        chart=None if chosen is None else _chart(store, chosen, every),
+        lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
+        flips=winner_flips_of(store),
+    )
+
+
+def finding_of(store: Store, uid: str) -> RankedFinding | None:
+    """Return the finding of that name; None if there is none, or none any more."""
+    return next((one for one in judged_histories(store) if one.uid == uid), None)
+
+
+def _list(
+    label: str, of_list: RegressionsChoice, choice: RegressionsChoice, every: Sequence[RankedFinding]
+) -> tuple[str, str, int]:
+    same_place = replace(of_list, project=choice.project, machine=choice.machine, contains=choice.contains)
+    return label, query_from_regressions_choice(same_place), sum(map(same_place.takes, every))
+
+
+def _noun(choice: RegressionsChoice) -> str:
+    is_plain = choice.turn is TurnChoice.WORSE and choice.state is StateChoice.OPEN
+    return "open regression" if is_plain else "finding"
+
+
+def _chart(store: Store, chosen: RankedFinding, every: Sequence[RankedFinding]) -> Chart | None:
+    """Draw the course of the finding's worst point with all its change points; None of a finding about everything."""
+    series = chosen.series
+    if series is None:
+        return None
+    histories = {one.series.series_id: one for one in history_of(store, series_ids=[series.series_id])}
+    chart = chart_of_lines(
+        lines_from([series]),
+        histories,
+        metric_format=MetricFormat(metric=series.metric, unit=series.unit),
+        order=[row.commit for row in commits(store, project=series.project)],
+        spacing=CommitSpacing.ORDER,
+    )
+    positions = {commit: place for place, commit in chart.positions}
+    return replace(chart, change_points=change_points_of(every, series=[series], positions=positions))
