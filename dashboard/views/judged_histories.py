@@ -21,7 +21,7 @@ _judged: WeakKeyDictionary[Store, tuple[Hashable, tuple[RankedFinding, ...]]] = 
 def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
     """Return the findings of the store, by descending weight; who asks while they are being found waits for them."""
     with _lock:
-        state = getattr(store, "fingerprint", lambda: 1)()
+        state = store.fingerprint()
         known = _judged.get(store)
         if known is None or known[0] != state:
             found = sorted(ranked_changes(store), key=lambda one: -one.weight)

@@ -65,11 +65,10 @@ class RegressionsDrawing:
         """Answer in a sentence: how many, and the heaviest."""
         if not self.found:
             return "No open regression" if self.choice == RegressionsChoice() else "No finding matches this choice"
-        worst = self.found[0]
+        worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
-        at = f"{len(worst.finding.points):,} of {worst.finding.n_points:,} points"
-        where = f" at {at}" if worst.finding.points else ""
-        return f"{n}, the heaviest {title_of(worst.finding)}, {change_of(worst.finding)}{where}, in {range_of(worst.finding)}"
+        where = f" at {len(worst.points):,} of {worst.n_points:,} points" if worst.points else ""
+        return f"{n}, the heaviest {title_of(worst)}, {change_of(worst)}{where}, in {range_of(worst)}"
 
 
 def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
