@@ -21,6 +21,7 @@ from results.commands.options import db_option
 from results.commands.progress import progress_bar
 from results.errors import ResultsError
 from results.store import OpenMode, open_store
+from results.upkeep.decisions import DEFAULT_DECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +59,14 @@ WARNING = (
 @click.option(
     "--threads", "n_threads", default=N_THREADS, show_default=True, type=click.IntRange(1, 64), help="Requests at once."
 )
+@click.option(
+    "--decisions",
+    "decisions_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=DEFAULT_DECISIONS,
+    show_default=True,
+    help="File that acknowledging a change on the page writes to.",
+)
 @click.option("--log", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the log there.")
 def dashboard(  # noqa: PLR0913, PLR0917 - each an option
     path: Path | None,
@@ -66,6 +75,7 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
     port: int,
     further_hosts: tuple[str, ...],
     n_threads: int,
+    decisions_file: Path,
     log: Path | None,
 ) -> None:
     """Show measurements in the browser.
@@ -86,7 +96,13 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
     credentials = credentials_from(os.environ)
     begin_log(log)
     with contextlib.closing(_listening_socket(host, port)) as listener, opened(path, db) as store:
-        app = create_app(store, hosts=allowed_hosts(host, further=further_hosts), credentials=credentials)
+        app = create_app(
+            store,
+            hosts=allowed_hosts(host, further=further_hosts),
+            credentials=credentials,
+            # A temporary database is gone at the end, and what was decided about it would be left.
+            decisions=None if path is not None and db is None else decisions_file,
+        )
         if credentials is None and not is_loopback(host):
             click.echo(WARNING, err=True)
         click.echo(f"The dashboard is at {address_of(listener)} (Ctrl-C ends it).")

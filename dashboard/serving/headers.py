@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    # To this page's own forms it says where they come from; nobody else is told.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     # A window that we open, such as a viewer of traces, may still be sent a trace.
     "Cross-Origin-Opener-Policy": "same-origin-allow-popups",
@@ -24,7 +25,7 @@ HEADERS = {
 POLICY = (
     "default-src 'none'", "script-src 'self' {hashes}", "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:", "font-src 'self' data:", "connect-src 'self'", "worker-src 'self' blob:",
-    "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+    "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
 )  # fmt: skip
 # Scripts and style sheets carry a hash or a time of change in their URL; anything else is asked for again.
 KEPT_PATHS = ("/_dash-component-suites/", "/assets/", "/_favicon.ico")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from results.database.error_translation import translate_db_errors
 from results.database.transactions import writing
 from results.errors import ResultsError
-from results.files.decisions import append_decision, withdraw_acknowledgements
+from results.files.decisions import DEFAULT_DECISIONS, append_decision, withdraw_acknowledgements
 from results.files.parameters import is_storable
 from results.files.records import AcknowledgementRecord, Decided, TriageDecision
 from results.ingest.decisions import acknowledged_series, apply_decisions, content_of, withdraw_merged
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
     from results.store import Store
 
+__all__ = [
+    "DEFAULT_DECISIONS",
+    "acknowledge_finding",
+    "count_acknowledged_series",
+    "declare",
+    "is_within",
+    "take_back_finding",
+    "withdraw",
+]
 EVERYTHING = "*"  # as the benchmark of a finding
 
 
