@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.findings import Turn
 from results.metrics import metric_of
 from results.rows import contender_of
-from results.units import TIMES, change_in_words, counted, ratio
+from results.units import TIMES, change_in_words, counted
 
 if TYPE_CHECKING:
     from results.judgement.changes.ranked import RankedFinding
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KINDS = {Turn.SLOWER: "bad", Turn.FASTER: "good", Turn.CHANGED: ""}
 EVERYTHING = "*"  # as the benchmark of a finding about all series of a place
 FACTOR_FROM = 3.0
+DIVIDED = "\N{DIVISION SIGN}"
 
 
 def kind_of(finding: Finding) -> str:
@@ -42,10 +43,10 @@ def change_of(finding: Finding) -> str:
 
 
 def ratio_in_words(value: float) -> str:
-    """Write a ratio as a change in percent, or as a factor where that is the plainer."""
+    """Write a ratio as a change in percent, or as a factor where that is the plainer: `× 47.2`, `÷ 5,280`."""
     if value >= FACTOR_FROM:
-        return _factor(value)
-    return f"1/{_factor(1 / value)}" if 0 < value <= 1 / FACTOR_FROM else change_in_words(value)
+        return f"{TIMES} {_factor(value)}"
+    return f"{DIVIDED} {_factor(1 / value)}" if 0 < value <= 1 / FACTOR_FROM else change_in_words(value)
 
 
 def range_of(finding: Finding) -> str:
@@ -66,4 +67,4 @@ def since_of(found: RankedFinding) -> str:
 
 
 def _factor(value: float) -> str:
-    return ratio(value) if value < 1e4 else f"{value:.1e}{TIMES}"
+    return f"{float(f'{value:.3g}'):,.10g}" if value < 1e6 else f"{value:.2g}"

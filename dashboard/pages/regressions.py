@@ -15,7 +15,6 @@ from werkzeug.wrappers import Response
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.pages import Page, csv_response
 from dashboard.pages.acknowledging import decision_form, refusal_of, register_decisions
-from dashboard.scales import Scale
 from dashboard.selectors import labelled_select, select_props
 from dashboard.tables.export import csv_of_findings
 from dashboard.tables.finding_card import finding_facts
@@ -161,7 +160,7 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
         "facts": facts,
         "curve": {} if drawing.chart else HIDDEN,
         "figure": figure_from_chart(
-            drawing.chart, scale=Scale.FIT, chosen=None, keeps_zoom_of=chosen.uid if chosen else ""
+            drawing.chart, scale=drawing.scale, chosen=None, keeps_zoom_of=chosen.uid if chosen else ""
         )
         if drawing.chart
         else {},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dashboard.figures.chart import ChangePoint
 from dashboard.figures.notes import wrapped
 from dashboard.finding_words import EVERYTHING, change_of, kind_of
-from results.judgement.findings import FindingState
+from results.judgement.findings import FindingState, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from results.judgement.changes.ranked import RankedFinding
     from results.judgement.findings import Finding
     from results.rows import SeriesRow
+
+WORDS = {Turn.SLOWER: "worse", Turn.FASTER: "better", Turn.CHANGED: "changed"}
 
 
 def change_points_of(
@@ -32,9 +34,9 @@ def change_points_of(
         if is_ours and finding.first_bad in positions and finding.first_bad not in points:
             points[finding.first_bad] = ChangePoint(
                 at=positions[finding.first_bad],
-                text=change_of(finding),
+                text=_text_of(finding, series),
                 kind=kind_of(finding),
-                note=f"{change_of(finding)} {finding.state}: {wrapped(finding.why)}",
+                note=f"{change_of(finding)} at the worst of its points, {finding.state}: {wrapped(finding.why)}",
             )
     return tuple(points[commit] for commit in positions if commit in points)
 
@@ -50,3 +52,10 @@ def is_about(finding: Finding, series: Iterable[SeriesRow]) -> bool:
         )
         for one in series
     )
+
+
+def _text_of(finding: Finding, series: Sequence[SeriesRow]) -> str:
+    """Write the size where it is that of a curve that is drawn: known is the worst point's only."""
+    if not finding.points or any(one.parameters == finding.points[0] for one in series):
+        return change_of(finding)
+    return WORDS[finding.turn]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
-from dashboard.finding_words import change_of, range_of, title_of
+from dashboard.finding_words import FACTOR_FROM, change_of, range_of, title_of
 from dashboard.lines import lines_from
 from dashboard.quantities import MetricFormat
-from dashboard.scales import CommitSpacing
+from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.change_points import change_points_of
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import (
@@ -59,6 +59,12 @@ class RegressionsDrawing:
     chart: Chart | None
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
+
+    @property
+    def scale(self) -> Scale:
+        """Scale on which both levels of the chosen finding can be read."""
+        ratio = self.chosen.finding.ratio if self.chosen else None
+        return Scale.LOG if ratio and not 1 / FACTOR_FROM < ratio < FACTOR_FROM else Scale.FIT
 
     @property
     def answer(self) -> str:

@@ -1,0 +1,58 @@
+"""Findings in words, and the marks where their levels begin."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.figures.change_points import LEAST_APART, mark_change_points
+from dashboard.figures.chart import Across, ChangePoint, Chart
+from dashboard.finding_words import ratio_in_words
+from dashboard.quantities import Ordinate
+from dashboard.widgets import TONE_COLOURS
+
+go = pytest.importorskip("plotly.graph_objects")
+N = 100
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (1.06, "+6.0 %"), (0.94, "-6.0 %"), (2.97, "+197.0 %"), (47.16, "× 47.2"), (1 / 47.16, "÷ 47.2"),
+        (5280.4, "× 5,280"), (2.1e5, "× 210,000"), (4.7e15, "× 4.7e+15"), (0.0, "-100.0 %"),
+    ],
+)  # fmt: skip
+def test_a_ratio_is_a_change_in_percent_or_beyond_three_a_factor(ratio, words):
+    assert ratio_in_words(ratio) == words
+
+
+def marked(*points):
+    chart = Chart(
+        ordinate=Ordinate(title="Time", better=""), across=Across.COMMITS, curves=(), absences=(),
+        positions=tuple((f"c{i}", f"{i:040x}") for i in range(N)), change_points=points,
+    )  # fmt: skip
+    figure = go.Figure()
+    mark_change_points(figure, chart)
+    return figure
+
+
+def point(at, text="+6.0 %", kind="bad"):
+    return ChangePoint(at=f"c{at}", text=text, kind=kind, note="confirmed")
+
+
+def test_a_change_point_is_a_line_in_the_colour_of_its_kind_with_its_size_above():
+    figure = marked(point(40), point(80, "-9.0 %", "good"))
+    assert [(shape.x0, shape.x1, shape.line.color) for shape in figure.layout.shapes] == [
+        ("c40", "c40", TONE_COLOURS["bad"]), ("c80", "c80", TONE_COLOURS["good"]),
+    ]  # fmt: skip
+    assert [(one.x, one.text) for one in figure.layout.annotations] == [("c40", "+6.0 %"), ("c80", "-9.0 %")]
+
+
+def test_texts_that_would_overlap_are_left_out_the_newest_stays():
+    near = int(LEAST_APART * N) - 1
+    figure = marked(point(40), point(40 + near, "later"))
+    assert len(figure.layout.shapes) == 2
+    assert [one.text for one in figure.layout.annotations] == ["later"]
+
+
+def test_a_change_point_beyond_the_axis_is_not_drawn():
+    assert marked(ChangePoint(at="elsewhere", text="+1 %", kind="bad", note="")).layout.shapes == ()
