@@ -35,6 +35,7 @@ COMMANDS = {
     "gate": ("results.commands.judging.gate:gate", "Judge whether a commit got slower than another."),
     "ab": ("results.commands.measuring.ab:ab", "Measure two commits in alternation, and judge them."),
     "bisect": ("results.commands.measuring.bisect:bisect", "Find the commit that made something slower."),
+    "explain": ("results.commands.judging.explain:explain", "Say why a commit is slower or faster, as far as known."),
     "changes": (
         "results.commands.judging.changes:changes",
         "Find when series changed level, after which commit.",

@@ -33,7 +33,7 @@ from results.questions.inventory import (
     projects,
     series_places,
 )
-from results.questions.profiles import profile_of, stacks_of, trace_of
+from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
 from results.questions.visits import visits_of
 
@@ -52,6 +52,7 @@ __all__ = [
     "benchmark_names",
     "benchmarks",
     "commits",
+    "conditions_of",
     "failures",
     "freshness",
     "history_of",
@@ -66,6 +67,7 @@ __all__ = [
     "profile_of",
     "projects",
     "ranked_changes",
+    "run_with_profile",
     "series_places",
     "series_where",
     "stacks_of",

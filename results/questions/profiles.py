@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.schema import (
+    NEWEST_FIRST,
+    Commit,
+    Environment,
+    Machine,
+    Measurement,
     Profile,
     ProfileKernel,
     ProfileOperator,
@@ -15,6 +20,7 @@ from results.database.schema import (
     Source,
 )
 from results.files.paths import path_from_text, trace_path
+from results.files.records import State
 from results.files.stacks import FoldedStack, StackKind, stacks_from_bytes, stacks_of_kind
 from results.kernel_names import decoded
 from results.product_libraries import product_libraries
@@ -159,3 +165,33 @@ def _run_id(connection: Connection, point: PointRow) -> int | None:
         .join(Project, Project.id == Run.project_id)
         .where(Run.uid == point.run_id, Project.name == point.project)
     ).scalar()
+
+
+def conditions_of(store: Store, *, point: PointRow) -> Mapping[str, Any]:
+    """Return the conditions under which `point` was measured in its run, by name; empty where none are known."""
+    with store.reading() as connection:
+        where = (Measurement.run_id == _run_id(connection, point), Measurement.point_id == point.point_id)
+        found = connection.execute(sa.select(Measurement.conditions).where(*where)).scalar()
+    return found or {}
+
+
+def run_with_profile(store: Store, *, point: PointRow) -> str | None:
+    """Return the id of the newest run that profiled `point` at its commit and testbed; None if none has."""
+    with store.reading() as connection:
+        found = connection.execute(
+            sa.select(Run.uid)
+            .join(Profile, Profile.run_id == Run.id)
+            .join(Commit, Commit.id == Run.commit_id)
+            .join(Machine, Machine.id == Run.machine_id)
+            .join(Environment, Environment.id == Run.environment_id)
+            .where(
+                Profile.point_id == point.point_id,
+                Profile.state == State.OK.value,
+                Commit.hash == point.commit,
+                Machine.name == point.machine,
+                Environment.name == point.environment,
+            )
+            .order_by(*NEWEST_FIRST)
+            .limit(1)
+        )
+        return found.scalar()

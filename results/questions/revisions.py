@@ -44,6 +44,21 @@ def commit_of(store: Store, revision: str, *, repository: Path | None = None) ->
     raise UnknownRevision(f"{what} {revision}", commit=revision, is_plausible=is_hash)
 
 
+def have_equal_kernels(one: str, other: str, *, repository: Path | None = None) -> bool | None:
+    """Return whether git has the same kernels at two commits, full hashes; None where git does not know both.
+
+    repository: where git is asked; default: the current folder.
+    """
+    trees = []
+    for commit in (one, other):
+        try:
+            answer = run_git(repository or Path.cwd(), "rev-parse", "--verify", "--quiet", f"{commit}:kernels")
+        except NoRepository:
+            return None
+        trees.append(answer.stdout.strip())
+    return trees[0] == trees[1] if all(trees) else None
+
+
 def _starting_with(connection: Connection, prefix: str) -> list[str]:
     """Return the stored hashes that are `prefix` or, from four characters on, start with it."""
     hashes = set(connection.execute(sa.select(Commit.hash).where(Commit.hash == prefix)).scalars())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from results.files.records import State
 from results.judgement.explanation.conditions import VERSIONS, ConditionKind, in_words, of_kind
 from results.judgement.findings import FindingClass, FindingState
 from results.judgement.sides import BASELINE
+from results.metrics import SWEEP_METRICS, Precision
 from results.units import change_in_words
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 OURS = "fused"
 """Beginning of the names of the providers that a commit of ours can change."""
+STILL = 0.03
+"""Change of control series up to which they count as where they were."""
+_COUNTED = {metric.name for metric in SWEEP_METRICS.values() if metric.precision is Precision.EXACT}
 Classed = tuple[FindingClass | None, str | None]
 
 
@@ -28,7 +33,8 @@ Classed = tuple[FindingClass | None, str | None]
 class Around:
     """What is known around a call; None and empty for what is not.
 
-    has_new_structure: whether the profiles run different operators or kernels.
+    has_causes: whether the profiles show what changed. has_new_structure: whether they run different operators or
+    kernels.
     """
 
     finding: Finding | None
@@ -37,6 +43,7 @@ class Around:
     conditions: tuple[ConditionDifference, ...]
     control: ControlChange | None
     are_kernels_equal: bool | None
+    has_causes: bool
     has_new_structure: bool
 
     @property
@@ -53,6 +60,12 @@ class Around:
     def is_ours(self) -> bool:
         """Whether a commit of ours can change the provider."""
         return any(one is not None and one.point.provider.startswith(OURS) for one in (self.base, self.head))
+
+    @property
+    def is_control_still(self) -> bool:
+        """Whether there are control series, and they stayed where they were."""
+        control = self.control
+        return control is not None and not control.is_moved and abs(math.log(control.ratio)) <= math.log1p(STILL)
 
 
 def class_of(known: Around) -> Classed:
@@ -121,10 +134,17 @@ def _noise(known: Around) -> Classed | None:
 
 def _code(known: Around) -> Classed | None:
     finding = known.finding
-    # With eager where it was and the same machine and versions, what is left of ours is the code.
-    is_all_else_excluded = known.control is not None and not known.others and known.base and known.head
-    is_known = finding is not None and finding.class_ is FindingClass.CODE
-    if is_known or (known.is_ours and (known.has_new_structure or is_all_else_excluded)):
+    if finding is None:
+        return (FindingClass.CODE, None) if known.is_ours and known.has_new_structure else None
+    # With eager where it was and the same machine and versions, what is left of ours is the code; but one comparison
+    # of stored runs, of which no profile shows anything, may be noise as well.
+    is_borne_out = finding.state is FindingState.CONFIRMED or known.has_causes
+    is_all_else_excluded = known.is_control_still and not known.others and known.base and known.head and is_borne_out
+    # No clock and no other process changes what is counted.
+    is_counted = finding.metric in _COUNTED
+    if finding.class_ is FindingClass.CODE:
+        return FindingClass.CODE, None
+    if known.is_ours and (known.has_new_structure or is_counted or is_all_else_excluded):
         return FindingClass.CODE, None
     return None
 
@@ -143,11 +163,11 @@ def ruled_out(known: Around) -> tuple[str, ...]:
             if not known.versions and (same := _in_common(base.conditions, head.conditions)):
                 found.append(f"stack: {same} at both")
             if not known.others:
-                found.append("machine: the same device, settings and clocks")
+                found.append("conditions: the same device, settings and clocks")
         if not (base.point.disturbed or head.point.disturbed):
             found.append("disturbance: none was seen")
-    if control is not None and not control.is_moved:
-        found.append(f"control: {BASELINE} is {change_in_words(control.ratio)} over {control.n_series:,} series")
+    if control is not None and known.is_control_still:
+        found.append(f"machine: {BASELINE} is {change_in_words(control.ratio)} over {control.n_series:,} series")
     if known.are_kernels_equal:
         found.append("code: git has the same kernels at both commits")
     return tuple(found)

@@ -59,13 +59,13 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Why a finding is. sentence: None where nothing is known, and `reason` says why.
+    """Why a finding is. sentence: None where nothing is known, and `reason` says why. subject: what was known of it.
 
     causes: what the profiles show, the first of them told in the sentence. quantities: of the call at both commits;
     exact: those that are counted and differ. command: reproduces it.
     """
 
-    finding: Finding | None
+    subject: Subject
     class_: FindingClass | None
     sentence: str | None
     reason: str | None
@@ -77,6 +77,11 @@ class Explanation:
     ruled_out: tuple[str, ...]
     scope: Scope | None
     command: str | None
+
+    @property
+    def finding(self) -> Finding | None:
+        """Finding that is explained; None for a point that was asked for without one."""
+        return self.subject.finding
 
 
 def explain(subject: Subject) -> Explanation:
@@ -93,6 +98,7 @@ def explain(subject: Subject) -> Explanation:
         conditions=conditions,
         control=subject.control,
         are_kernels_equal=subject.are_kernels_equal,
+        has_causes=bool(causes),
         has_new_structure=any(cause.kind in _STRUCTURE or cause.kind is CauseKind.RENAMED for cause in causes),
     )
     class_, around = class_of(known)
@@ -100,7 +106,7 @@ def explain(subject: Subject) -> Explanation:
     words = [text for text in (around, _inside(metric, causes, difference)) if text]
     sentence = f"{'; '.join(words)}." if words else None
     return Explanation(
-        finding=finding,
+        subject=subject,
         class_=class_,
         sentence=sentence if sentence is None else sentence[0].upper() + sentence[1:],
         reason=None if words else _why_silent(difference, metric),

@@ -198,6 +198,20 @@ def test_without_a_profile_on_one_side_nothing_is_explained():
     assert found.reason == "nothing is known of its inside: no profile is stored at the base"
 
 
+def test_without_a_profile_a_suspicion_is_of_no_class_though_eager_stayed_where_it_was():
+    found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130))
+    assert (found.sentence, found.class_) == (None, None)
+    confirmed = finding(state=FindingState.CONFIRMED)
+    found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130), found=confirmed)
+    assert (found.sentence, found.class_) == (None, FindingClass.CODE)
+
+
+def test_a_point_without_finding_is_of_no_class_unless_it_runs_something_else():
+    subject = Subject(revisions=(A, B), base=cpu(FUSED, 100), head=cpu(FUSED, 130), control=STILL)
+    assert explain(subject).class_ is None
+    assert explain(replace(subject, head=cpu(EAGER, 130))).class_ is FindingClass.CODE
+
+
 def test_equal_profiles_do_not_show_where():
     found = explained(cpu(FUSED, 100, overhead_s=None), cpu(FUSED, 130, overhead_s=None))
     assert found.sentence is None
@@ -218,6 +232,21 @@ def test_an_operator_that_takes_longer_is_named_with_its_part_of_the_time():
     assert found.sentence == "`aten::gelu` takes 40 µs instead of 20 µs (20 µs of the 20 µs more)."
 
 
+def test_what_is_counted_is_of_the_code_whatever_the_clock_did():
+    head = cpu(FUSED, 100, peak_memory_bytes=5e6, conditions=SAME | {"cpu_mhz": 1800.0})
+    found = explained(
+        cpu(FUSED, 100, peak_memory_bytes=4e6), head, control=None, found=finding("peak_memory_bytes", ratio=1.25)
+    )
+    assert found.class_ is FindingClass.CODE
+
+
+def test_a_time_is_of_no_class_where_control_series_moved_within_their_noise_and_a_clock_differs():
+    control = replace(STILL, ratio=0.92)
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 110, conditions=SAME | {"cpu_mhz": 1800.0}), control=control)
+    assert found.class_ is None
+    assert not any("eager" in text for text in found.ruled_out)
+
+
 def test_a_finding_of_another_suite_has_no_inside_and_a_command_of_asv():
     found = explain(Subject(revisions=(A, B), finding=finding("time")))
     assert found.sentence is None
@@ -229,9 +258,9 @@ def test_what_was_ruled_out_comes_with_its_evidence():
     assert found.ruled_out == (
         "method: ruler 3 at both",
         "stack: torch 2.13.0, triton 3.7.1, python 3.11.7 at both",
-        "machine: the same device, settings and clocks",
+        "conditions: the same device, settings and clocks",
         "disturbance: none was seen",
-        "control: eager is +0.4 % over 12 series",
+        "machine: eager is +0.4 % over 12 series",
     )
 
 

@@ -1,0 +1,146 @@
+"""`fusebench explain`: why a commit is slower or faster than another, as far as what is stored shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import click
+
+from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.no_data import EMPTY_STORE, how_to_measure, not_measured, nothing_to_show
+from results.commands.options import NumberRange, db_option, where_option
+from results.commands.selected_rows import SelectedPoints, select_rows
+from results.commands.selection import Selection, selection_from_texts, series_filter_from
+from results.errors import UnknownRevision
+from results.exit_codes import ExitCode
+from results.explanations import explanations_of, explanations_of_points
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE
+from results.output.reports.explanation_report import (
+    MOST_DETAILED,
+    explanations_as_json,
+    explanations_as_markdown,
+    explanations_as_text,
+)
+from results.queries import judged_commits, parameter_names, values_at
+from results.questions.revisions import commit_of
+from results.store import OpenMode, open_store
+from results.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from results.judgement.explanation import Explanation
+    from results.judgement.verdicts import Judgement
+    from results.rows import PlaceFilter
+    from results.store import Store
+
+_OF_PLACE = frozenset({"project", "machine", "environment"})
+
+
+class ExplanationFormat(StrEnum):
+    """Format of what `explain` prints."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@click.command()
+@click.argument("base")
+@click.argument("head")
+@click.option(
+    "--format",
+    "explanation_format",
+    type=click.Choice([each.value for each in ExplanationFormat]),
+    default=ExplanationFormat.TEXT.value,
+    show_default=True,
+    help="How to print it.",
+)
+@click.option(
+    "--least-change",
+    metavar="FRACTION",
+    type=NumberRange(min=0, max=10),
+    default=LEAST_RELEVANT_CHANGE,
+    show_default=True,
+    help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
+)
+@click.option("--all", "shows_all", is_flag=True, help="Print the tables behind every sentence, not only the first.")
+@where_option
+@db_option
+def explain(  # noqa: PLR0913, PLR0917 - its options
+    base: str,
+    head: str,
+    explanation_format: str,
+    least_change: float,
+    where: Sequence[str],
+    db: str | None,
+    *,
+    shows_all: bool,
+) -> int:
+    """Why is commit HEAD slower or faster than commit BASE?
+
+    Explains each finding of `fusebench gate` by its worst point: what differs exactly, which operators and kernels
+    came, went, changed their name or their time, where the time went, which versions and conditions differ, what was
+    ruled out. With --where, points without a finding, too. What is not known is not explained.
+
+    \b
+    fusebench explain HEAD~1 HEAD
+    fusebench explain main HEAD --where operation=mlp --where batch=16
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    selection = selection_from_texts(where)
+    with open_store(db, mode=OpenMode.READ) as store:
+        selected = select_rows(store, selection)
+        if selected is None:
+            return nothing_to_show(EMPTY_STORE)
+        try:
+            commits = commit_of(store, base), commit_of(store, head)
+        except UnknownRevision as error:
+            return not_measured(store, error)
+        if commits[0] == commits[1]:
+            raise click.UsageError(f"{base} and {head} are both {commits[0][:8]}; name two commits")
+        judgement = _judged(store, commits, selection, least_change=least_change)
+        if not judgement.verdicts:
+            how = how_to_measure(store, commit=commits[1])
+            return nothing_to_show(f"Nothing was measured at both commits on the same machine. {how}")
+        found = explanations_of(store, judgement)
+        is_narrowed = any(name not in _OF_PLACE for name in selection.texts)
+        if not found and is_narrowed and isinstance(selected, SelectedPoints):
+            found = explanations_of_points(store, judgement, selected.axes)
+        _print(found, judgement, ExplanationFormat(explanation_format), shows_all=shows_all)
+    return ExitCode.FINE
+
+
+def _judged(store: Store, commits: tuple[str, str], selection: Selection, *, least_change: float) -> Judgement:
+    """Judge all series of the chosen places, control series included, and keep the verdicts on the chosen ones."""
+    texts = dict(selection.without("state").texts)
+    if "operation" in texts:  # the benchmark of its series
+        texts["benchmark"] = texts.pop("operation")
+    chosen = series_filter_from(Selection(texts), parameters=parameter_names(store))
+    places: PlaceFilter = {"project": chosen.get("project"), "machine": chosen.get("machine")}
+    places["environment"] = chosen.get("environment")
+    base, head = commits
+    judgement = judged_commits(store, base=base, head=head, least_change=least_change, **places)
+    if texts.keys() <= _OF_PLACE:
+        return judgement
+    asked = {row.series_id for commit in commits for row in values_at(store, commit=commit, **chosen)}
+    return replace(judgement, verdicts=tuple(one for one in judgement.verdicts if one.head.series_id in asked))
+
+
+def _print(found: Sequence[Explanation], judgement: Judgement, printed: ExplanationFormat, *, shows_all: bool) -> None:
+    base, head = judgement.base_commit, judgement.head_commit
+    n_silent = sum(one.sentence is None for one in found)
+    n_findings = sum(one.finding is not None for one in found)
+    of_points = f"no finding, so no change is certain; {counted(len(found), 'point')}"
+    what = counted(n_findings, "finding") if n_findings or not found else of_points
+    silent = f", {n_silent} of them not explained" if n_silent else ""
+    headline = f"{base[:8]} → {head[:8]}: {what}{silent}"
+    match printed:
+        case ExplanationFormat.JSON:
+            echo(explanations_as_json(found, base=base, head=head))
+        case ExplanationFormat.MARKDOWN:
+            echo(explanations_as_markdown(found, headline=headline))
+        case ExplanationFormat.TEXT:
+            limit = None if shows_all else MOST_DETAILED
+            echo_rendered(explanations_as_text(found, terminal_of_output(), headline=headline, limit=limit))

@@ -1,0 +1,210 @@
+"""Explanations of findings, by what the store holds of their worst points: for commands and the dashboard.
+
+What is found is explained by `results.judgement.explanation`, which is pure.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from results.files.records import State
+from results.files.stacks import StackKind
+from results.judgement.commit_findings import findings_of
+from results.judgement.explanation import ProfiledCall, Subject, explain
+from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
+from results.judgement.sides import BASELINE, is_control, surface_parameters
+from results.metrics import LATENCY, SWEEP_METRICS
+from results.queries import conditions_of, latest_points, profile_of, run_with_profile, stacks_of
+from results.questions.revisions import have_equal_kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from results.judgement.explanation import Explanation
+    from results.judgement.outcomes import ControlChange, Judgement
+    from results.rows import ParameterValue, PointFilter, PointRow, SeriesValueRow
+    from results.store import Store
+
+    Parameters = tuple[ParameterValue, ...]
+    Calls = tuple[ProfiledCall | None, ProfiledCall | None]
+
+EVERYTHING = "*"
+
+
+def explanations_of(store: Store, judgement: Judgement) -> list[Explanation]:
+    """Explain each finding between two commits, the worst first; before them, where the machine or torch changed."""
+    moved = [_of_control(judgement, control) for control in judgement.controls if control.is_moved]
+    are_equal = have_equal_kernels(judgement.base_commit, judgement.head_commit)
+    return [
+        explain(_subject(store, finding, judgement, are_kernels_equal=are_equal))
+        for finding in (*moved, *findings_of(judgement))
+    ]
+
+
+def explanations_of_points(store: Store, judgement: Judgement, chosen: PointFilter) -> list[Explanation]:
+    """Explain each chosen point that both commits measured, changed or not; the largest change of latency first."""
+    at_base, at_head = (
+        {(row.point_id, row.machine, row.environment): row for row in latest_points(store, revision=commit, **chosen)}
+        for commit in (judgement.base_commit, judgement.head_commit)
+    )
+    both = [(at_base[key], at_head[key]) for key in at_base if key in at_head]
+    pairs = sorted((pair for pair in both if any(map(_is_ok, pair))), key=lambda pair: -_size(*pair))
+    are_equal = have_equal_kernels(judgement.base_commit, judgement.head_commit)
+    return [
+        explain(
+            Subject(
+                revisions=(judgement.base_commit, judgement.head_commit),
+                base=_call(store, base),
+                head=_call(store, head),
+                control=_control(judgement, head.machine, head.environment),
+                are_kernels_equal=are_equal,
+            )
+        )
+        for base, head in pairs
+    ]
+
+
+def sentences_of(store: Store, judgement: Judgement | None = None) -> Callable[[Finding], str | None]:
+    """Return what tells of a finding, in one sentence, why it is; None where nothing is known of that.
+
+    judgement: that the findings are of; without it, of a history, nothing is known of control series.
+    """
+
+    @cache
+    def sentence(finding: Finding) -> str | None:
+        are_equal = None
+        if finding.last_good is not None:
+            are_equal = have_equal_kernels(finding.last_good, finding.first_bad)
+        return explain(_subject(store, finding, judgement, are_kernels_equal=are_equal)).sentence
+
+    return sentence
+
+
+def _subject(store: Store, finding: Finding, judgement: Judgement | None, *, are_kernels_equal: bool | None) -> Subject:
+    base, head = _calls_of(store, finding, judgement)
+    surface = finding.surface
+    return Subject(
+        revisions=(finding.last_good or "", finding.first_bad),
+        finding=finding,
+        base=base,
+        head=head,
+        control=None if judgement is None else _control(judgement, surface.machine, surface.environment),
+        are_kernels_equal=are_kernels_equal,
+        measured=None if judgement is None else _measured(judgement, surface),
+    )
+
+
+def _control(judgement: Judgement, machine: str, environment: str) -> ControlChange | None:
+    """Return the change of the control series there; one that moved before others, then that of most series."""
+    found = [one for one in judgement.controls if (one.machine, one.environment) == (machine, environment)]
+    return max(found, key=lambda one: (one.is_moved, one.n_series), default=None)
+
+
+def _of_control(judgement: Judgement, control: ControlChange) -> Finding:
+    """Return control series that moved as a finding about everything there; its point is one of theirs."""
+    rows = [verdict.head for verdict in judgement.verdicts if is_control(verdict.head)]
+    there = [row for row in rows if (row.machine, row.environment) == (control.machine, control.environment)]
+    project = there[0].project if there else EVERYTHING
+    return Finding(
+        surface=Surface(
+            project=project,
+            machine=control.machine,
+            environment=control.environment,
+            benchmark=EVERYTHING,
+            metric=EVERYTHING,
+        ),
+        points=(),
+        n_points=control.n_series,
+        last_good=judgement.base_commit,
+        first_bad=judgement.head_commit,
+        n_unmeasured=None,
+        ratio=control.ratio,
+        interval=None,
+        floor=None,
+        turn=Turn.CHANGED,
+        state=FindingState.SUSPECTED,
+        class_=FindingClass.MACHINE,
+        why=f"{BASELINE} moved over {control.n_series:,} series: nothing is said of kernels",
+    )
+
+
+def _measured(judgement: Judgement, surface: Surface) -> list[Parameters]:
+    """Return the parameters of all points of the surface that were measured at both commits."""
+    return [verdict.head.parameters for verdict in judgement.verdicts if _is_of(verdict.head, surface)]
+
+
+def _is_of(row: SeriesValueRow, surface: Surface) -> bool:
+    place = (row.project, row.machine, row.environment, row.benchmark, row.metric)
+    of_surface = (surface.project, surface.machine, surface.environment, surface.benchmark, surface.metric)
+    return place == of_surface and surface_parameters(row) == surface.shared
+
+
+def _calls_of(store: Store, finding: Finding, judgement: Judgement | None) -> Calls:
+    """Return the worst point of a finding at both commits; of control series that moved, any point of eager's."""
+    surface = finding.surface
+    if finding.last_good is None:
+        return None, None
+    if surface.benchmark == EVERYTHING:
+        chosen: dict[str, object] = {"provider": BASELINE}
+    elif surface.metric in SWEEP_METRICS and finding.points:
+        parameters = {one.name: one.value for one in finding.points[0]}
+        chosen = {"pass_" if name == "pass" else name: [value] for name, value in parameters.items()}
+        chosen["operation"] = surface.benchmark
+    else:
+        return None, None
+    place = {"project": surface.project, "machine": surface.machine, "environment": surface.environment}
+    asked = cast("PointFilter", chosen | place)
+    sides = [latest_points(store, revision=commit, **asked) for commit in (finding.last_good, finding.first_bad)]
+    both = {row.point_id for row in sides[0]} & {row.point_id for row in sides[1]}
+    base, head = (next((row for row in rows if row.point_id in both), rows[0] if rows else None) for rows in sides)
+    if judgement is not None:
+        base, head = _with_medians(judgement, base, head)
+    return _call(store, base), _call(store, head)
+
+
+def _with_medians(
+    judgement: Judgement, base: PointRow | None, head: PointRow | None
+) -> tuple[PointRow | None, PointRow | None]:
+    """Give both the latency that was judged: the median of all runs of their commits."""
+    if base is None or head is None:
+        return base, head
+    for verdict in judgement.verdicts:
+        row = verdict.head
+        if row.metric != LATENCY.name or (row.machine, row.environment) != (head.machine, head.environment):
+            continue
+        parameters = {"pass_" if one.name == "pass" else one.name: one.value for one in row.parameters}
+        if row.benchmark == head.operation and all(
+            getattr(head, name, None) == parameters[name] for name in parameters
+        ):
+            return base._replace(latency_s=verdict.base.value), head._replace(latency_s=verdict.head.value)
+    return base, head
+
+
+def _call(store: Store, point: PointRow | None) -> ProfiledCall | None:
+    """Return a point with its profile: of the same run, or of the newest run of its commit that took one."""
+    if point is None:
+        return None
+    conditions = conditions_of(store, point=point)
+    uid = run_with_profile(store, point=point)
+    if uid is None or point.state != State.OK:
+        return ProfiledCall(point=point, conditions=conditions)
+    profiled = point._replace(run_id=uid)
+    return ProfiledCall(
+        point=point,
+        profile=profile_of(store, point=profiled),
+        host=stacks_of(store, point=profiled, kind=StackKind.HOST),
+        device=stacks_of(store, point=profiled, kind=StackKind.DEVICE),
+        conditions=conditions,
+    )
+
+
+def _is_ok(point: PointRow) -> bool:
+    return point.state == State.OK
+
+
+def _size(base: PointRow, head: PointRow) -> float:
+    if not base.latency_s or not head.latency_s:
+        return math.inf
+    return abs(math.log(head.latency_s / base.latency_s))

@@ -1,0 +1,175 @@
+"""Explanations → text, Markdown and JSON: one sentence a finding, the tables behind it, what was ruled out; pure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from results.output.findings import FINDINGS_FORMAT, finding_as_json
+from results.output.reports.comments import Table, comment_of
+from results.output.reports.explanation_tables import tables_of, texts_of
+from results.output.reports.finding_words import name_in_words, scope_in_words, size_in_words, worst_in_words
+from results.output.terminal import INDENT, UNLIMITED, Style, Terminal
+from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.printable import json_for_terminal
+from results.units import change_in_words, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from results.judgement.explanation import Explanation, ProfiledCall
+
+MOST_DETAILED = 3
+"""Explanations of a text that have their tables; the others have their sentence alone."""
+_TEXT_COLUMNS = frozenset({"quantity", "part", "what", "frame"})
+
+
+def explanations_as_text(
+    explanations: Sequence[Explanation], terminal: Terminal = UNLIMITED, *, headline: str, limit: int | None
+) -> str:
+    """Render each finding with its sentence, the first `limit` calls with the tables behind it; None for all."""
+    parts = [terminal.paragraph(headline, Style.HEADING)]
+    detailed: list[tuple[object, ...]] = []
+    for one in explanations:
+        key = _call_of(one)
+        has_tables = key not in detailed and (limit is None or len(detailed) < limit)
+        if has_tables:
+            detailed.append(key)
+        parts.append("\n".join(_lines(one, terminal)))
+        parts += _behind(one, terminal) if has_tables else []
+    n_hidden = len({_call_of(one) for one in explanations}) - len(detailed)
+    if n_hidden:
+        parts.append(terminal.paragraph(f"The tables of {counted(n_hidden, 'other call')}: --all"))
+    return "\n\n".join(parts)
+
+
+def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: str) -> str:
+    """Render a comment: a row for each finding, then the tables behind each call, folded."""
+    rows = [(_title(one), _class(one), _scope(one), one.sentence or _silence(one)) for one in explanations]
+    tables = [Table(title="Why", columns=("finding", "class", "points", "why"), rows=rows, is_open=True)]
+    seen: list[tuple[object, ...]] = []
+    for one in explanations:
+        if _call_of(one) not in seen:
+            seen.append(_call_of(one))
+            tables += [
+                Table(title=f"{_title(one)}: {table.title}", columns=table.columns, rows=table.rows, is_open=False)
+                for table in tables_of(one)
+            ]
+    commands = dict.fromkeys(one.command for one in explanations if one.command)
+    return comment_of(headline, tables, [f"Again: {command}" for command in list(commands)[:1]])
+
+
+def explanations_as_json(explanations: Sequence[Explanation], *, base: str, head: str) -> str:
+    """Render every explanation: findings as in other documents with `explanation`, and points without finding."""
+    findings = [
+        {**finding_as_json(one.finding), "class": _class(one) or None, "explanation": explanation_as_json(one)}
+        for one in explanations
+        if one.finding is not None
+    ]
+    points = [
+        {
+            "point": _point_as_json(one.subject.head),
+            "class": _class(one) or None,
+            "explanation": explanation_as_json(one),
+        }
+        for one in explanations
+        if one.finding is None and one.subject.head is not None
+    ]
+    document = {"format": FINDINGS_FORMAT, "base": base, "head": head, "findings": findings, "points": points}
+    return json_for_terminal(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def explanation_as_json(one: Explanation) -> dict[str, object]:
+    """Return an explanation as an object; findings.schema.json describes the keys."""
+    difference = one.difference
+    return {
+        "sentence": one.sentence,
+        "reason": one.reason,
+        "causes": [{**asdict(cause), "kind": cause.kind.value} for cause in one.causes],
+        "exact": [{"name": each.name, "base": each.base, "head": each.head, "unit": each.unit} for each in one.exact],
+        "parts": [asdict(part) for part in difference.parts],
+        "rows": [
+            {**asdict(row), "kind": row.kind.value, "place": row.place.value, "callers": list(row.callers)}
+            for row in difference.rows
+        ],
+        "aligned_by": None if difference.reason else "tree" if difference.is_by_tree else "name",
+        "conditions": [{**asdict(each), "kind": each.kind.value} for each in one.conditions],
+        "ruled_out": list(one.ruled_out),
+        "scope": None
+        if one.scope is None
+        else {"changed": one.scope.n_changed, "points": one.scope.n_points, "along": one.scope.along},
+        "command": one.command,
+    }
+
+
+def _lines(one: Explanation, terminal: Terminal) -> Iterator[str]:
+    unknown = "no finding" if one.finding is None else "class unknown"
+    beside = " · ".join(filter(None, (_class(one) or unknown, _scope(one), _floor(one))))
+    yield terminal.paragraph(f"{_title(one)}  ({beside})", Style.HEADING)
+    style = Style.PLAIN if one.sentence else Style.DOUBTFUL
+    yield terminal.paragraph(one.sentence or _silence(one), style, indent=INDENT)
+    if one.finding is not None and (worst := worst_in_words(one.finding)):
+        yield terminal.paragraph(f"worst at {worst}", indent=INDENT)
+
+
+def _behind(one: Explanation, terminal: Terminal) -> list[str]:
+    parts = []
+    for table in tables_of(one):
+        columns = [Column(name=name, is_right=name not in _TEXT_COLUMNS) for name in table.columns]
+        rows = [[Cell(text) for text in row] for row in table.rows]
+        parts.append(render_blocks(columns, [Block(title=f"{table.title}:", rows=rows)], terminal))
+    told = texts_of(one)
+    if one.conditions:
+        told.append(f"Conditions that differ: {', '.join(each.words for each in one.conditions)}.")
+    if one.ruled_out:
+        told.append(f"Ruled out: {'; '.join(one.ruled_out)}.")
+    if one.command:
+        told.append(f"Again: {one.command}")
+    return [*parts, "\n".join(terminal.paragraph(text) for text in told)] if told else parts
+
+
+def _title(one: Explanation) -> str:
+    finding = one.finding
+    if finding is not None:
+        return f"{name_in_words(finding)}: {size_in_words(finding)}"
+    call = one.subject.head or one.subject.base
+    if call is None:
+        return "a point that was not measured"
+    point, before = call.point, one.difference.base_s
+    ratio = point.latency_s / before if point.latency_s and before else None
+    shape = f"batch={point.batch}, hidden={point.hidden}, dtype={point.dtype}, pass={point.pass_}"
+    return f"{point.operation} {point.contender} at {shape}: {change_in_words(ratio) or point.state}"
+
+
+def _silence(one: Explanation) -> str:
+    return f"Not explained: {one.reason}."
+
+
+def _class(one: Explanation) -> str:
+    return "" if one.class_ is None else one.class_.value
+
+
+def _scope(one: Explanation) -> str:
+    if one.scope is not None:
+        return one.scope.words
+    return "" if one.finding is None else scope_in_words(one.finding)
+
+
+def _floor(one: Explanation) -> str:
+    floor = None if one.finding is None else one.finding.floor
+    return f"changes under {floor:.1%} are invisible here" if floor else ""
+
+
+def _call_of(one: Explanation) -> tuple[object, ...]:
+    """Name the call that the tables are of: findings of several metrics may share it."""
+    call: ProfiledCall | None = one.subject.head or one.subject.base
+    if call is None:
+        return (id(one),)
+    return call.point.project, call.point.machine, call.point.environment, call.point.point_id
+
+
+def _point_as_json(call: ProfiledCall) -> dict[str, object]:
+    point = call.point
+    axes = ("machine", "environment", "operation", "provider", "pass_", "dtype", "activation", "batch", "hidden", "dim")
+    return {name.rstrip("_"): getattr(point, name) for name in (*axes, "cache", "weights", "threads")}
