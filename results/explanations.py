@@ -71,13 +71,13 @@ def sentences_of(store: Store, judgement: Judgement | None = None) -> Callable[[
 
     judgement: that the findings are of; without it, of a history, nothing is known of control series.
     """
+    are_equal = cache(have_equal_kernels)
 
     @cache
     def sentence(finding: Finding) -> str | None:
-        are_equal = None
-        if finding.last_good is not None:
-            are_equal = have_equal_kernels(finding.last_good, finding.first_bad)
-        return explain(_subject(store, finding, judgement, are_kernels_equal=are_equal)).sentence
+        is_of_sweep, base = finding.metric in SWEEP_METRICS, finding.last_good
+        equal = are_equal(base, finding.first_bad) if is_of_sweep and base else None
+        return explain(_subject(store, finding, judgement, are_kernels_equal=equal)).sentence
 
     return sentence
 

@@ -93,9 +93,9 @@ def changes_rendered(
     """Render the findings of each place; text lists `limit` of a kind. explained: their cause, as one sentence."""
     match report_format:
         case ReportFormat.TEXT:
-            return changes_as_text(places, terminal, limit=limit)
+            return changes_as_text(places, terminal, limit=limit, explained=explained)
         case ReportFormat.JSON:
-            return changes_as_json(places)
+            return changes_as_json(places, explained=explained)
         case ReportFormat.MARKDOWN:
             return changes_comment(places, explained=explained)
         case ReportFormat.JUNIT:
@@ -104,12 +104,18 @@ def changes_rendered(
             return changes_annotations(places, explained=explained)
 
 
-def changes_as_text(places: Sequence[PlaceChanges], terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
+def changes_as_text(
+    places: Sequence[PlaceChanges],
+    terminal: Terminal = UNLIMITED,
+    *,
+    limit: int | None = None,
+    explained: Explained = unexplained,
+) -> str:
     """Render the findings of each place: what got slower first, `limit` of a kind."""
-    return "\n\n".join("\n\n".join(_of_place(place, terminal, limit=limit)) for place in places)
+    return "\n\n".join("\n\n".join(_of_place(place, terminal, limit=limit, explained=explained)) for place in places)
 
 
-def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None) -> Iterator[str]:
+def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None, explained: Explained) -> Iterator[str]:
     control = (
         f"what {place.n_controls} control series share is taken out"
         if place.n_controls
@@ -125,7 +131,7 @@ def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None) -> 
         found = [one for one in place.findings if is_in(one)]
         if found:
             shown = found[:limit]
-            blocks.append(Block(title=f"{title}:", rows=[_row(one, style) for one in shown]))
+            blocks.append(Block(title=f"{title}:", rows=[_row(one, style, explained(one)) for one in shown]))
             if len(shown) < len(found):
                 hidden.append(f"{title}: {len(found) - len(shown):,} more")
     if blocks:
@@ -135,7 +141,7 @@ def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None) -> 
         yield terminal.paragraph(f"{'; '.join(hidden)}. All: --all")
 
 
-def _row(one: Finding, style: Style) -> tuple[Cell, ...]:
+def _row(one: Finding, style: Style, cause: str | None) -> tuple[Cell, ...]:
     worst = worst_in_words(one)
     return (
         Cell(range_in_words(one)),
@@ -145,11 +151,11 @@ def _row(one: Finding, style: Style) -> tuple[Cell, ...]:
         Cell(interval_in_words(one)),
         Cell(floor_in_words(one)),
         Cell(f"worst at {worst}" if worst else ""),
-        Cell(one.why),
+        Cell("; ".join(filter(None, (one.why, cause)))),
     )
 
 
-def changes_as_json(places: Sequence[PlaceChanges]) -> str:
+def changes_as_json(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
     """Render every finding as one object in a list, with the places they were looked for in."""
     return json_for_terminal(
         json.dumps(
@@ -166,7 +172,9 @@ def changes_as_json(places: Sequence[PlaceChanges]) -> str:
                     }
                     for place in places
                 ],
-                "findings": [finding_as_json(one) for place in places for one in place.findings],
+                "findings": [
+                    finding_as_json(one, explanation=explained(one)) for place in places for one in place.findings
+                ],
             },
             indent=2,
             ensure_ascii=False,

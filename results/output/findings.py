@@ -12,8 +12,8 @@ FINDINGS_FORMAT = 1
 """Version of the documents that hold findings; findings.schema.json describes it."""
 
 
-def finding_as_json(finding: Finding) -> dict[str, object]:
-    """Return a finding as an object; findings.schema.json describes the keys."""
+def finding_as_json(finding: Finding, *, explanation: str | None = None) -> dict[str, object]:
+    """Return a finding as an object; findings.schema.json describes the keys. explanation: left out where unknown."""
     surface = finding.surface
     return {
         "project": surface.project,
@@ -34,6 +34,7 @@ def finding_as_json(finding: Finding) -> dict[str, object]:
         "state": finding.state.value,
         "class": None if finding.class_ is None else finding.class_.value,
         "why": finding.why,
+        **({} if explanation is None else {"explanation": explanation}),
     }
 
 

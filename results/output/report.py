@@ -9,7 +9,7 @@ from results.judgement.commit_findings import findings_of
 from results.judgement.verdicts import Outcome
 from results.output.report_json import as_json
 from results.output.reports.annotations import Level, annotations_of
-from results.output.reports.finding_words import unexplained
+from results.output.reports.finding_words import name_in_words, unexplained
 from results.output.reports.gate_comment import gate_comment
 from results.output.reports.judgement_words import benchmark_in_words, headline, notes, shared_parameters, warnings
 from results.output.reports.junit import gate_junit
@@ -67,13 +67,13 @@ def rendered(
 ) -> str:
     """Render the report; text lists `limit` verdicts of a kind, the others have a limit of their own or none.
 
-    explained: what a finding comes from, as one sentence, for the formats that list findings.
+    explained: what a finding comes from, as one sentence; JUnit, which lists points, has none.
     """
     match report_format:
         case ReportFormat.TEXT:
-            return as_text(judgement, terminal, limit=limit)
+            return as_text(judgement, terminal, limit=limit, explained=explained)
         case ReportFormat.JSON:
-            return as_json(judgement)
+            return as_json(judgement, explained=explained)
         case ReportFormat.MARKDOWN:
             return gate_comment(judgement, explained=explained)
         case ReportFormat.JUNIT:
@@ -83,7 +83,13 @@ def rendered(
             return annotations_of(found, suspicion=Level.ERROR, others=warnings(judgement), explained=explained)
 
 
-def as_text(judgement: Judgement, terminal: Terminal = UNLIMITED, *, limit: int | None = None) -> str:
+def as_text(
+    judgement: Judgement,
+    terminal: Terminal = UNLIMITED,
+    *,
+    limit: int | None = None,
+    explained: Explained = unexplained,
+) -> str:
     """Render what failed and got slower first, then what got better, then the count of the rest."""
     blocks = [
         Block(title=f"{title}:", rows=_rows(judgement, verdicts, style))
@@ -92,8 +98,16 @@ def as_text(judgement: Judgement, terminal: Terminal = UNLIMITED, *, limit: int 
     parts = [terminal.paragraph(headline(judgement))]
     if blocks:
         parts.append(render_blocks(COLUMNS, blocks, terminal))
+    parts.extend(_reasons(judgement, terminal, limit=limit, explained=explained))
     parts.extend(map(terminal.paragraph, (*notes(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)
+
+
+def _reasons(judgement: Judgement, terminal: Terminal, *, limit: int | None, explained: Explained) -> list[str]:
+    """Return why the worst findings are, a line each, as far as that is known."""
+    found = [(finding, explained(finding)) for finding in findings_of(judgement)[:limit]]
+    lines = [terminal.paragraph(f"{name_in_words(finding)}: {text}") for finding, text in found if text]
+    return ["\n".join([terminal.styled("Why:", Style.HEADING), *lines])] if lines else []
 
 
 def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, list[Verdict], Style]]:

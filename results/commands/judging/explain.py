@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.settings import chosen_settings, least_change_option, settings_option
 from results.commands.no_data import EMPTY_STORE, how_to_measure, not_measured, nothing_to_show
-from results.commands.options import NumberRange, db_option, where_option
+from results.commands.options import db_option, where_option
 from results.commands.selected_rows import SelectedPoints, select_rows
 from results.commands.selection import Selection, selection_from_texts, series_filter_from
 from results.errors import UnknownRevision
@@ -30,7 +31,9 @@ from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from results.files.settings import Settings
     from results.judgement.explanation import Explanation
     from results.judgement.verdicts import Judgement
     from results.rows import PlaceFilter
@@ -58,14 +61,8 @@ class ExplanationFormat(StrEnum):
     show_default=True,
     help="How to print it.",
 )
-@click.option(
-    "--least-change",
-    metavar="FRACTION",
-    type=NumberRange(min=0, max=10),
-    default=LEAST_RELEVANT_CHANGE,
-    show_default=True,
-    help="Smallest relative change of a noisy metric that counts: 0.05 is 5 %.",
-)
+@least_change_option
+@settings_option
 @click.option("--all", "shows_all", is_flag=True, help="Print the tables behind every sentence, not only the first.")
 @where_option
 @db_option
@@ -73,7 +70,8 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
     base: str,
     head: str,
     explanation_format: str,
-    least_change: float,
+    least_change: float | None,
+    settings_path: Path | None,
     where: Sequence[str],
     db: str | None,
     *,
@@ -89,7 +87,9 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
     fusebench explain HEAD~1 HEAD
     fusebench explain main HEAD --where operation=mlp --where batch=16
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    selection = selection_from_texts(where)
+    selection, settings = selection_from_texts(where), chosen_settings(settings_path)
+    if least_change is not None:
+        settings = replace(settings, least_change=least_change)
     with open_store(db, mode=OpenMode.READ) as store:
         selected = select_rows(store, selection)
         if selected is None:
@@ -100,7 +100,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
             return not_measured(store, error)
         if commits[0] == commits[1]:
             raise click.UsageError(f"{base} and {head} are both {commits[0][:8]}; name two commits")
-        judgement = _judged(store, commits, selection, least_change=least_change)
+        judgement = _judged(store, commits, selection, settings)
         if not judgement.verdicts:
             how = how_to_measure(store, commit=commits[1])
             return nothing_to_show(f"Nothing was measured at both commits on the same machine. {how}")
@@ -112,7 +112,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
     return ExitCode.FINE
 
 
-def _judged(store: Store, commits: tuple[str, str], selection: Selection, *, least_change: float) -> Judgement:
+def _judged(store: Store, commits: tuple[str, str], selection: Selection, settings: Settings) -> Judgement:
     """Judge all series of the chosen places, control series included, and keep the verdicts on the chosen ones."""
     texts = dict(selection.without("state").texts)
     if "operation" in texts:  # the benchmark of its series
@@ -121,7 +121,10 @@ def _judged(store: Store, commits: tuple[str, str], selection: Selection, *, lea
     places: PlaceFilter = {"project": chosen.get("project"), "machine": chosen.get("machine")}
     places["environment"] = chosen.get("environment")
     base, head = commits
-    judgement = judged_commits(store, base=base, head=head, least_change=least_change, **places)
+    least = LEAST_RELEVANT_CHANGE if settings.least_change is None else settings.least_change
+    judgement = judged_commits(
+        store, base=base, head=head, least_change=least, thresholds=settings.thresholds, **places
+    )
     if texts.keys() <= _OF_PLACE:
         return judgement
     asked = {row.series_id for commit in commits for row in values_at(store, commit=commit, **chosen)}

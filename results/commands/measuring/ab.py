@@ -48,9 +48,9 @@ def ab(options: tuple[str, ...], report_format: str, reports: tuple[str, ...], *
 
             return compare_stacks(checkout, options, place, report_format=report_format, shows_all=shows_all)
         code, judgement = _measured(checkout, options, place)
-    if judgement is None:
-        return code
-    return _told(judgement, report_format=report_format, reports=reports, shows_all=shows_all)
+        if judgement is None:
+            return code
+        return _told(judgement, place, report_format=report_format, reports=reports, shows_all=shows_all)
 
 
 def _measured(checkout: Path, options: tuple[str, ...], place: tower.Place) -> tuple[int, Judgement | None]:
@@ -75,14 +75,25 @@ def _measured(checkout: Path, options: tuple[str, ...], place: tower.Place) -> t
     return ExitCode.FINE, judgement
 
 
-def _told(judgement: Judgement, *, report_format: str, reports: tuple[str, ...], shows_all: bool) -> int:
+def _told(
+    judgement: Judgement, place: tower.Place, *, report_format: str, reports: tuple[str, ...], shows_all: bool
+) -> int:
     from results.commands.echo import echo_rendered, terminal_of_output  # noqa: PLC0415 - needs the store's modules
     from results.commands.judging.report_files import report_paths, write_reports  # noqa: PLC0415 - the same
+    from results.explanations import sentences_of  # noqa: PLC0415 - the same
     from results.judgement.verdicts import exit_code  # noqa: PLC0415 - the same
     from results.output.report import ReportFormat, rendered  # noqa: PLC0415 - the same
     from results.output.text_tables import MANY  # noqa: PLC0415 - the same
+    from results.store import OpenMode, open_store  # noqa: PLC0415 - the same
 
     printed, limit = ReportFormat(report_format), None if shows_all else MANY
-    echo_rendered(rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit))
-    write_reports(report_paths(reports), printed, lambda each: rendered(judgement, report_format=each, limit=limit))
+    with open_store(place.db, mode=OpenMode.READ) as store:
+        why = sentences_of(store, judgement)
+        text = rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit, explained=why)
+        echo_rendered(text)
+        write_reports(
+            report_paths(reports),
+            printed,
+            lambda each: rendered(judgement, report_format=each, limit=limit, explained=why),
+        )
     return exit_code(judgement)

@@ -36,6 +36,7 @@ class CauseKind(StrEnum):
     ADDED = "added work"
     REMOVED = "removed work"
     RENAMED = "renamed work"
+    IMPLEMENTATION = "implementation"
     MEMORY = "memory"
     TIME = "time in the same work"
     HOST = "host"
@@ -45,13 +46,15 @@ class CauseKind(StrEnum):
 class Cause:
     """Cause in words, a clause without a full stop. change_s: seconds a call that it accounts for, None if unknown.
 
-    is_exact: whether it is by names and counts, and not by times of a profile.
+    is_exact: whether it is by names and counts, and not by times of a profile. is_located: whether it names what did
+    it, and not only that it is so.
     """
 
     kind: CauseKind
     words: str
     change_s: float | None
     is_exact: bool
+    is_located: bool = True
 
 
 def causes_of(
@@ -60,8 +63,8 @@ def causes_of(
     """Return what the two calls show to have changed: exact causes first, then by the time they account for."""
     if difference.reason is not None or base is None or head is None:
         return ()
-    found = [*_compilation(quantities, difference), *_of_structure(difference.work), *_memory(quantities, base, head)]
-    found += [*_of_times(difference), *_of_host(difference, quantities)]
+    found = [*_compilation(quantities, difference), *_of_structure(difference.work), *_implementation(quantities)]
+    found += [*_memory(quantities, base, head), *_of_times(difference), *_of_host(difference, quantities)]
     return tuple(sorted(found, key=lambda cause: (not cause.is_exact, -abs(cause.change_s or 0.0))))
 
 
@@ -152,6 +155,15 @@ def _names(rows: Sequence[DifferenceRow], *, of_base: bool = False) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
+def _implementation(quantities: Iterable[Quantity]) -> list[Cause]:
+    """Return that the provider says it did the work in another way; older rulers did not record what it says."""
+    for one in quantities:
+        if one.name == "implementation" and one.base is not None and one.head is not None and one.base != one.head:
+            words = f"another implementation: {one.base} → {one.head}"
+            return [Cause(kind=CauseKind.IMPLEMENTATION, words=words, change_s=None, is_exact=True)]
+    return []
+
+
 def _memory(quantities: Iterable[Quantity], base: ProfiledCall, head: ProfiledCall) -> list[Cause]:
     named = {one.name: one for one in quantities}
     for name in ("peak memory", "memory allocated"):
@@ -161,9 +173,10 @@ def _memory(quantities: Iterable[Quantity], base: ProfiledCall, head: ProfiledCa
         if abs(one.change) <= 0.01 * max(abs(float(one.base)), abs(float(one.head or 0.0))):
             continue
         words = f"{name} {_bytes(one.base)} → {_bytes(one.head)}"
-        if (operator := _allocating(base, head, is_more=one.change > 0)) is not None:
-            words += f", by {operator}"
-        return [Cause(kind=CauseKind.MEMORY, words=words, change_s=None, is_exact=True)]
+        operator = _allocating(base, head, is_more=one.change > 0)
+        words += f", by {operator}" if operator else ""
+        is_located = operator is not None
+        return [Cause(kind=CauseKind.MEMORY, words=words, change_s=None, is_exact=True, is_located=is_located)]
     return []
 
 

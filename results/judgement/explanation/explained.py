@@ -37,6 +37,7 @@ _STRUCTURE = frozenset(
     }
 )
 _SHOWN_SHARE = 0.25
+_MOST_SHARE = 1.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +131,13 @@ def _inside(metric: str, causes: Sequence[Cause], difference: ProfileDifference)
     if metric in _COUNTS:
         found = [cause for cause in causes if cause.kind in _STRUCTURE]
     elif metric == "peak_memory_bytes":
-        found = [cause for cause in causes if cause.kind is CauseKind.MEMORY]
-        found += [cause for cause in causes if cause.kind in _STRUCTURE][:1]
+        others = [cause for cause in causes if cause.kind in _STRUCTURE or cause.kind is CauseKind.IMPLEMENTATION]
+        # That it changed is the finding; why, only what allocates it or runs otherwise tells.
+        found = [cause for cause in causes if cause.kind is CauseKind.MEMORY and (cause.is_located or others)]
+        found += others[:1]
     elif metric == "error_rel":
-        found = [cause for cause in causes if cause.kind in _STRUCTURE or cause.kind is CauseKind.RENAMED][:1]
+        work = {*_STRUCTURE, CauseKind.RENAMED, CauseKind.IMPLEMENTATION}
+        found = [cause for cause in causes if cause.kind in work][:1]
     else:
         found = []
     return "; ".join(cause.words for cause in found[:2]) or None
@@ -159,7 +163,10 @@ def _with_share(cause: Cause, change_s: float | None) -> str:
     whole = f"{with_prefix(abs(change_s), 's')} {'more' if change_s > 0 else 'less'}"
     if _share(cause, change_s) < _SHOWN_SHARE:
         return f"{cause.words} (by its own time {_signed(cause.change_s)} of the {whole})"
-    return f"{cause.words} ({with_prefix(abs(cause.change_s), 's')} of the {whole})"
+    own = with_prefix(abs(cause.change_s), "s")
+    if _share(cause, change_s) > _MOST_SHARE:
+        return f"{cause.words} ({own} {'more' if change_s > 0 else 'less'}; the call takes {whole})"
+    return f"{cause.words} ({own} of the {whole})"
 
 
 def _share(cause: Cause, change_s: float | None) -> float:
@@ -175,6 +182,8 @@ def _why_silent(difference: ProfileDifference, metric: str) -> str:
         return f"nothing is known of its inside: {difference.reason}"
     if metric not in {LATENCY, *_COUNTS, "peak_memory_bytes", "error_rel"}:
         return f"no profile tells of {metric}"
+    if metric == "peak_memory_bytes":
+        return "the profile does not tell which operator allocates it"
     if difference.is_equal:
         return "the profiles of both commits are equal, so they do not show where"
     return "the profile does not show where: no change in it accounts for half of the time"

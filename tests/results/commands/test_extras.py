@@ -67,7 +67,7 @@ def test_every_extra_that_is_named_exists():
     assert {"results", *fusebench.EXTRAS.values(), "postgres", "parquet"} <= provided
 
 
-@pytest.mark.parametrize("module", ["tabulate", "sqlalchemy", "rich"])
+@pytest.mark.parametrize("module", ["sqlalchemy", "rich"])
 def test_a_command_whose_import_fails_exits_64_and_names_the_pip_command(module):
     program = f"import sys; sys.modules[{module!r}] = None; import fusebench; fusebench.main()"
     done = subprocess.run(

@@ -7,43 +7,10 @@ from dataclasses import replace
 import pytest
 
 from results.judgement.explanation import CauseKind, ProfiledCall, Subject, explain
-from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.outcomes import ControlChange
+from results.judgement.findings import FindingClass, Turn
 from results.rows import OperatorRow, ParameterValue
-from tests.made_calls import US, on_cpu, on_cuda, point
-
-A, B = "a" * 40, "b" * 40
-GEMM = "nvjet_sm90_tst_{tile}_64x4_2x1_v_bz_TNT"
-FUSED = {"fused_mlp::mlp": 80}
-EAGER = {"aten::linear;aten::addmm": (70, 2), "aten::linear;aten::t": 5, "aten::gelu": 35}
-SAME = {"torch": "2.13.0", "triton": "3.7.1", "python": "3.11.7", "device": "Xeon", "cpu_mhz": 2600.0}
-STILL = ControlChange(machine="m", environment="e", ratio=1.004, n_series=12, is_moved=False)
-MOVED = ControlChange(machine="m", environment="e", ratio=1.21, n_series=12, is_moved=True)
-
-
-def finding(metric="latency_s", ratio=1.25, batches=(16,), n_points=4, class_=None, **changes):
-    known = {
-        "surface": Surface(project="fusebench", machine="m", environment="e", benchmark="mlp", metric=metric),
-        "points": tuple((ParameterValue(name="batch", value=batch),) for batch in batches),
-        "n_points": n_points, "last_good": A, "first_bad": B, "n_unmeasured": None, "ratio": ratio, "interval": None,
-        "floor": None, "turn": Turn.SLOWER, "state": FindingState.SUSPECTED, "class_": class_, "why": "",
-    }  # fmt: skip
-    return Finding(**(known | changes))
-
-
-def explained(base, head, *, control=STILL, found=None, **known):
-    subject = Subject(
-        revisions=(A, B), finding=found or finding(), base=base, head=head, control=control,
-        **{"are_kernels_equal": False} | known,
-    )  # fmt: skip
-    return explain(subject)
-
-
-def cpu(tree, latency, **known):
-    """A call that spends outside operators what its operators leave of the latency."""
-    working = sum(time[0] if isinstance(time, tuple) else time for path, time in tree.items() if "aten::t" not in path)
-    known = {"overhead_s": max(0.0, (latency - working) * US), "conditions": SAME} | known
-    return on_cpu(tree, latency_s=latency * US, **known)
+from tests.made_calls import US, on_cuda, point
+from tests.made_explanations import EAGER, FUSED, GEMM, SAME, A, B, cpu, explained, finding
 
 
 def test_a_kernel_launched_in_addition():
@@ -125,6 +92,21 @@ def test_a_larger_allocation_names_the_operator_that_made_it():
     assert found.causes[0].kind is CauseKind.MEMORY
 
 
+def test_memory_that_no_operator_is_known_to_allocate_is_not_explained():
+    base, head = (cpu(FUSED, 100, peak_memory_bytes=n_bytes) for n_bytes in (4e6, 12e6))
+    found = explained(base, head, found=finding("peak_memory_bytes", ratio=3.0))
+    assert found.sentence is None
+    assert found.reason == "the profile does not tell which operator allocates it"
+
+
+def test_another_implementation_is_told_as_the_provider_names_it():
+    base, head = (
+        cpu(FUSED, latency, of_point={"provider_detail": f"cpp, {weights} weights"}, overhead_s=None)
+        for latency, weights in ((100, "packed"), (130, "plain"))
+    )
+    assert explained(base, head).sentence == "Another implementation: cpp, packed weights → cpp, plain weights."
+
+
 def test_a_recompilation_at_every_call():
     provider = {"of_point": {"provider": "fused-compiled"}}
     base, head = cpu(EAGER, 130, compilations=0, **provider), cpu(EAGER, 9130, compilations=1, **provider)
@@ -145,44 +127,6 @@ def test_a_kernel_with_another_name_and_tile_says_which():
     assert "(30 µs of the 30 µs more)" in found.sentence
 
 
-def test_another_version_is_of_the_stack():
-    found = explained(cpu(EAGER, 130), cpu(EAGER, 160, conditions=SAME | {"torch": "2.14.0"}))
-    assert found.class_ is FindingClass.STACK
-    assert found.sentence.startswith("Torch 2.13.0 → 2.14.0 between the two")
-    assert not any("stack" in text for text in found.ruled_out)
-
-
-def test_another_version_where_eager_moved_as_well_is_of_the_stack_for_certain():
-    found = explained(cpu(FUSED, 100), cpu(FUSED, 120, conditions=SAME | {"torch": "2.14.0"}), control=MOVED)
-    assert found.class_ is FindingClass.STACK
-    assert "eager, which no commit changes, is +21.0 %, too" in found.sentence
-
-
-def test_another_version_and_other_operators_are_not_told_apart():
-    found = explained(cpu(FUSED, 100), cpu(EAGER, 130, conditions=SAME | {"torch": "2.14.0"}))
-    assert found.class_ is None
-    assert "code and stack are not told apart" in found.sentence
-    assert "ost fusion" in found.sentence
-
-
-def test_a_slower_machine_is_told_by_eager_and_by_its_clock():
-    found = explained(cpu(FUSED, 100), cpu(FUSED, 121, conditions=SAME | {"cpu_mhz": 2100.0}), control=MOVED)
-    assert found.class_ is FindingClass.MACHINE
-    assert "the machine (cpu_mhz 2600 → 2100)" in found.sentence
-
-
-def test_another_ruler_is_the_method():
-    found = explained(cpu(FUSED, 100), cpu(FUSED, 120, of_point={"ruler_version": "4"}))
-    assert found.class_ is FindingClass.METHOD
-    assert "uler 3 measured the base, and ruler 4 the head" in found.sentence
-
-
-def test_equal_kernels_under_equal_versions_are_noise():
-    found = explained(cpu(FUSED, 100), cpu(FUSED, 103), are_kernels_equal=True)
-    assert found.class_ is FindingClass.NOISE
-    assert "the same kernels" in found.sentence
-
-
 def test_a_state_is_explained_by_its_reason():
     head = ProfiledCall(point=point(None, state="crashed", reason="signal 11"), conditions=SAME)
     found = explained(cpu(FUSED, 100), head)
@@ -196,20 +140,6 @@ def test_without_a_profile_on_one_side_nothing_is_explained():
     assert found.class_ is None
     assert found.causes == ()
     assert found.reason == "nothing is known of its inside: no profile is stored at the base"
-
-
-def test_without_a_profile_a_suspicion_is_of_no_class_though_eager_stayed_where_it_was():
-    found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130))
-    assert (found.sentence, found.class_) == (None, None)
-    confirmed = finding(state=FindingState.CONFIRMED)
-    found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130), found=confirmed)
-    assert (found.sentence, found.class_) == (None, FindingClass.CODE)
-
-
-def test_a_point_without_finding_is_of_no_class_unless_it_runs_something_else():
-    subject = Subject(revisions=(A, B), base=cpu(FUSED, 100), head=cpu(FUSED, 130), control=STILL)
-    assert explain(subject).class_ is None
-    assert explain(replace(subject, head=cpu(EAGER, 130))).class_ is FindingClass.CODE
 
 
 def test_equal_profiles_do_not_show_where():
@@ -232,36 +162,10 @@ def test_an_operator_that_takes_longer_is_named_with_its_part_of_the_time():
     assert found.sentence == "`aten::gelu` takes 40 µs instead of 20 µs (20 µs of the 20 µs more)."
 
 
-def test_what_is_counted_is_of_the_code_whatever_the_clock_did():
-    head = cpu(FUSED, 100, peak_memory_bytes=5e6, conditions=SAME | {"cpu_mhz": 1800.0})
-    found = explained(
-        cpu(FUSED, 100, peak_memory_bytes=4e6), head, control=None, found=finding("peak_memory_bytes", ratio=1.25)
-    )
-    assert found.class_ is FindingClass.CODE
-
-
-def test_a_time_is_of_no_class_where_control_series_moved_within_their_noise_and_a_clock_differs():
-    control = replace(STILL, ratio=0.92)
-    found = explained(cpu(FUSED, 100), cpu(FUSED, 110, conditions=SAME | {"cpu_mhz": 1800.0}), control=control)
-    assert found.class_ is None
-    assert not any("eager" in text for text in found.ruled_out)
-
-
 def test_a_finding_of_another_suite_has_no_inside_and_a_command_of_asv():
     found = explain(Subject(revisions=(A, B), finding=finding("time")))
     assert found.sentence is None
     assert found.command == f"asv continuous {A[:12]} {B[:12]} -b '^mlp$'"
-
-
-def test_what_was_ruled_out_comes_with_its_evidence():
-    found = explained(cpu(FUSED, 100), cpu(EAGER, 130))
-    assert found.ruled_out == (
-        "method: ruler 3 at both",
-        "stack: torch 2.13.0, triton 3.7.1, python 3.11.7 at both",
-        "conditions: the same device, settings and clocks",
-        "disturbance: none was seen",
-        "machine: eager is +0.4 % over 12 series",
-    )
 
 
 def test_the_command_measures_the_worst_point_of_both_commits_again():

@@ -50,7 +50,9 @@ def test_two_identical_measurements_pass(run_gate, two_commits):
 def test_a_point_slowed_by_half_is_named_and_exits_1(run_gate, two_commits):
     answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}))
     assert answer.return_value == ExitCode.REGRESSION
-    assert answer.stdout.count("mlp latency_s") == 4
+    table, _, reasons = answer.stdout.partition("Why:")
+    assert table.count("mlp latency_s") == 4
+    assert reasons.count("mlp latency_s") == 1
     assert "provider=fused" in answer.stdout
     assert "+50.0 %" in answer.stdout
 

@@ -1,0 +1,88 @@
+"""A finding is classed by exclusion: method, stack, machine, noise, code; None where what is known leaves several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from results.judgement.explanation import ProfiledCall, Subject, explain
+from results.judgement.findings import FindingClass, FindingState
+from tests.made_calls import US, point
+from tests.made_explanations import EAGER, FUSED, MOVED, SAME, STILL, A, B, cpu, explained, finding
+
+
+def test_another_version_is_of_the_stack():
+    found = explained(cpu(EAGER, 130), cpu(EAGER, 160, conditions=SAME | {"torch": "2.14.0"}))
+    assert found.class_ is FindingClass.STACK
+    assert found.sentence.startswith("Torch 2.13.0 → 2.14.0 between the two")
+    assert not any("stack" in text for text in found.ruled_out)
+
+
+def test_another_version_where_eager_moved_as_well_is_of_the_stack_for_certain():
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 120, conditions=SAME | {"torch": "2.14.0"}), control=MOVED)
+    assert found.class_ is FindingClass.STACK
+    assert "eager, which no commit changes, is +21.0 %, too" in found.sentence
+
+
+def test_another_version_and_other_operators_are_not_told_apart():
+    found = explained(cpu(FUSED, 100), cpu(EAGER, 130, conditions=SAME | {"torch": "2.14.0"}))
+    assert found.class_ is None
+    assert "code and stack are not told apart" in found.sentence
+    assert "ost fusion" in found.sentence
+
+
+def test_a_slower_machine_is_told_by_eager_and_by_its_clock():
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 121, conditions=SAME | {"cpu_mhz": 2100.0}), control=MOVED)
+    assert found.class_ is FindingClass.MACHINE
+    assert "the machine (cpu_mhz 2600 → 2100)" in found.sentence
+
+
+def test_another_ruler_is_the_method():
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 120, of_point={"ruler_version": "4"}))
+    assert found.class_ is FindingClass.METHOD
+    assert "uler 3 measured the base, and ruler 4 the head" in found.sentence
+
+
+def test_equal_kernels_under_equal_versions_are_noise():
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 103), are_kernels_equal=True)
+    assert found.class_ is FindingClass.NOISE
+    assert "the same kernels" in found.sentence
+
+
+def test_without_a_profile_a_suspicion_is_of_no_class_though_eager_stayed_where_it_was():
+    found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130))
+    assert (found.sentence, found.class_) == (None, None)
+    confirmed = finding(state=FindingState.CONFIRMED)
+    found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130), found=confirmed)
+    assert (found.sentence, found.class_) == (None, FindingClass.CODE)
+
+
+def test_a_point_without_finding_is_of_no_class_unless_it_runs_something_else():
+    subject = Subject(revisions=(A, B), base=cpu(FUSED, 100), head=cpu(FUSED, 130), control=STILL)
+    assert explain(subject).class_ is None
+    assert explain(replace(subject, head=cpu(EAGER, 130))).class_ is FindingClass.CODE
+
+
+def test_what_is_counted_is_of_the_code_whatever_the_clock_did():
+    head = cpu(FUSED, 100, peak_memory_bytes=5e6, conditions=SAME | {"cpu_mhz": 1800.0})
+    found = explained(
+        cpu(FUSED, 100, peak_memory_bytes=4e6), head, control=None, found=finding("peak_memory_bytes", ratio=1.25)
+    )
+    assert found.class_ is FindingClass.CODE
+
+
+def test_a_time_is_of_no_class_where_control_series_moved_within_their_noise_and_a_clock_differs():
+    control = replace(STILL, ratio=0.92)
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 110, conditions=SAME | {"cpu_mhz": 1800.0}), control=control)
+    assert found.class_ is None
+    assert not any("eager" in text for text in found.ruled_out)
+
+
+def test_what_was_ruled_out_comes_with_its_evidence():
+    found = explained(cpu(FUSED, 100), cpu(EAGER, 130))
+    assert found.ruled_out == (
+        "method: ruler 3 at both",
+        "stack: torch 2.13.0, triton 3.7.1, python 3.11.7 at both",
+        "conditions: the same device, settings and clocks",
+        "disturbance: none was seen",
+        "machine: eager is +0.4 % over 12 series",
+    )
