@@ -40,6 +40,10 @@ COMMANDS = {
         "results.commands.judging.changes:changes",
         "Find when series changed level, after which commit.",
     ),
+    "noise": (
+        "results.commands.measuring.noise:noise",
+        "Measure a commit against itself: what change is visible here.",
+    ),
     "status": ("results.commands.status:status", "Print what was measured when, what fails, what is stale."),
     "profile": (
         "results.commands.profile:profile",
@@ -57,6 +61,7 @@ EXTRAS = {
     "advise": "bench",
     "ab": "bench",
     "bisect": "bench",
+    "noise": "bench",
     "article": "bench",
     "doctor": "bench",
     "dashboard": "dashboard",

@@ -10,12 +10,14 @@ Two commits are judged here, for the gate and the dashboard alike, and so are al
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from results.judgement.changes.from_histories import changes_of_place
 from results.judgement.changes.ranked import ranked_findings
+from results.judgement.repeatability import LEAST_RUNS, noise_of
 from results.judgement.run_spreads import run_spreads
-from results.judgement.sides import controls_among
+from results.judgement.sides import controls_among, is_control
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, in_question, judge, with_known
 from results.questions.commit_values import all_values_at, values_at
 from results.questions.decisions import known_changes, known_levels
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from results.files.settings import Threshold
     from results.judgement.changes.ranked import RankedFinding
     from results.judgement.comparison.moderation import Prior
+    from results.judgement.repeatability import MeasuredNoise
     from results.judgement.verdicts import Judgement
     from results.rows import SeriesFilter, SeriesValueRow
     from results.store import Store
@@ -61,6 +64,7 @@ __all__ = [
     "judged_rounds",
     "known_changes",
     "latest_points",
+    "noise_at",
     "parameter_names",
     "places",
     "point_choices",
@@ -177,3 +181,28 @@ def ranked_changes(store: Store) -> tuple[RankedFinding, ...]:
         for table in history_tables(store)
         for found in ranked_findings(changes_of_place(table, known=known), table)
     )
+
+
+def noise_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> MeasuredNoise:
+    """Return how the series that `chosen` takes vary from run to run at `commit`, a full hash, by all its runs there.
+
+    A series with few runs there is told by its history. Control series of the same testbeds correct all of them.
+    """
+    asked = all_values_at(store, commit=commit, **chosen)
+    places = {(row.project, row.machine, row.environment) for row in asked}
+    names: list[set[str]] = [{place[i] for place in places} for i in range(3)]
+    everything = all_values_at(store, commit=commit, project=names[0], machine=names[1], environment=names[2])
+    of_asked = {row.series_id for row in asked}
+    rows = [row for row in everything if row.series_id in of_asked or is_control(row)]
+    n_runs = Counter(row.series_id for row in rows)
+    few = [series_id for series_id, n in n_runs.items() if n < LEAST_RUNS]
+    histories = history_of(store, series_ids=few) if few else []
+    controls = controls_among(rows, few)
+    corrected = run_spreads(
+        histories,
+        without="",
+        controls=controls,
+        control_histories=history_of(store, series_ids=set(controls.values())) if controls else [],
+    )
+    found = noise_of(rows, commit=commit, spreads=run_spreads(histories, without=""), corrected_spreads=corrected)
+    return found.only(of_asked)

@@ -1,0 +1,131 @@
+"""Noise of series → text and JSON: how much they vary, and what is invisible for it; pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from results.output.terminal import UNLIMITED, Style
+from results.output.text_tables import Block, Cell, Column, render_blocks
+from results.printable import json_for_terminal
+from results.rows import parameters_in_words
+from results.units import ABSENT, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from results.judgement.repeatability import MeasuredNoise, SeriesNoise, SurfaceNoise
+    from results.output.terminal import Terminal
+
+COLUMNS = (
+    Column(name="surface", stack=1),
+    Column(name="points", is_right=True),
+    Column(name="runs", is_right=True),
+    Column(name="varies by", is_right=True),
+    Column(name="so corrected", is_right=True),
+    Column(name="invisible", is_right=True),
+    Column(name="so corrected", is_right=True),
+    Column(name="noisiest", is_note=True),
+)
+LEGEND = (
+    "varies by: standard deviation from run to run, the median of the points. invisible: a smaller change is found in "
+    "less than four of five comparisons of two commits, each with half as many runs as here, one at least. so "
+    "corrected: with the machine's part taken out by eager."
+)
+
+
+def noise_as_text(noise: MeasuredNoise, terminal: Terminal = UNLIMITED) -> str:
+    """Render a row for each surface, the quietest first, and what follows from them."""
+    rows = [_row(surface, is_corrected=noise.is_corrected) for surface in noise.surfaces]
+    parts = [
+        terminal.paragraph(_headline(noise), Style.HEADING),
+        render_blocks(COLUMNS, [Block(title="", rows=rows)], terminal),
+    ]
+    parts += [terminal.paragraph(text) for text in (*_told(noise), LEGEND)]
+    return "\n\n".join(parts)
+
+
+def noise_as_json(noise: MeasuredNoise) -> str:
+    """Render every series; relative numbers, 0.01 for 1 %."""
+    document = {
+        "format": 1,
+        "commit": noise.commit,
+        "n_controls": noise.n_controls,
+        "floor": noise.floor,
+        "series": [_fields(one) for one in noise.series],
+    }
+    return json_for_terminal(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def _headline(noise: MeasuredNoise) -> str:
+    runs = max((one.n_runs for one in noise.series), default=0)
+    return f"{noise.commit[:8]}: {counted(len(noise.series), 'point')} in {counted(runs, 'run')}"
+
+
+def _told(noise: MeasuredNoise) -> Iterator[str]:
+    if noise.floor is not None:
+        by = "the machine's part taken out" if noise.is_corrected else "not corrected"
+        yield f"Changes under {_share(noise.floor)} are invisible here, in half of the points ({by})."
+    if not noise.is_corrected:
+        yield (
+            f"{counted(noise.n_controls, 'point')} of eager at this commit: with five or more of one machine, its part "
+            "is taken out."
+        )
+    repeated = [one for one in noise.series if one.n_runs > 1]
+    if repeated:
+        n_false = sum(one.differs for one in repeated)
+        yield f"A/A: {n_false} of {len(repeated):,} points were told apart between halves of these runs; each is false."
+    if n_by_history := sum(one.is_by_history for one in noise.series):
+        yield (
+            f"{counted(n_by_history, 'point')} with fewer than three runs at this commit: by how the history varies. "
+            "fusebench noise measures the commit again."
+        )
+    if n_unknown := sum(one.sd is None for one in noise.series):
+        yield (
+            f"{counted(n_unknown, 'point')} with too few runs to tell: what is usual among series stands for their "
+            "noise. fusebench noise measures the commit again."
+        )
+
+
+def _row(surface: SurfaceNoise, *, is_corrected: bool) -> tuple[Cell, ...]:
+    row, worst = surface.row, surface.worst
+    shared = parameters_in_words(surface.shared)
+    name = f"{row.benchmark} {row.metric}" if surface.shared else row.benchmark
+    names = {one.name for one in surface.shared}
+    at = parameters_in_words(worst.row.parameters, without=names)
+    return (
+        Cell(f"{name} [{shared}] on {row.machine}, {row.environment}" if shared else f"{name} on {row.machine}"),
+        Cell(f"{len(surface.series):,}"),
+        Cell(f"{max(one.n_runs for one in surface.series)}"),
+        Cell(_share(surface.sd)),
+        Cell(_share(surface.corrected_sd) if is_corrected else ABSENT),
+        Cell(f"< {_share(surface.floor)}"),
+        Cell(f"< {_share(surface.corrected_floor)}" if is_corrected else ABSENT),
+        Cell(f"noisiest: < {_share(worst.corrected_floor)} at {at}" if at and len(surface.series) > 1 else ""),
+    )
+
+
+def _share(share: float | None) -> str:
+    if share is None:
+        return ABSENT
+    return f"{100 * share:.1f} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+def _fields(one: SeriesNoise) -> dict[str, object]:
+    row = one.row
+    return {
+        "project": row.project,
+        "machine": row.machine,
+        "environment": row.environment,
+        "benchmark": row.benchmark,
+        "metric": row.metric,
+        "parameters": {parameter.name: parameter.value for parameter in row.parameters},
+        "runs": one.n_runs,
+        "processes": one.n_processes,
+        "sd": one.sd,
+        "corrected_sd": one.corrected_sd,
+        "floor": one.floor,
+        "corrected_floor": one.corrected_floor,
+        "is_by_history": one.is_by_history,
+        "differs": one.differs,
+    }

@@ -1,0 +1,95 @@
+"""`fusebench noise`: rounds of runs of one commit, stored as ever; what is stored alone; and refusals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from results.commands.measuring import tower
+from results.commands.measuring.noise import noise
+from results.exit_codes import ExitCode
+
+A = "a" * 40
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(noise, list(arguments), standalone_mode=False, catch_exceptions=False, **options)
+
+
+@pytest.fixture
+def measuring(tmp_path, monkeypatch, journals):
+    """Stand in for the measuring tower: each call stores another run of one commit; the list of their options."""
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("FUSEBENCH_DB", raising=False)
+    calls = []
+
+    def measure(checkout, options, place, *, stdout=None):
+        from results.commands.ingest import ingest
+
+        number = len(calls)
+        calls.append(list(options))
+        sweep = journals.Sweep(commit=A, run_id=f"run-{number}", operations=("mlp",), n_visits=3)
+        later = replace(sweep, commit_date=sweep.commit_date + timedelta(minutes=number))
+        journals.write_journals(place.data, [later])
+        with click.Context(noise):
+            tower.call_command(ingest, [str(place.data), *place.db_option])
+        return tower.Measured(exit_code=ExitCode.FINE, selection=[A, "--where", "operation=mlp"])
+
+    monkeypatch.setattr(tower, "measure", measure)
+    return calls
+
+
+def test_every_round_is_another_run_of_the_same_points(measuring):
+    answer = run("--rounds", "4", "--operation", "mlp", "--batch", "16")
+    assert answer.return_value == ExitCode.FINE
+    assert measuring == [["--directly", "noise", "--again", "--operation", "mlp", "--batch", "16"]] * 4
+    assert "aaaaaaaa: 12 points in 4 runs" in answer.stdout
+    assert "mlp latency_s [pass=forward, provider=fused, weights=plain]" in answer.stdout
+    assert "are invisible here" in answer.stdout
+    assert "A/A: 0 of 12 points were told apart" in answer.stdout
+
+
+def test_what_is_stored_is_told_without_measuring(measuring):
+    run("--rounds", "3")
+    n_calls = len(measuring)
+    db = str(Path(tower.place_of(Path(), is_recorded=True).db))
+    answer = run(
+        "--from-store", "--db", db, "--where", "operation=mlp", "--where", "provider=fused", "--format", "json"
+    )
+    assert len(measuring) == n_calls
+    document = json.loads(answer.stdout)
+    assert {one["parameters"]["provider"] for one in document["series"]} == {"fused"}
+    assert {(one["runs"], one["processes"]) for one in document["series"]} == {(3, 9)}
+    assert document["n_controls"] == 4
+
+
+def test_a_run_that_fails_to_start_ends_it_with_its_exit_code(monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(tower, "measure", lambda *_, **__: tower.Measured(exit_code=64, selection=None))
+    assert run("--rounds", "2").return_value == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--from-store", "--batch", "16"), "--from-store measures nothing"),
+        (("--where", "batch=16"), "give --from-store, too"),
+        (("--again",), "another run anyway"),
+    ],
+)
+def test_options_that_do_not_belong_together_are_refused(arguments, message):
+    with pytest.raises(click.UsageError, match=message):
+        run(*arguments)
+
+
+def test_a_store_without_anything_says_how_to_fill_it(tmp_path):
+    from results.store import open_store
+
+    open_store(str(tmp_path / "empty.db")).close()
+    assert run("--from-store", "--db", str(tmp_path / "empty.db")).return_value == ExitCode.NOTHING_COMPARABLE
