@@ -5,40 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 - a field of a dataclass
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
-from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from results.judgement.winners import BASELINE, Ranking, Standing, ranking_of
+from results.judgement.choices import Block, Choice, block_of, rows_in_words, stretches_of
+from results.judgement.winners import BASELINE, ranking_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from results.judgement.choices import Stretch
     from results.rows import PointRow
 
-_NAMED = 2
-
-
-class Block(NamedTuple):
-    """Kind of block that advice is asked for: all that decides its time but the batch."""
-
-    operation: str
-    dim: int
-    hidden: int
-    activation: str | None
-    dtype: str
-    pass_: str
-
-    @property
-    def title(self) -> str:
-        """Name the block with its sizes."""
-        activation = f" · {self.activation}" if self.activation else ""
-        passes = " · forward + backward" if self.pass_.endswith("backward") else ""
-        return f"{self.operation} · dim {self.dim} → hidden {self.hidden}{activation} · {self.dtype}{passes}"
-
-
-def block_of(row: PointRow) -> Block:
-    """Return the block that a point measured."""
-    return Block(row.operation, row.dim, row.hidden, row.activation, row.dtype, row.pass_)
+__all__ = ["Advice", "Block", "Choice", "Gain", "Question", "advice_from", "block_of", "rows_in_words"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,72 +37,6 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What to run at one batch of one block, as far as it is known. failed: what gave no time, and why.
-
-    advised: the point of the contender to run; None where it is undecided.
-    """
-
-    block: Block
-    batch: int
-    ranking: Ranking
-    failed: Mapping[str, str]
-    advised: PointRow | None = None
-
-    @property
-    def options(self) -> tuple[PointRow, ...]:
-        """Points that may be advised: all that are tied, the winner, or who is ahead by paired rounds; else none.
-
-        Where several are ahead of eager by paired rounds, and of each other not, they are the ones.
-        """
-        ranking = self.ranking
-        if ranking.standing is Standing.TIED:
-            return ranking.candidates
-        if ranking.standing is Standing.UNDECIDED and ranking.least_margin is None:
-            return tuple(row for row in ranking.candidates if _is_ahead(row) and _touches(row, ranking.leader))
-        return (ranking.leader,)
-
-    @property
-    def certainty(self) -> str:
-        """How sure the choice is, in words."""
-        match self.ranking.standing:
-            case Standing.FASTEST:
-                return "certain"
-            case Standing.TIED:
-                return f"as fast: {_listed([row.contender for row in self.options if row != self.advised])}"
-            case Standing.UNDECIDED if self.ranking.least_margin is not None:
-                return f"ahead by {self.ranking.least_margin:.2f} × at least; times in doubt"
-            case Standing.UNDECIDED if self.options:
-                return "faster than eager; the fastest is in doubt"
-            case Standing.UNDECIDED:
-                return "undecided: measure again"
-            case _:
-                return "nothing to compare with"
-
-
-def _is_ahead(row: PointRow) -> bool:
-    """Tell whether a point is faster than eager by paired rounds, whatever slowed down both."""
-    return row.provider != BASELINE and row.speedup_ci_low is not None and row.speedup_ci_low > 1
-
-
-def _touches(row: PointRow, leader: PointRow) -> bool:
-    return row.speedup_ci_high is not None and row.speedup_ci_high >= (leader.speedup_ci_low or 0.0)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stretch:
-    """Batches of a block, one after the other, at which the same is to be run; contenders: by name, the best first."""
-
-    contenders: tuple[str, ...]
-    choices: tuple[Choice, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Gain:
     """Seconds of a model's blocks in one forward: as eager, and with what is advised. batch: None for several."""
 
@@ -136,16 +48,15 @@ class Gain:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Answer to a question: the choices in order of block and batch, what to run, and what a model gains."""
+    """Answer to a question: the choices in order of block and batch, what to run, and what a model gains.
+
+    named: contenders that `what` names to be run, in order of appearance.
+    """
 
     choices: tuple[Choice, ...]
     what: tuple[str, ...]
+    named: tuple[str, ...]
     gains: tuple[Gain, ...]
-
-    @property
-    def contenders(self) -> tuple[str, ...]:
-        """Names of all that is advised, in order of appearance."""
-        return tuple(dict.fromkeys(each.advised.contender for each in self.choices if each.advised is not None))
 
 
 def advice_from(rows: Sequence[PointRow], question: Question) -> Advice:
@@ -160,7 +71,7 @@ def advice_from(rows: Sequence[PointRow], question: Question) -> Advice:
     ]
     of_block = [(block, tuple(choices)) for block, choices in groupby(found, key=lambda choice: choice.block)]
     choices: list[Choice] = []
-    what = []
+    what, named = [], []
     for block, of_one in of_block:
         stretches = stretches_of(of_one)
         advised = {
@@ -172,34 +83,13 @@ def advice_from(rows: Sequence[PointRow], question: Question) -> Advice:
         }
         choices += [replace(choice, advised=advised.get(choice.batch)) for choice in of_one]
         what.append(_what(stretches, of_one, prefix=f"{block.title}: " if len(of_block) > 1 else ""))
-    return Advice(choices=tuple(choices), what=tuple(what), gains=tuple(_gains(choices, question)))
-
-
-def stretches_of(choices: Sequence[Choice]) -> list[Stretch]:
-    """Return the stretches of a block's batches: each as long as one contender is at least as fast as any.
-
-    Where eager is among the fastest it is the one, as nothing is gained by another.
-    """
-    found: list[tuple[set[str], list[Choice]]] = []
-    for choice in choices:
-        names = {row.contender for row in choice.options}
-        if not names:
-            continue
-        if BASELINE in names:
-            names = {BASELINE}
-        if found and found[-1][0] & names:
-            found[-1] = (found[-1][0] & names, [*found[-1][1], choice])
-        else:
-            found.append((names, [choice]))
-    return [Stretch(contenders=_ordered(names, of_one), choices=tuple(of_one)) for names, of_one in found]
-
-
-def _ordered(names: set[str], choices: Sequence[Choice]) -> tuple[str, ...]:
-    def speedup(name: str) -> float:
-        rows = [row for choice in choices for row in choice.options if row.contender == name]
-        return fmean(row.speedup_vs_eager or 1.0 for row in rows)
-
-    return tuple(sorted(names, key=lambda name: (-speedup(name), name)))
+        named += [name for stretch in stretches for name in stretch.named]
+    return Advice(
+        choices=tuple(choices),
+        what=tuple(what),
+        named=tuple(dict.fromkeys(named)),
+        gains=tuple(_gains(choices, question)),
+    )
 
 
 def _failed(points: Iterable[PointRow]) -> dict[str, str]:
@@ -218,6 +108,7 @@ def _what(stretches: Sequence[Stretch], choices: Sequence[Choice], *, prefix: st
     ]
     where = f"; the switch-over lies {' and '.join(switches)}" if switches else ""
     text = [f"{', '.join(parts)}{where}"] if parts else []
+    text += _doubts(choices)
     unknown = [choice for choice in choices if not choice.options]
     if unknown:
         least = ", ".join(dict.fromkeys(choice.ranking.leader.contender for choice in unknown))
@@ -233,25 +124,37 @@ def _named(stretch: Stretch) -> str:
     if stretch.contenders[0] == BASELINE:
         is_alone = all(choice.ranking.standing is None for choice in stretch.choices)
         return f"eager at {at}{'' if is_alone else ', where nothing is certainly faster'}"
-    shown = " or ".join(stretch.contenders[:_NAMED])
-    factors = [
+    by = _factors(stretch)
+    return f"{' or '.join(stretch.named)} at {at}{f' ({by} × eager)' if by else ''}"
+
+
+def _factors(stretch: Stretch) -> str:
+    """Say how much faster than eager the best is where that is in no doubt; empty where it is everywhere."""
+    known = [
         row.speedup_vs_eager
         for choice in stretch.choices
         for row in choice.options
-        if row.contender == stretch.contenders[0] and row.speedup_vs_eager is not None
+        if row.contender == stretch.contenders[0] and row.speedup_vs_eager is not None and not choice.is_in_doubt
     ]
-    if not factors:
-        return f"{shown} at {at}"
-    low, high = f"{min(factors):.2g}", f"{max(factors):.2g}"
-    return f"{shown} at {at} ({low if low == high else f'{low} to {high}'} × eager)"
+    if not known:
+        return ""
+    low, high = _factor(min(known)), _factor(max(known))
+    return low if low == high else f"{low} to {high}"
 
 
-def rows_in_words(batches: Iterable[int]) -> str:
-    """Return numbers of rows as `1, 8 and 64 rows`."""
-    numbers = list(batches)
-    if len(numbers) == 1:
-        return f"{numbers[0]} {'row' if numbers[0] == 1 else 'rows'}"
-    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]} rows"
+def _factor(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+def _doubts(choices: Sequence[Choice]) -> Iterable[str]:
+    """Say where something is advised that is ahead by paired rounds, though its times are in doubt."""
+    found = [choice for choice in choices if choice.is_in_doubt]
+    ahead = [choice.batch for choice in found if choice.ranking.least_margin is not None]
+    beaten = [choice.batch for choice in found if choice.ranking.least_margin is None]
+    if ahead:
+        yield f"at {rows_in_words(ahead)} the times are in doubt: measure again to be sure"
+    if beaten:
+        yield f"at {rows_in_words(beaten)} which is the fastest is in doubt: measure again to know"
 
 
 def _gains(choices: Sequence[Choice], question: Question) -> list[Gain]:

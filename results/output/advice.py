@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from results.files.disturbances import causes_in_short
-from results.judgement.advice import rows_in_words
-from results.judgement.winners import BASELINE
+from results.judgement.choices import NAMED, rows_in_words
+from results.judgement.winners import BASELINE, Standing
 from results.output.advice_words import gains_in_words, provenance_in_words, recipes_of, why_in_words
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.units import ABSENT, figures, with_prefix
 
 if TYPE_CHECKING:
-    from results.judgement.advice import Advice, Choice, Question
+    from results.judgement.advice import Advice, Question
+    from results.judgement.choices import Choice
     from results.output.terminal import Terminal
 
+PACKED = ":packed"
 _RIGHT = {"rows", "latency", "× eager"}
 
 
@@ -91,8 +93,8 @@ def advice_as_json(advice: Advice, question: Question) -> dict[str, object]:
 
 
 def notes(advice: Advice, question: Question) -> list[str]:
-    """Return what a reader must know of how it was measured: what was not, disturbances, and what gave no time."""
-    found = list(question.notes)
+    """Return what a reader must know: what names mean, what was not measured, disturbances, what gave no time."""
+    found = [*_meanings(advice, question), *question.notes]
     if question.left_out:
         names = ", ".join(question.left_out)
         found.append(f"not measured, since compiling takes minutes: {names}; --thorough adds them")
@@ -108,8 +110,21 @@ def notes(advice: Advice, question: Question) -> list[str]:
     everywhere = sorted({choice.batch for choice in advice.choices})
     for (name, why), at in batches.items():
         where = "" if sorted(set(at)) == everywhere else f" at {rows_in_words(sorted(set(at)))}"
-        by_text.setdefault(f"gave no time{where}: {why}", []).append(name)
+        by_text.setdefault(f"gave no time{where} ({why.replace(': ', '): ', 1)}", []).append(name)
     return [*found, *(f"{', '.join(names)} {text}" for text, names in by_text.items())]
+
+
+def _meanings(advice: Advice, question: Question) -> list[str]:
+    """Say what no table has room for: who else is as fast, and what `:packed` means where something is called so."""
+    found = [
+        f"as fast at {rows_in_words([choice.batch])}: {', '.join(choice.as_fast)}"
+        for choice in advice.choices
+        if choice.ranking.standing is Standing.TIED and len(choice.as_fast) > NAMED
+    ]
+    shown = [row.contender for choice in advice.choices for row in choice.ranking.candidates]
+    if any(name.endswith(PACKED) for name in (*shown, *question.left_out)):
+        found.append(f"{PACKED} means that the weights are rearranged once, before the first call, for inference only")
+    return found
 
 
 def _sentences(advice: Advice, question: Question) -> list[str]:
@@ -125,7 +140,9 @@ def _cells(choice: Choice, question: Question) -> tuple[str, ...]:
     ranking = choice.ranking
     row = choice.advised or ranking.leader
     follower = ranking.runner_up if row == ranking.leader else ranking.leader
-    margin = f" ({ranking.margin:.2f} ×)" if follower and ranking.margin and follower is ranking.runner_up else ""
+    # A factor between two that are as fast would say that they are not.
+    is_later = follower is ranking.runner_up and follower not in choice.options
+    margin = f" ({ranking.margin:.2f} ×)" if follower and ranking.margin and is_later else ""
     return (
         str(choice.batch),
         row.contender if choice.advised else f"{row.contender}?",
@@ -162,7 +179,7 @@ def _choice_as_json(choice: Choice, question: Question) -> dict[str, object]:
         "pass": block.pass_,
         "batch": choice.batch,
         "run": choice.advised.contender if choice.advised else None,
-        "as_fast": [each.contender for each in choice.options if each != choice.advised],
+        "as_fast": list(choice.as_fast),
         "standing": ranking.standing,
         "certainty": choice.certainty,
         "latency_s": row.latency_s if question.has_times else None,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.judgement.advice import rows_in_words
+from results.judgement.choices import rows_in_words
+from results.judgement.reach import reach_in_words
 from results.judgement.winners import BASELINE
 from results.units import percent, with_prefix
 
 if TYPE_CHECKING:
-    from results.judgement.advice import Advice, Choice, Question
+    from results.judgement.advice import Advice, Question
+    from results.judgement.choices import Choice
     from results.rows import PointRow
 
 
@@ -60,8 +62,8 @@ _RECIPES = {
 
 
 def recipes_of(advice: Advice) -> list[Recipe]:
-    """Return how each contender that is advised is run, where it is one of ours."""
-    return [_RECIPES[name] for name in advice.contenders if name in _RECIPES]
+    """Return how each contender that the advice names is run, where it is one of ours."""
+    return [_RECIPES[name] for name in advice.named if name in _RECIPES]
 
 
 def why_in_words(advice: Advice, question: Question) -> list[str]:
@@ -91,18 +93,13 @@ def _count(row: PointRow) -> str:
 
 
 def _bound(row: PointRow, question: Question) -> str:
-    time = with_prefix(row.latency_s, "s") if question.has_times else ""
-    share = f"at {row.percent_of_floor:.0f} % of the fastest this machine could be" if row.percent_of_floor else ""
+    count = _count(row)
+    does = f"is {count}" if count else "is measured"
+    if question.has_times:
+        does = f"takes {with_prefix(row.latency_s, 's')}{f' in {count}' if count else ''}"
     detail = f" ({row.bound_detail})" if row.bound_detail and row.bound == "overhead" and question.has_times else ""
-    if time:
-        does = f"takes {time}{f' in {count}' if (count := _count(row)) else ''}"
-    else:
-        does = f"is {_count(row)}" if _count(row) else "is measured"
-    if row.has_valid_ceiling:
-        bound = f"bound by {row.bound}{detail}" if row.bound else ""
-    else:
-        bound = "faster than its ceiling, which is not valid"
-    return ", ".join(filter(None, (f"{row.contender} {does}", share, bound)))
+    reach = reach_in_words(row)
+    return f"{row.contender} {does}{f', {reach}{detail}' if reach else ''}"
 
 
 def gains_in_words(advice: Advice, question: Question) -> str | None:
@@ -128,7 +125,8 @@ def gains_in_words(advice: Advice, question: Question) -> str | None:
 def provenance_in_words(advice: Advice) -> str:
     """Say where and at which commit it was measured, and by how many visits."""
     rows = [row for choice in advice.choices for row in choice.ranking.candidates]
-    row = max(rows, key=lambda each: each.measured_at)
-    visits = min((each.visit_count for each in rows if each.visit_count), default=None)
-    by = f", by {visits} {'visit' if visits == 1 else 'visits'}" if visits else ""
+    row = max(rows, key=lambda one: one.measured_at)
+    visits = min((one.visit_count for one in rows if one.visit_count), default=None)
+    each = "one visit" if visits == 1 else f"{visits} visits spread over the run, each a process of its own"
+    by = f", in {each}" if visits else ""
     return f"Measured on {row.machine}, {row.environment}, at {row.commit[:8]}, {row.measured_at:%Y-%m-%d}{by}."

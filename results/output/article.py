@@ -10,7 +10,7 @@ from tabulate import tabulate
 from results.files.disturbances import causes_in_short
 from results.judgement.article.cases import BASELINE, Pace
 from results.judgement.article.explanations import explanations
-from results.judgement.article.seen import HARDWARE, seen_by_article
+from results.judgement.article.seen import HARDWARE, seen_by_article, sizes_in_words
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.units import ABSENT, figures, percent, with_prefix
@@ -111,7 +111,7 @@ def introduction(found: Sequence[Observed], setting: Setting) -> str:
     return (
         f"Run as {known}. Measured here ({setting}) beside what an article saw on its hardware ({HARDWARE}). `× eager` "
         "is how many times as fast as eager, from calls in turns, with its 95 % interval: below 1 is slower. "
-        f"Counted are {counted}."
+        f"Counted are {counted}. Shares are of a call that is profiled, which makes each step dearer."
     )
 
 
@@ -119,9 +119,10 @@ def before(found: Sequence[Observed], observed: Observed) -> list[tuple[str, str
     """Return what the article saw and what is guessed, each with its heading; what it saw of a block is told once."""
     seen = seen_by_article(observed.case)
     numbers = [number for number, each in enumerate(found, start=1) if seen_by_article(each.case) == seen]
-    is_first = found[numbers[0] - 1] is observed
+    is_first, sizes = found[numbers[0] - 1] is observed, sizes_in_words(observed.case)
+    at = f" {sizes}" if sizes else ""
     return [
-        ("The article saw", f"eager, {seen}" if is_first else f"the same block as in {numbers[0]}."),
+        ("The article saw", f"eager{at}: {seen}" if is_first else f"what stands in {numbers[0]},{at}."),
         ("Guess", _guess(observed)),
     ]
 
@@ -141,7 +142,9 @@ def notes(found: Sequence[Observed]) -> list[str]:
     if rough:
         said.append(f"Disturbed while it was profiled, so that shares are not told: {_joined(list(rough))}.")
     failed = [
-        f"{entry.name}: {entry.row.state}: {entry.row.reason}" for entry in entries if entry.row.latency_s is None
+        f"{entry.name} gave no time ({entry.row.state}): {entry.row.reason}"
+        for entry in entries
+        if entry.row.latency_s is None
     ]
     return [*said, *dict.fromkeys(failed)]
 
@@ -168,11 +171,8 @@ def _guess(observed: Observed) -> str:
     steps = "; ".join(
         f"{count} {kind if count == 1 else f'{kind}s'} for {_joined(names)}" for count, names in counts.items()
     )
-    floors = [entry.row.floor_s for entry in observed.entries if entry.row.floor_s]
-    eager = observed.eager
-    least = ""
-    if floors and eager is not None and eager.row.latency_s and eager.row.percent_of_floor:
-        least = f" That takes this machine at least {percent(floors[0] / eager.row.latency_s)} of the time eager takes."
+    floor_s = next((entry.row.floor_s for entry in observed.entries if entry.row.floor_s), None)
+    least = f" That takes at least {with_prefix(floor_s, 's')} at this machine's measured peak." if floor_s else ""
     between = "" if case.is_linear else f", while each step between writes and reads {_bytes(case.intermediate_bytes)}"
     return (
         f"{with_prefix(case.flop, 'FLOP')} in the products, and at least {_bytes(case.min_bytes)} to move (input, "

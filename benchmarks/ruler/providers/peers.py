@@ -141,7 +141,7 @@ def _liger_ops(load: Workload, *, activations: tuple[str, ...]) -> Any | Unavail
     try:
         return importlib.import_module("liger_kernel.ops")
     except ImportError as error:
-        return Unavailable(f"liger-kernel is not installed here ({error}): pip install 'fusebench[peers]'")
+        return Unavailable(f"liger-kernel is not installed here ({error}); pip install 'fusebench[peers]' adds it")
 
 
 class _OnnxSession(nn.Module):
@@ -175,7 +175,7 @@ def build_onnxruntime(load: Workload) -> Built | Unavailable:
         onnxruntime = importlib.import_module("onnxruntime")
         importlib.import_module("onnxscript")
     except ImportError as error:
-        return Unavailable(f"onnxruntime is not installed here ({error}): pip install 'fusebench[peers]'")
+        return Unavailable(f"onnxruntime is not installed here ({error}); pip install 'fusebench[peers]' adds it")
     start = time.perf_counter()
     model = _onnx_model(load)
     exported = time.perf_counter()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from results.judgement.article.bounds import LEAST_SHARE, bound, slower
 from results.judgement.article.cases import Pace
 from results.judgement.article.device_rules import occupancy, same_products, tiles
 from results.judgement.article.steps import GUARDS, VIEWS, number_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _COPY, _ADDMM = "aten::copy_", "aten::addmm"
 _TRANSPOSE = ("aten::t", "aten::transpose")
-# Less of the host's time, or of a tensor, is not worth a sentence.
-_LEAST_SHARE = 0.02
 _MORE_TRAFFIC = 1.05
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -40,6 +39,7 @@ class Rule(StrEnum):
     LIMIT = "limit"
     GUARDS = "guards"
     COMPILATION = "compilation"
+    SLOWER = "slower"
     BOUND = "bound"
 
 
@@ -194,7 +194,7 @@ def _guards(observed: Observed) -> Iterator[str]:
     if compiled is None or compiled.call is None:
         return
     share = compiled.call.host_share(GUARDS)
-    if share is None or share < _LEAST_SHARE:
+    if share is None or share < LEAST_SHARE:
         return
     slower = compiled.pace is Pace.SLOWER and compiled.slowdown is not None
     total = f"; in sum it takes {figures(compiled.slowdown)} × eager's time" if slower else ""
@@ -217,17 +217,6 @@ def _compilation(observed: Observed) -> Iterator[str]:
     yield f"Before its first call, compiling took as long as {calls} calls of eager{more}."
 
 
-def _bound(observed: Observed) -> Iterator[str]:
-    """Tell what most of a call's time goes to, where the machine's ceilings are known."""
-    for entry in (observed.eager, *(rival for rival in observed.rivals if rival.pace is Pace.FASTER)):
-        if entry is None or not entry.row.bound or not entry.row.has_valid_ceiling:
-            continue
-        detail = f" ({entry.row.bound_detail})" if entry.row.bound_detail else ""
-        share = entry.row.percent_of_floor
-        reach = f", at {share:.0f} % of the fastest this machine could be" if share else ""
-        yield f"{entry.name} is bound by {entry.row.bound}{detail}{reach}."
-
-
 _RULES: tuple[tuple[Rule, Callable[[Observed], Iterable[str]]], ...] = (
     (Rule.GUESS, _guess),
     (Rule.BIAS, _bias),
@@ -241,7 +230,8 @@ _RULES: tuple[tuple[Rule, Callable[[Observed], Iterable[str]]], ...] = (
     (Rule.LIMIT, _limit),
     (Rule.GUARDS, _guards),
     (Rule.COMPILATION, _compilation),
-    (Rule.BOUND, _bound),
+    (Rule.SLOWER, slower),
+    (Rule.BOUND, bound),
 )
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from results.judgement.advice import Block, Question, advice_from
-from results.output.advice import advice_as_json, advice_as_markdown, advice_as_text
+from results.output.advice import _cells, advice_as_json, advice_as_markdown, advice_as_text
 from results.output.advice_words import gains_in_words, recipes_of, why_in_words
 from results.rows import PointRow
 
@@ -79,11 +79,11 @@ def test_it_says_why_by_the_profile_of_the_first_and_the_last_batch():
     rows = [*points(1, fused=2.0), *points(64, fused=1.5), *points(512, fused=1.25, bound="compute")]
     first, last = why_in_words(advice_from(rows, Question()), Question())
     assert first == (
-        "At 1 row: fused takes 500 µs in 3 operators, at 80 % of the fastest this machine could be, bound by memory; "
-        "eager takes 1 ms in 3 operators, at 40 % of the fastest this machine could be, bound by memory."
+        "At 1 row: fused takes 500 µs in 3 operators, 1.25 × the least its memory traffic takes here; "
+        "eager takes 1 ms in 3 operators, 2.50 × the least its memory traffic takes here."
     )
     assert last.startswith("At 512 rows: fused takes 800 µs")
-    assert "bound by compute" in last
+    assert "the least its arithmetic takes here" in last
 
 
 def test_without_ceilings_the_operators_are_the_reason_and_without_a_profile_there_is_none():
@@ -119,7 +119,7 @@ def test_where_nothing_decides_and_nobody_is_ahead_it_advises_nothing():
 
 def test_one_ahead_by_paired_rounds_is_advised_and_the_doubt_told():
     advice = advice_from(points(1, fused=2.0, width=0.1, disturbed="the machine ran at 60 %"), Question())
-    assert advice.what == ("Run fused at 1 row (2 × eager).",)
+    assert advice.what == ("Run fused at 1 row; at 1 row the times are in doubt: measure again to be sure.",)
     assert advice.choices[0].certainty == "ahead by 1.80 × at least; times in doubt"
     assert "disturbed while it was measured: the machine ran at 60 %" in advice_as_text(advice, Question())
 
@@ -128,7 +128,38 @@ def test_ties_name_two_that_are_as_fast_the_faster_first_and_the_table_the_other
     rows = points(1, fused=2.0, compiled=1.99, liger=1.98, other=1.97)
     advice = advice_from(rows, Question())
     assert advice.what[0].startswith("Run fused or compiled at 1 row")
-    assert advice.choices[0].certainty == "as fast: compiled, liger and 1 more"
+    assert advice.choices[0].certainty == "as fast as 3 others"
+    for shown in (advice_as_text(advice, Question()), advice_as_markdown(advice, Question())):
+        assert "as fast at 1 row: compiled, liger, other" in shown
+    assert [each.contender for each in recipes_of(advice)] == ["fused", "compiled"]
+
+
+def test_a_second_that_is_as_fast_has_no_factor_and_one_that_is_later_has():
+    tied, later = advice_from(
+        [*points(1, fused=2.0, compiled=1.99), *points(8, fused=2.0, compiled=1.6)], Question()
+    ).choices
+    cells = [_cells(choice, Question()) for choice in (tied, later)]
+    assert [each[-2] for each in cells] == ["compiled", "compiled (1.25 ×)"]
+
+
+def test_what_packed_means_is_told_where_something_is_called_so():
+    rows = [row._replace(weights="packed") if row.provider == "fused" else row for row in points(1, fused=2.0)]
+    assert ":packed means that the weights are rearranged once" in advice_as_text(
+        advice_from(rows, Question()), Question()
+    )
+    assert ":packed" not in advice_as_text(advice_from(points(1, fused=2.0), Question()), Question())
+
+
+def test_a_headline_holds_the_doubt_of_its_rows_and_no_factor_that_rests_on_it():
+    rows = [*points(1, fused=2.0), *points(8, fused=4160.0, width=0.99, disturbed="others were busy")]
+    (what,) = advice_from(rows, Question()).what
+    assert what == "Run fused at 1 and 8 rows (2 × eager); at 8 rows the times are in doubt: measure again to be sure."
+    (what,) = advice_from(rows[2:], Question()).what
+    assert what.startswith("Run fused at 8 rows; at 8 rows the times")
+
+
+def test_a_large_factor_is_a_whole_number():
+    assert advice_from(points(1, fused=4160.0), Question()).what == ("Run fused at 1 row (4160 × eager).",)
 
 
 def test_a_known_model_gains_by_its_layers_at_each_batch():
@@ -174,11 +205,11 @@ def test_what_gave_no_time_is_told_once_per_reason_and_not_by_every_batch():
             for row in measured
         ]  # fmt: skip
     text = advice_as_text(advice_from(rows, Question()), Question())
-    assert "compiled, liger gave no time: unavailable: no compiler" in text
+    assert "compiled, liger gave no time (unavailable): no compiler" in text
     (other,) = (row for row in points(1, fused=1.0) if row.provider == "fused")
     other = other._replace(provider="mine", state="crashed", reason="boom", latency_s=None)
     text = advice_as_text(advice_from([*rows, other], Question()), Question())
-    assert "mine gave no time at 1 row: crashed: boom" in text
+    assert "mine gave no time at 1 row (crashed): boom" in text
 
 
 def test_what_was_left_out_is_named_with_the_option_that_adds_it():
@@ -203,7 +234,9 @@ def test_every_contender_of_ours_that_is_advised_comes_with_the_line_that_runs_i
 def test_several_that_are_ahead_of_eager_are_advised_though_which_is_fastest_is_in_doubt():
     rows = points(1, fused=5.4, compiled=5.0, liger=1.0, width=0.06, disturbed="others were busy")
     advice = advice_from(rows, Question())
-    assert advice.what == ("Run fused or compiled at 1 row (5.4 × eager).",)
+    assert advice.what == (
+        ("Run fused or compiled at 1 row; at 1 row which is the fastest is in doubt: measure again to know."),
+    )
     assert advice.choices[0].certainty == "faster than eager; the fastest is in doubt"
 
 
