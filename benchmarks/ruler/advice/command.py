@@ -96,7 +96,7 @@ class _Asked:
 
 def asked(options: Mapping[str, Any], *, device: DeviceKind) -> tuple[str, dict[str, Any]]:
     """Return the axes in TOML, and the question as the results' half reads it. Raises: InvalidSettings."""
-    way = next((name for name in _WAYS if options[name]), None)
+    way = next((name for name in _WAYS if options[name] is not None), None)
     if way is not None:
         _refuse_others(options, way)
     elif not options["dim"] or not options["hidden"]:
@@ -176,7 +176,10 @@ def _of_module(options: Mapping[str, Any]) -> _Asked:
     from benchmarks.ruler.advice.module_file import module_and_inputs  # noqa: PLC0415
 
     built = module_and_inputs(options["module"])
-    found = calls_of(built.module, built.inputs, built.options)
+    try:
+        found = calls_of(built.module, built.inputs, built.options)
+    except InvalidSettings as error:
+        raise InvalidSettings(f"--module {options['module']}: {error}") from error
     calls = dict(found.calls)
     if options["dtype"]:
         _require("--dtype", options["dtype"], DTYPES)
@@ -229,12 +232,12 @@ def _dtype(options: Mapping[str, Any], device: DeviceKind) -> str:
 def _require(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         nearest = get_close_matches(value, known, n=1)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ";"
-        raise InvalidSettings(f"{option} {value}: there is none{hint} There are {', '.join(known)}")
+        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        raise InvalidSettings(f"{option} {value}: there is none; {hint}known are {', '.join(known)}")
 
 
 def _batches(options: Mapping[str, Any]) -> tuple[int, ...]:
-    text = options["batch"] or _BATCHES
+    text = _BATCHES if options["batch"] is None else options["batch"]
     try:
         numbers = [int(word) for word in text.split(",")]
     except ValueError:

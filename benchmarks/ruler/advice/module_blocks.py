@@ -48,7 +48,7 @@ def calls_of(module: torch.nn.Module, inputs: tuple[Any, ...], options: Mapping[
     """Return how often one forward of `module` calls each of its MLP blocks at each shape.
 
     The module is run once in evaluation, without gradients, and is afterwards what it was. Raises: InvalidSettings
-    where it fails, or calls no block that is known, with the reasons.
+    where it fails, or calls no block that is known with any row, with the reasons.
     """
     modes = [(each, each.training) for each in module.modules()]
     module.eval()
@@ -67,8 +67,12 @@ def calls_of(module: torch.nn.Module, inputs: tuple[Any, ...], options: Mapping[
             handle.remove()
         for each, was_training in modes:
             each.training = was_training
+    is_called = bool(found)
+    found = Counter({call: count for call, count in found.items() if call.batch})
     if not found:
-        why = "its forward calls none of its MLP blocks" if blocks else "the module has no MLP block that is known"
+        unknown = "the module has no MLP block that is known, Linear → activation → Linear or a gated one"
+        how = "its MLP blocks with no row" if is_called else "none of its MLP blocks"
+        why = f"with the inputs given its forward calls {how}" if blocks else unknown
         reasons = _reasons(module, report)
         raise InvalidSettings(f"{why}{': ' + '; '.join(reasons) if reasons else ''}")
     return ModuleCalls(calls=found, notes=_notes(module, report, n_blocks=len(blocks)))

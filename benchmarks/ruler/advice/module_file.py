@@ -36,6 +36,8 @@ def module_and_inputs(text: str) -> BuiltModule:
     """
     file, _, name = text.rpartition(":")
     path = Path(file)
+    if not file and Path(name).is_file():
+        raise InvalidSettings(f"--module {text}: which function of it builds the module? Write {text}:FUNCTION")
     if not path.is_file():
         raise InvalidSettings(f"--module {text}: there is no file {file or text}; write FILE.py:FUNCTION")
     build = _function(text, path, name)

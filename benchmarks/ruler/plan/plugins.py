@@ -113,7 +113,9 @@ def _assigned(path: Path, name: str) -> ast.expr | None:
     """Return what `path` assigns to `name` at its top level. Raises: InvalidProviderModule."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+    except OSError as error:
+        raise InvalidProviderModule(f"{path}: {error.strerror}; name a Python file with PROVIDERS") from error
+    except (UnicodeDecodeError, SyntaxError) as error:
         raise InvalidProviderModule(f"{path}: cannot be read as Python ({error})") from error
     for statement in tree.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []

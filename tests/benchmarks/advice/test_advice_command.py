@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from torch import nn
 
 from benchmarks.ruler.advice.command import asked, main
 from benchmarks.ruler.advice.contenders import contenders_known, contenders_of
-from benchmarks.ruler.advice.module_blocks import Call, calls_of
 from benchmarks.ruler.advice.module_file import module_and_inputs
 from benchmarks.ruler.errors import InvalidAxes, InvalidSettings
 from benchmarks.ruler.plan.axes import groups
@@ -60,100 +57,6 @@ def test_a_known_model(tmp_path, name):
     }
     assert question["layers"] == preset.layers
     assert preset.source in question["model"]
-
-
-class Encoder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.ModuleList(block(32, 128) for _ in range(3))
-        self.head = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))
-
-    def forward(self, x):
-        for block in self.blocks:
-            x = x + block(x)
-        return self.head(x[:, 0])
-
-
-def block(dim, hidden, out=None):
-    return nn.Sequential(nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, out or dim))
-
-
-class Twice(nn.Module):
-    """One block at two paths."""
-
-    def __init__(self):
-        super().__init__()
-        self.first = self.second = block(32, 64)
-
-    def forward(self, x):
-        return self.second(self.first(x))
-
-
-class Autocast(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.block = block(32, 64)
-
-    def forward(self, x):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return self.block(x)
-
-
-class Uncalled(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.block = block(32, 64)
-
-    def forward(self, x):
-        return x
-
-
-def test_a_module_is_asked_for_what_it_calls_and_stays_what_it_was():
-    module = Encoder().train()
-    module.head.eval()
-    before = {name: (type(each), each.training) for name, each in module.named_modules()}
-    assert calls_of(module, (torch.randn(4, 10, 32),)).calls == {
-        Call("mlp", 32, 128, "gelu", "float32", 40): 3,
-        Call("mlp", 32, 64, "relu", "float32", 4): 1,
-    }
-    assert {name: (type(each), each.training) for name, each in module.named_modules()} == before
-    assert not any(each._forward_hooks for each in module.modules())
-
-
-def test_one_block_at_two_paths_is_counted_once_a_call():
-    assert calls_of(Twice(), (torch.randn(6, 32),)).calls == {Call("mlp", 32, 64, "gelu", "float32", 6): 2}
-
-
-def test_the_dtype_of_a_call_is_the_one_it_computes_in():
-    call = Call("mlp", 32, 64, "gelu", "bfloat16", 6)
-    assert calls_of(Autocast(), (torch.randn(6, 32),)).calls == {call: 1}
-    assert calls_of(block(32, 64).bfloat16(), (torch.randn(6, 32, dtype=torch.bfloat16),)).calls == {call: 1}
-
-
-def test_a_block_that_ends_wider_or_narrower_than_it_begins_is_told_and_not_taken_for_another():
-    both = nn.Sequential(block(32, 64), block(32, 48, out=10))
-    found = calls_of(both, (torch.randn(6, 32),))
-    assert found.calls == {Call("mlp", 32, 64, "gelu", "float32", 6): 1}
-    (note,) = found.notes
-    assert note == (
-        "1 of the module's blocks is measured; other layers are not: 1: it makes 10 columns of 32, and those measured "
-        "end as wide as they begin"
-    )
-
-
-@pytest.mark.parametrize(
-    ("module", "reason"),
-    [
-        (nn.Linear(32, 32), "no MLP block that is known"),
-        (nn.Sequential(nn.Linear(32, 8), nn.ReLU()), "the module: a single layer with its activation"),
-        (block(32, 64, out=10), "it makes 10 columns of 32"),
-        (Uncalled(), "its forward calls none of its MLP blocks"),
-        (block(16, 64), "a forward of the module with the inputs given fails: RuntimeError: mat1 and mat2"),
-    ],
-)
-def test_a_module_that_calls_no_block_to_measure_says_why(module, reason):
-    with pytest.raises(InvalidSettings, match=reason):
-        calls_of(module, (torch.randn(6, 32),))
 
 
 FILE = """
@@ -247,9 +150,12 @@ def test_a_module_that_is_none_is_refused_with_what_is_wrong_and_where(module_fi
         ({"model": "gpt2", "gated": True}, "--model and --gated: the model decides that"),
         ({"module": "mine.py:build", "batch": "1,2"}, "--module and --batch: its inputs decide the rows"),
         ({"dim": 8, "hidden": 8, "batch": "1,x"}, "whole numbers"),
+        ({"dim": 8, "hidden": 8, "batch": ""}, "whole numbers"),
+        ({"dim": 8, "hidden": 8, "module": ""}, "--module and --dim"),
+        ({"module": __file__}, "which function of it builds"),
         ({"module": "nowhere.py:build"}, "there is no file nowhere.py"),
         ({"dim": 8, "hidden": 8, "dtype": "bf16"}, "--dtype bf16: there is none; did you mean bfloat16"),
-        ({"dim": 8, "hidden": 8, "activation": "swish"}, "There are relu, silu"),
+        ({"dim": 8, "hidden": 8, "activation": "swish"}, "known are relu, silu"),
         ({"model": "lama-3-8b"}, "did you mean llama-3-8b"),
         ({"dim": 8, "hidden": 8, "provider": "eager,fusde"}, "--provider fusde: there is none; did you mean fused"),
     ],
