@@ -120,9 +120,9 @@ def before(found: Sequence[Observed], observed: Observed) -> list[tuple[str, str
     seen = seen_by_article(observed.case)
     numbers = [number for number, each in enumerate(found, start=1) if seen_by_article(each.case) == seen]
     is_first, sizes = found[numbers[0] - 1] is observed, sizes_in_words(observed.case)
-    at = f" {sizes}" if sizes else ""
+    at = f" ({sizes})" if sizes else ""
     return [
-        ("The article saw", f"eager{at}: {seen}" if is_first else f"what stands in {numbers[0]},{at}."),
+        ("The article saw", f"eager{at}, {seen}" if is_first else f"what is told in {numbers[0]}{at}."),
         ("Guess", _guess(observed)),
     ]
 
@@ -138,15 +138,25 @@ def notes(found: Sequence[Observed]) -> list[str]:
     )
     if any(entry.row.latency_s is not None and entry.row.floor_s is None for entry in entries):
         said.append("This machine's ceilings are not known yet, so no least time and no bound is given.")
-    rough = dict.fromkeys(entry.name for entry in entries if entry.call is not None and entry.call.is_disturbed)
+    rough: dict[str, list[str]] = {}
+    for number, observed in enumerate(found, start=1):
+        for entry in observed.entries:
+            # One step alone is all of it, however disturbed.
+            if entry.call is not None and entry.call.is_disturbed and (len(entry.call.steps) > 1 or _has_within(entry)):
+                rough.setdefault(entry.name, []).append(str(number))
     if rough:
-        said.append(f"Disturbed while it was profiled, so that shares are not told: {_joined(list(rough))}.")
+        which = "; ".join(f"{name} in {_joined(numbers)}" for name, numbers in rough.items())
+        said.append(f"Disturbed while it was profiled, so that shares are not told: {which}.")
     failed = [
         f"{entry.name} gave no time ({entry.row.state}): {entry.row.reason}"
         for entry in entries
         if entry.row.latency_s is None
     ]
     return [*said, *dict.fromkeys(failed)]
+
+
+def _has_within(entry: Entry) -> bool:
+    return entry.call is not None and any(step.within for step in entry.call.steps)
 
 
 def next_step(found: Sequence[Observed]) -> str:

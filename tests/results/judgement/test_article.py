@@ -90,7 +90,7 @@ def test_shares_of_a_profile_that_was_disturbed_are_not_told():
     assert rough.call.names == eager.call.names
     assert Rule.LIMIT not in told(disturbed)
     assert Rule.FUSED in told(disturbed)
-    assert "Disturbed while it was profiled, so that shares are not told: eager." in article_as_text(
+    assert "Disturbed while it was profiled, so that shares are not told: eager in 1." in article_as_text(
         [disturbed], SETTING
     )
     calm = replace(slow, operator_time_s=95e-6)
@@ -100,7 +100,7 @@ def test_shares_of_a_profile_that_was_disturbed_are_not_told():
 def test_what_the_article_saw_of_a_block_is_told_once():
     text = article_as_text([linear(), geglu(), geglu()], SETTING)
     assert text.count("five kernels") == 1
-    assert "The article saw: what stands in 2, at other sizes, 8,192 rows, 768 → 3,072." in text
+    assert "The article saw: what is told in 2 (at other sizes, 8,192 rows, 768 → 3,072)." in text
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_the_article_saw_of_a_block_is_told_once():
 )
 def test_the_sizes_that_the_article_had_stand_beside_those_of_the_case(sizes, told):
     observed = replace(geglu(), case=replace(GEGLU, **sizes))
-    assert f"The article saw: eager {told}: five kernels" in article_as_text([observed], SETTING)
+    assert f"The article saw: eager ({told}), five kernels" in article_as_text([observed], SETTING)
 
 
 def test_the_limit_of_fusing_is_from_the_shares_of_what_is_no_product():
