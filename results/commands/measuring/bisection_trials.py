@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LOOKS = (3, 5, 8, 11)
 """Rounds after which a trial is judged, until it is certain."""
 _ENDS = "ends"
+_ROUNDS_OF_COUNTS = 2  # exact from the first on; what fails now and then is seen twice
 
 
 class Bisecting:
@@ -99,7 +100,7 @@ class Bisecting:
             # With nothing skipped between them its parent has the same kernels as the last good one.
             base = (commit.parent or last_good.hash) if step.place - step.against == 1 else last_good.hash
         provider = ["--provider", target.provider] if target.provider else []
-        for n_rounds in LOOKS if target.kind is Kind.TIME else LOOKS[:1]:
+        for n_rounds in LOOKS if target.kind is Kind.TIME else (_ROUNDS_OF_COUNTS,):
             rounds = self._measured(name, [base, commit.hash, *provider], (n_made + 1, n_rounds), only=only)
             if rounds.sides is None:
                 if rounds.failed != commit.hash:

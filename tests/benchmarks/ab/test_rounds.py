@@ -10,7 +10,9 @@ import pytest
 
 from benchmarks.ruler.ab import command, runs
 from benchmarks.ruler.ab.runs import Comparison, Side, comparison_of, default_base, with_ours
+from benchmarks.ruler.commits.stacks import PRESENT, Stack
 from benchmarks.ruler.commits.visit import with_shapes
+from benchmarks.ruler.errors import WheelFailed
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.plan.axes import QUICK, all_groups
 from benchmarks.ruler.plan.filters import selected
@@ -75,6 +77,40 @@ def test_shapes_as_the_store_names_them_choose_groups():
     assert with_shapes(empty_sweep(plan), [{**shape, "batch": 17}]).plan.groups == ()
 
 
+def test_two_stacks_are_visited_in_turn_and_one_of_a_commit_is_told_by_its_stack(visits, settings, capsys):
+    stacks = (PRESENT, Stack(name="torch==2.12", python=PRESENT.python))
+    alone = comparison_of([HEAD], settings, stacks=stacks)
+    assert [side.stack for side in alone.sides] == list(stacks)
+    four = comparison_of([BASE, HEAD], settings, stacks=stacks)
+    assert [(side.commit, side.stack) for side in four.sides] == [(at, on) for on in stacks for at in (BASE, HEAD)]
+    assert len({side.run_id for side in (*alone.sides, *four.sides)}) == 6
+    command.measure_rounds(four, settings, n_rounds=2, only=None)
+    assert [what for what, *_ in visits] == ["a", "b", "a", "b", "b", "a", "b", "a"]
+    assert "round 1 of 2, head on torch==2.12 bbbbbbbb: 2 ok" in capsys.readouterr().out
+
+
+def test_a_name_that_is_given_is_the_runs_name(settings):
+    comparison = comparison_of((BASE, HEAD), settings, name="bisect-1-ends")
+    assert run_ids(comparison) == ("bisect-1-ends-base", "bisect-1-ends-head")
+
+
+def test_a_commit_that_cannot_be_measured_is_handed_to_who_asked(monkeypatch, tmp_path, capsys):
+    def fail(commit, *_, **__):
+        raise WheelFailed("no wheel could be made", commit=commit.hash)
+
+    monkeypatch.setattr(command, "checked_wheel", fail)
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("FUSEBENCH_LOCK_FILE", str(tmp_path / "lock"))
+    monkeypatch.setattr(sys, "argv", ["ab", "HEAD", "HEAD", "--selection", str(tmp_path / "s.json")])
+    with pytest.raises(SystemExit) as ended:
+        run_command(command.main, name="fusebench ab")
+    assert ended.value.code == ExitCode.WRONG_USAGE
+    told = json.loads((tmp_path / "s.json").read_text())
+    assert told["why"] == "no wheel could be made"
+    assert len(told["failed"]) == 40
+    assert "no wheel could be made" in capsys.readouterr().err
+
+
 class TestRuns:
     """The same command goes on with what was begun."""
 
@@ -131,6 +167,8 @@ def test_the_base_is_where_head_left_the_main_branch_or_its_parent(monkeypatch, 
         (["--axes", "none"], "no axes are called 'none'"),
         (["nothing", "HEAD"], "git knows no commit 'nothing'"),
         (["--provider", "fusd"], "did you mean fused?"),
+        (["--stack", "torch"], "write torch==VERSION"),
+        (["HEAD", "HEAD", "--stack", "torch==2.12"], "BASE and HEAD are one commit"),
         (["--rounds", "1"], "Invalid value for '--rounds'"),
     ],
 )
