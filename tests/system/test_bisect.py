@@ -1,4 +1,4 @@
-"""`fusebench bisect` on a clone with ten commits, one of which makes a call do more: found, and found again after a kill.
+"""`fusebench bisect` on a clone with ten commits, one of which makes a call do more: found, killed or not.
 
 The commit adds an operator and a tenth of each call's time: on a busy machine the count tells, on a quiet one the time.
 """

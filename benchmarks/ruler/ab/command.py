@@ -12,7 +12,7 @@ import click
 
 from benchmarks.ruler.ab.options import chosen_settings, filter_options
 from benchmarks.ruler.ab.runs import Comparison, are_equal_kernels, comparison_of, default_base
-from benchmarks.ruler.commits.stacks import PRESENT, made_stack, parsed_stack
+from benchmarks.ruler.commits.stacks import PRESENT, is_made, made_stack, parsed_stack
 from benchmarks.ruler.commits.visit_process import checked_wheel, made_visit
 from benchmarks.ruler.errors import CommitFailed, InvalidSettings
 from benchmarks.ruler.record.durable import write_whole
@@ -36,6 +36,7 @@ ROUNDS = 5
 @click.option("--again", is_flag=True, help="Compare anew, instead of going on with what was begun.")
 @click.option("--no-wait", is_flag=True, help="Fail if another sweep measures on this machine, instead of waiting.")
 @click.option("--only", type=Path, hidden=True, help="File with the shapes to visit.")
+@click.option("--pinned", hidden=True, help="Full hashes of base and head, of a comparison that was begun.")
 @click.option("--name", hidden=True, help="Name of the comparison, for a bisection, which counts its own.")
 @click.option("--cwd", type=Path, hidden=True, help="Folder that relative paths start from.")
 @click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
@@ -51,6 +52,7 @@ def main(  # noqa: PLR0913 - its options
     again: bool,
     no_wait: bool,
     only: Path | None,
+    pinned: str | None,
     name: str | None,
     cwd: Path | None,
     parent: int | None,
@@ -76,9 +78,14 @@ def main(  # noqa: PLR0913 - its options
     try:
         with interruptible(parent=parent):
             settings = chosen_settings(axes, no_wait=no_wait, filters=filters, command="ab")
+            is_head_checked_out = head is None
+            if pinned is not None:
+                # HEAD may have moved since the first look.
+                first, head = pinned.split(",")
+                base = first if stack is None or base is not None else None
             comparison = _comparison(base, head, settings, stack=stack, again=again, name=name)
             if only is None and first_round == 1:
-                _announce(comparison, is_head_checked_out=head is None)
+                _announce(comparison, is_head_checked_out=is_head_checked_out)
             with machine_lock(settings.lock_file, say=click.echo, waits=settings.waits_for_lock):
                 measure_rounds(comparison, settings, n_rounds=rounds, first=first_round, only=only)
             if selection is not None:
@@ -131,7 +138,8 @@ def _comparison(  # noqa: PLR0913 - what the options ask for
         commits.insert(0, commit_from_git(base))
         if commits[0] == commits[1]:
             raise InvalidSettings("BASE and HEAD are one commit; leave both out to compare it on two stacks")
-    click.echo(f"stack {asked}: one moment, if it is new")
+    if not is_made(asked):
+        click.echo(f"making an environment with {asked}, which may take minutes")
     return comparison_of(commits, settings, stacks=(PRESENT, made_stack(asked)), again=again, name=name)
 
 

@@ -67,6 +67,11 @@ def parsed_stack(text: str) -> str:
     return ",".join(f"{name}{version}" for name, version in sorted(found.items()))
 
 
+def is_made(name: str, *, builds: Path = BUILDS) -> bool:
+    """Return whether the environment of a specification, as `parsed_stack` writes it, is there."""
+    return (builds / digest_of(name) / _MADE).exists()
+
+
 def made_stack(name: str, *, builds: Path = BUILDS) -> Stack:
     """Return the environment of a specification as `parsed_stack` writes it; made once, which may take minutes.
 
@@ -74,7 +79,7 @@ def made_stack(name: str, *, builds: Path = BUILDS) -> Stack:
     """
     folder = builds / digest_of(name)
     stack = Stack(name=name, python=folder / "bin" / "python")
-    if (folder / _MADE).exists():
+    if is_made(name, builds=builds):
         return stack
     builds.mkdir(parents=True, exist_ok=True)
     # What an interrupted call left there.

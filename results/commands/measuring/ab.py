@@ -12,7 +12,7 @@ import click
 from results.commands.extras import require_modules
 from results.commands.measuring import tower
 from results.commands.measuring.judged_rounds import LOOKS, Q, judged, uncertain_shapes
-from results.commands.measuring.rounds import COMMAND, measured_rounds
+from results.commands.measuring.rounds import COMMAND, gone_on_with, measured_rounds
 from results.commands.measuring.tower import AS_THEY_ARE, MEASURING, passes_on
 from results.exit_codes import ExitCode
 
@@ -69,8 +69,7 @@ def _measured(checkout: Path, options: tuple[str, ...], place: tower.Place) -> t
         if not shapes:
             break
         n_made = n_rounds
-        # What was begun anew is gone on with.
-        asked = [option for option in asked if option != "--again"]
+        asked = gone_on_with(asked, rounds.sides)
         only.write_text(json.dumps(shapes), encoding="utf-8")
     return ExitCode.FINE, judgement
 

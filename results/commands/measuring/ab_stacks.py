@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from results.commands.echo import echo_rendered, terminal_of_output
 from results.commands.measuring.judged_rounds import LOOKS, Q, judged, shapes_of, uncertain_shapes
-from results.commands.measuring.rounds import measured_rounds
+from results.commands.measuring.rounds import gone_on_with, measured_rounds
 from results.exit_codes import ExitCode
 from results.judgement.exchange import exchange_exit_code, exchange_of, uncertain_of
 from results.judgement.verdicts import exit_code
@@ -47,8 +47,7 @@ def compare_stacks(checkout: Path, options: Sequence[str], place: Place, *, repo
         if not shapes:
             break
         n_made = n_rounds
-        # What was begun anew is gone on with.
-        asked = [option for option in asked if option != "--again"]
+        asked = gone_on_with(asked, rounds.sides)
         only.write_text(json.dumps(shapes), encoding="utf-8")
     echo_rendered(text)
     return code

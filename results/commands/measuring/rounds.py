@@ -44,6 +44,12 @@ class Rounds:
     why: str = ""
 
 
+def gone_on_with(asked: Sequence[str], sides: Sequence[Side]) -> list[str]:
+    """Return the options that go on with a comparison that was begun: not anew, and of the same commits."""
+    kept = [option for option in asked if option != "--again"]
+    return kept if "--pinned" in kept else [*kept, "--pinned", f"{sides[0].commit},{sides[-1].commit}"]
+
+
 def environment_of(place: tower.Place) -> Mapping[str, str]:
     """Return the environment of the measuring process."""
     return dict(os.environ) if place.data is None else {**os.environ, "FUSEBENCH_DATA": str(place.data)}

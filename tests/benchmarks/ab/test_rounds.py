@@ -181,6 +181,16 @@ def test_a_mistake_is_named_before_anything_is_built(monkeypatch, capsys, argume
     assert said in capsys.readouterr().err
 
 
+def test_a_comparison_that_was_begun_stays_with_its_commits(visits, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("FUSEBENCH_LOCK_FILE", str(tmp_path / "lock"))
+    pinned = f"{'a' * 40},{'b' * 40}"
+    selection = tmp_path / "s.json"
+    monkeypatch.setattr(sys, "argv", ["ab", "--rounds", "2", "--pinned", pinned, "--selection", str(selection)])
+    run_command(command.main, name="fusebench ab")
+    assert [side["commit"] for side in json.loads(selection.read_text())["sides"]] == pinned.split(",")
+
+
 def test_what_was_compared_is_handed_to_who_judges_it(visits, monkeypatch, tmp_path):
     monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("FUSEBENCH_LOCK_FILE", str(tmp_path / "lock"))

@@ -36,6 +36,9 @@ def compared(monkeypatch, tmp_path, journals):
             n_rounds = int(options["--rounds"])
             only = json.loads(Path(options["--only"]).read_text()) if "--only" in options else None
             asked.append((n_rounds, only, "--again" in command))
+            # HEAD may move meanwhile; what was begun stays what it is.
+            assert ("--pinned" in command) == (n_rounds > LOOKS[0])
+            assert options.get("--pinned", f"{A},{B}") == f"{A},{B}"
             for side, commit in (("base", A), ("head", B)):
                 lines = journals.lines_of(replace(sweep, commit=commit, run_id=f"ab-{side}"))
                 path = data / "journal" / "m" / f"{commit[:8]}-{n_rounds}.jsonl"
