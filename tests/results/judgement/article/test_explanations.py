@@ -12,7 +12,7 @@ from results.judgement.article.explanations import Rule, explanations
 from results.judgement.article.steps import call_from
 from results.output.article import article_as_json, article_as_markdown, article_as_text
 from results.rows import RuntimeCallRow
-from tests.results.judgement.article_cases import (
+from tests.results.judgement.article.cases import (
     COMPILED_GEGLU,
     COMPILED_ON_GPU,
     EAGER_GEGLU,

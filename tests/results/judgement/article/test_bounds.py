@@ -8,7 +8,7 @@ import pytest
 
 from results.judgement.article.cases import Observed
 from results.judgement.article.explanations import Rule
-from tests.results.judgement.article_cases import GEGLU, LINEAR, geglu, linear, row, told
+from tests.results.judgement.article.cases import GEGLU, LINEAR, geglu, linear, row, told
 
 
 def slower_fused(**computing):
