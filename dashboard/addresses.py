@@ -57,8 +57,8 @@ def compare_address(finding: Finding) -> str | None:
         return None
     pairs = {
         "project": finding.surface.project,
-        "commit": f"{finding.last_good[:HASH_LENGTH]},{finding.first_bad[:HASH_LENGTH]}",
+        "commit": [finding.last_good[:HASH_LENGTH], finding.first_bad[:HASH_LENGTH]],
         "machine": finding.surface.machine,
         "environment": finding.surface.environment,
     }
-    return f"/compare?{urlencode(pairs, safe=',')}"
+    return f"/compare?{urlencode(pairs, doseq=True)}"

@@ -97,6 +97,11 @@ def look_at(position: int) -> Look:
     return Look(colour=colour, symbol=symbol, dash=DASHES[position // len(PLACED_LOOKS) % len(DASHES)])
 
 
+def look_of_side(name: str, position: int, *, is_provider: bool) -> Look:
+    """Return the look of a side of a comparison: a provider's own, else the one at its position."""
+    return look_of(name) if is_provider else look_at(position)
+
+
 def look_among(contender: str, number: int) -> Look:
     """Return the look of the contender's curve `number`, from 0, among several of its own: dashes tell them apart."""
     look = look_of(contender)

@@ -36,6 +36,7 @@ from results.questions.inventory import (
     series_places,
 )
 from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of
+from results.questions.run_conditions import run_conditions
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
 from results.questions.visits import visits_of
 
@@ -71,6 +72,7 @@ __all__ = [
     "profile_of",
     "projects",
     "ranked_changes",
+    "run_conditions",
     "run_with_profile",
     "series_places",
     "series_where",

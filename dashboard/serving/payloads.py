@@ -18,7 +18,16 @@ LONGEST_TEXT = 20_000
 MOST_ITEMS = 500
 CALLBACK_PATH = "/_dash-update-component"
 # Selectors of several values; the value of any other is one text.
-MULTIPLE = frozenset({"throughput-providers", "explore-lines"})
+MULTIPLE = frozenset(
+    {
+        "throughput-providers",
+        "explore-lines",
+        "compare-commit",
+        "compare-machine",
+        "compare-environment",
+        "compare-provider",
+    }
+)
 # What the pages keep in the browser, by the component: keys, and whether each is a list.
 KEPT = {"throughput-shown": {"query": False, "providers": True, "settled": True}, "explore-shown": {"query": False}}
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from results.rows import parameters_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from dashboard.tables.ratios import RatioRow
     from results.judgement.changes.ranked import RankedFinding
     from results.rows import PointRow, SeriesHistory
 
@@ -69,6 +70,21 @@ def _finding(found: RankedFinding) -> list[object]:
         finding.first_bad, run and run.commit_date, finding.n_unmeasured, finding.turn.value, finding.state.value,
         finding.class_ and finding.class_.value, finding.why, found.weight, found.uid,
     ]  # fmt: skip
+
+
+def csv_of_ratios(rows: Iterable[RatioRow], names: Sequence[str]) -> str:
+    """Write a line for each point and side but the first; ratios are over the first side's value."""
+    heading = ["point", "unit", "base", "base_value", "side", "value", "ratio", "ratio_low", "ratio_high", "outcome"]
+    lines: Iterable[list[object]] = (
+        [
+            row.name, row.base.unit, names[0], row.base.value, name,
+            *((None,) * 4 if one is None else (one.value, one.ratio, one.low, one.high)),
+            "not measured" if one is None else one.word,
+        ]
+        for row in rows
+        for name, one in zip(names[1:], row.ratios, strict=True)
+    )  # fmt: skip
+    return _csv(heading, lines)
 
 
 def _csv(heading: list[str], lines: Iterable[list[object]]) -> str:

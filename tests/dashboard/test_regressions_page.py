@@ -94,7 +94,8 @@ def test_one_click_leads_to_the_profiles_before_and_after_and_to_the_curves(plan
     assert "operation=mlp" in profile
     curve = next(address for address in found if address.startswith("/explore"))
     assert "benchmark=mlp" in curve
-    assert f"/compare?project=fusebench&commit={journals.commit_hash(AT - 1)[:12]}" in "".join(found)
+    sides = "&".join(f"commit={journals.commit_hash(number)[:12]}" for number in (AT - 1, AT))
+    assert f"/compare?project=fusebench&{sides}" in "".join(found)
 
 
 def test_what_got_faster_is_another_list_a_click_away(planted):

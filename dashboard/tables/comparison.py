@@ -1,0 +1,113 @@
+"""Comparison of sides in words and as a table: means with what they do not cover, and ratios with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dash import html
+
+from dashboard.finding_words import ratio_in_words
+from dashboard.looks import look_of_side
+from dashboard.widgets import labelled_cells, labelled_stroke
+from results.units import counted, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dash.development.base_component import Component
+
+    from dashboard.tables.ratios import Mean, Ratio, RatioRow
+
+MOST_ROWS = 60
+MEAN_HEADINGS = (
+    ("Side", ""), ("Geometric mean", "number"), ("Middle 80 % of points", "number"), ("Points in it", "number"),
+    ("Not in it", "number"), ("Worse", "number"), ("Better", "number"), ("Conditions that differ", ""),
+)  # fmt: skip
+
+
+def means_table(
+    names: Sequence[str], means: Sequence[Mean], conditions: Sequence[tuple[str, ...] | None], *, are_providers: bool
+) -> list[Component]:
+    """Build a row for each side but the first, with its mean, what that does not cover, and what else differs."""
+    if not means:
+        return []
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in MEAN_HEADINGS])
+    rows = [
+        html.Tr(labelled_cells(MEAN_HEADINGS, _mean_cells(name, number, mean, differing, are_providers=are_providers)))
+        for number, (name, mean, differing) in enumerate(zip(names[1:], means, conditions, strict=True))
+    ]
+    return [
+        html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings"), className="scrolls")
+    ]
+
+
+def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Component]:
+    """Build a row for each of the first points: its value at the first side, and its ratio at each other one."""
+    if not rows:
+        return []
+    headings = [("Point", ""), (names[0], "number"), *((name, "number") for name in names[1:])]
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
+    body = [
+        html.Tr(
+            labelled_cells(
+                headings,
+                [row.name, in_words(row.base.value, unit=row.base.unit), *(_ratio_cell(one) for one in row.ratios)],
+            )
+        )
+        for row in rows[:MOST_ROWS]
+    ]
+    parts: list[Component] = [
+        html.Div(html.Table([html.Thead(head), html.Tbody(body)], className="winners findings"), className="scrolls")
+    ]
+    if len(rows) > MOST_ROWS:
+        more = f"… and {len(rows) - MOST_ROWS:,} points that changed less: save all of them as CSV"
+        parts.append(html.P(more, className="dimmed"))
+    return parts
+
+
+def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
+    """Write in a sentence how the other sides differ from the first."""
+    if not means:
+        return "Choose two sides to compare"
+    parts = []
+    for name, mean in zip(names[1:], means, strict=True):
+        if mean.mean is None:
+            parts.append(f"{name}: no point was measured on both sides")
+            continue
+        certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"
+        parts.append(f"{name}: {ratio_in_words(mean.mean)} over {counted(mean.n, 'point')}, {certain}")
+    return f"Against {names[0]}, {'; '.join(parts)}"
+
+
+def _mean_cells(
+    name: str, number: int, mean: Mean, differing: tuple[str, ...] | None, *, are_providers: bool
+) -> list[Component | str]:
+    without = []
+    if mean.n_without:
+        without.append(f"{mean.n_without:,} without a ratio")
+    if mean.n_only:
+        without.append(f"{mean.n_only:,} on this side only")
+    ends = [ratio_in_words(end) for end in (mean.low, mean.high) if end is not None]
+    conditions = "not recorded" if differing is None else ", ".join(differing) or "none that are recorded"
+    return [
+        labelled_stroke(look_of_side(name, number, is_provider=are_providers), name),
+        "" if mean.mean is None else ratio_in_words(mean.mean),
+        " to ".join(ends),
+        f"{mean.n:,}",
+        ", ".join(without) or "–",
+        f"{mean.n_worse:,}",
+        f"{mean.n_better:,}",
+        conditions,
+    ]
+
+
+def _ratio_cell(ratio: Ratio | None) -> Component | str:
+    if ratio is None:
+        return html.Span("not measured", className="dimmed")
+    if ratio.ratio is None:
+        return html.Span(ratio.word, className="dimmed")
+    interval = ""
+    if ratio.low is not None and ratio.high is not None:
+        interval = f" [{ratio_in_words(ratio.low)} to {ratio_in_words(ratio.high)}]"
+    size = html.Span(ratio_in_words(ratio.ratio), className=f"tone {ratio.kind}" if ratio.kind else "")
+    return html.Span([size, html.Span(interval, className="dimmed"), f" {ratio.word}"])

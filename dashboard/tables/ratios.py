@@ -1,0 +1,170 @@
+"""Ratios of points between sides: commits, providers, machines or environments, each against the first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dashboard.tables.changes import word_of
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome
+from results.metrics import Direction, metric_of
+from results.rows import parameters_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from results.judgement.verdicts import Judgement, Verdict
+    from results.rows import SeriesValueRow
+
+Key = tuple[str, frozenset[tuple[str, object]]]
+CERTAIN = frozenset({Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.CHANGED, Outcome.KNOWN})
+BAD, GOOD = "bad", "good"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """One point of one side over the same of the first side. word: what became of it; kind: good, bad, or neither.
+
+    ratio: None where one of the two has no value; low, high: its 95 % interval, None where unknown.
+    """
+
+    value: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    is_significant: bool
+    word: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioRow:
+    """Point with its value at the first side, and its ratio at each other one; None where it was not measured."""
+
+    name: str
+    base: SeriesValueRow
+    ratios: tuple[Ratio | None, ...]
+
+    @property
+    def size(self) -> float:
+        """Largest change, a logarithm."""
+        return max((abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio), default=-1.0)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it changed at any side beyond its noise."""
+        return any(one is not None and one.is_significant for one in self.ratios)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean:
+    """Geometric mean of a side's ratios, every point with one weight. low, high: the tenth and ninetieth percentile.
+
+    n: points in it. n_without: points of the first side without a ratio there; n_only: points only this side has.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    n_without: int
+    n_only: int
+    n_worse: int
+    n_better: int
+
+
+def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
+    """Return what a point is matched by: its benchmark and its parameters, but for those that tell sides apart."""
+    own = ((one.name, one.value) for one in row.parameters if one.name not in without)
+    return row.benchmark, frozenset(own)
+
+
+def name_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> str:
+    """Write a point: its benchmark and its parameters."""
+    words = parameters_in_words(row.parameters, without=without)
+    return f"{row.benchmark} [{words}]" if words else row.benchmark
+
+
+def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, without: Collection[str] = ()) -> list[RatioRow]:
+    """Compare the values of sides; the interval of a ratio is the widest that both values' intervals allow."""
+    base, *others = sides
+    return [
+        RatioRow(
+            name=name_of(row, without=without),
+            base=row,
+            ratios=tuple(ratio_of(row, side[key]) if key in side else None for side in others),
+        )
+        for key, row in base.items()
+    ]
+
+
+def rows_from_judgements(judgements: Sequence[Judgement], base: Iterable[SeriesValueRow]) -> list[RatioRow]:
+    """Compare commits as the gate does: what a verdict says of a point is its ratio."""
+    verdicts = [{key_of(each.head): each for each in judgement.verdicts} for judgement in judgements]
+    found = []
+    for row in base:
+        of_point = [each.get(key_of(row)) for each in verdicts]
+        found.append(
+            RatioRow(
+                name=name_of(row),
+                base=row,
+                ratios=tuple(None if each is None else _from_verdict(each) for each in of_point),
+            )
+        )
+    return found
+
+
+def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
+    """Compare two values by their intervals: certain where these are apart and it is relevant."""
+    if not base.value or not head.value or base.value < 0 or head.value < 0:
+        word = head.state.replace("_", " ") if head.value is None else "no ratio"
+        return Ratio(value=head.value, ratio=None, low=None, high=None, is_significant=False, word=word, kind="")
+    ratio, low, high = head.value / base.value, None, None
+    ends = (base.ci_low, base.ci_high, head.ci_low, head.ci_high)
+    if all(end is not None and 0 < end < math.inf for end in ends):
+        low, high = (head.ci_low or 0) / (base.ci_high or 1), (head.ci_high or 0) / (base.ci_low or 1)
+    is_relevant = abs(math.log(ratio)) >= math.log1p(LEAST_RELEVANT_CHANGE)
+    is_apart = low is not None and high is not None and not low <= 1 <= high
+    is_significant = is_relevant and is_apart
+    direction = metric_of(base.metric, unit=base.unit).direction
+    word, kind = "no certain difference", ""
+    if is_significant and direction is Direction.UNKNOWN:
+        word = "differs"
+    elif is_significant:
+        is_worse = (ratio > 1) is (direction is Direction.LOWER)
+        word, kind = ("worse", BAD) if is_worse else ("better", GOOD)
+    return Ratio(value=head.value, ratio=ratio, low=low, high=high, is_significant=is_significant, word=word, kind=kind)
+
+
+def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
+    """Return the geometric mean of one side's ratios, and what it does not cover."""
+    found = [one for row in rows if (one := row.ratios[side]) is not None]
+    logs = sorted(math.log(one.ratio) for one in found if one.ratio)
+    n = len(logs)
+    return Mean(
+        mean=math.exp(math.fsum(logs) / n) if n else None,
+        low=math.exp(logs[n // 10]) if n else None,
+        high=math.exp(logs[-1 - n // 10]) if n else None,
+        n=n,
+        n_without=len(rows) - n,
+        n_only=n_only,
+        n_worse=sum(one.is_significant and one.kind == BAD for one in found),
+        n_better=sum(one.is_significant and one.kind == GOOD for one in found),
+    )
+
+
+def _from_verdict(verdict: Verdict) -> Ratio:
+    evidence = verdict.evidence
+    low, high = evidence.interval if evidence else (None, None)
+    ratio = verdict.ratio if verdict.ratio and verdict.ratio > 0 else None
+    kind = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
+    return Ratio(
+        value=verdict.head.value,
+        ratio=ratio,
+        low=low,
+        high=high,
+        is_significant=verdict.outcome in CERTAIN,
+        word=word_of(verdict),
+        kind=kind.get(verdict.outcome, ""),
+    )

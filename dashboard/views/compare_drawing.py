@@ -1,0 +1,178 @@
+"""Content of the page *Compare*: ratios of points between sides, their means, and what else differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dashboard.tables.ratios import Mean, RatioRow, key_of, mean_of, rows_from_judgements, rows_from_values
+from dashboard.views.compare_choice import Along, Show, compare_choice_of
+from results.judgement.explanation.conditions import differing_conditions
+from results.metrics import Role, metric_of
+from results.queries import judged_commits, run_conditions, values_at
+from results.rows import contender_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from dashboard.tables.ratios import Key
+    from dashboard.views.compare_choice import CompareChoice, CompareOptions
+    from results.rows import CommitRow, SeriesValueRow
+    from results.store import Store
+
+PREFERRED_METRICS = ("latency_s", "time")
+OF_PROVIDER = frozenset({"provider", "weights"})
+BASELINE = "eager"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareDrawing:
+    """Content of the page. `names`: of the sides, the first is compared with; `means`: of the others, in order.
+
+    `rows`: points that are listed, the largest change first; `n_points`: of the first side. `providers`, `metrics`:
+    to choose from. `conditions`: what differs between the first and each other side's newest run, in words; None where
+    its runs tell nothing.
+    """
+
+    choice: CompareChoice
+    options: CompareOptions
+    problems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    providers: tuple[str, ...]
+    names: tuple[str, ...]
+    rows: tuple[RatioRow, ...]
+    n_points: int
+    means: tuple[Mean, ...]
+    conditions: tuple[tuple[str, ...] | None, ...]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values; empty without any."""
+        return self.rows[0].base.unit if self.rows else ""
+
+
+def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
+    """Query the store for what the URL's `query` shows."""
+    problems: list[str] = []
+    choice, options = compare_choice_of(store, query=query, problems=problems)
+    every = [_values(store, choice, number) for number in range(_n_sides(choice))]
+    metrics = _metrics(every)
+    choice = replace(choice, metric=_metric(choice.metric, metrics, problems))
+    providers = _providers(every)
+    if choice.along is Along.PROVIDER:
+        choice = replace(choice, provider=_sides_among(providers, choice.provider, problems))
+        every = [[row for row in every[0] if contender_of(row.parameters) == name] for name in choice.provider]
+    elif choice.provider:
+        every = [[row for row in rows if contender_of(row.parameters) in choice.provider] for rows in every]
+    without = OF_PROVIDER if choice.along is Along.PROVIDER else frozenset()
+    sides = [
+        {key_of(row, without=without): row for row in rows if row.metric == choice.metric and _takes(choice, row)}
+        for rows in every
+    ]
+    rows = _rows(store, choice, sides, without) if len(sides) > 1 else []
+    base = sides[0].keys() if sides else set()
+    return CompareDrawing(
+        choice=choice,
+        options=options,
+        problems=tuple(problems),
+        metrics=metrics,
+        providers=providers,
+        names=tuple(_name(choice, value, options.commits) for value in choice.sides),
+        rows=tuple(row for row in rows if choice.show is Show.ALL or row.is_significant),
+        n_points=len(rows),
+        means=tuple(
+            mean_of(rows, number, n_only=len(side.keys() - base)) for number, side in enumerate(sides[1:]) if rows
+        ),
+        conditions=_conditions(store, sides),
+    )
+
+
+def _n_sides(choice: CompareChoice) -> int:
+    return 1 if choice.along is Along.PROVIDER else len(choice.sides)
+
+
+def _values(store: Store, choice: CompareChoice, number: int) -> list[SeriesValueRow]:
+    """Return the values of one side, of every metric."""
+    at = {name: getattr(choice, name) for name in ("commit", "machine", "environment")}
+    chosen = {
+        name: values[number] if choice.along.value == name else values[0] for name, values in at.items() if values
+    }
+    if len(chosen) < len(at):
+        return []
+    rows = values_at(store, project=choice.project, **chosen)
+    return [row for row in rows if metric_of(row.metric, unit=row.unit).role is Role.JUDGED]
+
+
+def _rows(
+    store: Store, choice: CompareChoice, sides: Sequence[Mapping[Key, SeriesValueRow]], without: frozenset[str]
+) -> list[RatioRow]:
+    if choice.along is Along.COMMIT:
+        base, *heads = choice.commit
+        judgements = [
+            judged_commits(
+                store, base=base, head=head, project=choice.project, machine=choice.machine[0],
+                environment=choice.environment[0], metric=choice.metric,
+            )
+            for head in heads
+        ]  # fmt: skip
+        rows = rows_from_judgements(judgements, sides[0].values())
+    else:
+        rows = rows_from_values(sides, without=without)
+    return sorted(rows, key=lambda row: (-row.size, row.name))
+
+
+def _takes(choice: CompareChoice, row: SeriesValueRow) -> bool:
+    words = " ".join([row.benchmark, *(f"{one.name}={one.value}" for one in row.parameters)])
+    return choice.contains.lower() in words.lower()
+
+
+def _metrics(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
+    names = {row.metric for rows in every for row in rows}
+    return tuple(sorted(names, key=lambda name: (name not in PREFERRED_METRICS, name)))
+
+
+def _metric(requested: str, metrics: Sequence[str], problems: list[str]) -> str:
+    first = metrics[0] if metrics else ""
+    if requested in {"", *metrics}:
+        return requested or first
+    problems.append(f"No metric {requested[:60]} was measured there; showing {first}.")
+    return first
+
+
+def _providers(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
+    found = {name for rows in every for row in rows if (name := contender_of(row.parameters)) is not None}
+    return tuple(sorted(found, key=lambda name: (name != BASELINE, name)))
+
+
+def _sides_among(providers: Sequence[str], wanted: Sequence[str], problems: list[str]) -> tuple[str, ...]:
+    unknown = [name[:60] for name in wanted if name not in providers]
+    if unknown:
+        problems.append(f"No provider {', '.join(unknown)} was measured there.")
+    found = [name for name in wanted if name in providers]
+    if len(found) == 1:
+        found = [*(name for name in providers[:1] if name not in found), *found]
+    return tuple(found or providers[:8])
+
+
+def _name(choice: CompareChoice, value: str, stored: Sequence[CommitRow]) -> str:
+    if choice.along is not Along.COMMIT:
+        return value
+    row = next((one for one in stored if one.commit == value), None)
+    subject = (row and row.subject) or ""
+    day = f" {row.date:%Y-%m-%d}" if row and row.date else ""
+    return f"{value[:8]}{day} {subject if len(subject) <= 32 else subject[:31] + '…'}".strip()
+
+
+def _conditions(store: Store, sides: Sequence[Mapping[Key, SeriesValueRow]]) -> tuple[tuple[str, ...] | None, ...]:
+    """Return what differs between the newest runs of the first and each other side."""
+    runs = [_newest_run(side.values()) for side in sides]
+    known = run_conditions(store, run_ids=[run for run in runs if run])
+    base, *others = [known.get(run or "", {}) for run in runs] or [{}]
+    return tuple(
+        tuple(one.words for one in differing_conditions(base, other)) if base and other else None for other in others
+    )
+
+
+def _newest_run(rows: Collection[SeriesValueRow]) -> str | None:
+    newest = max(rows, key=lambda row: row.measured_at.timestamp() if row.measured_at else 0.0, default=None)
+    return newest.run_id if newest else None

@@ -1,0 +1,185 @@
+"""Page Compare: commits, providers, machines and environments against the first of them, as the gate judges them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from dash.exceptions import PreventUpdate
+
+from dashboard.app import create_app
+from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_of_ratios, thinned
+from dashboard.looks import look_of
+from dashboard.pages.compare import OUTPUTS, PICKED, asked_query, page_props
+from dashboard.quantities import MetricFormat
+from dashboard.tables.ratios import mean_of, ratio_of, rows_from_values
+from dashboard.views.compare_choice import compare_choice_of, query_from_compare_choice
+from dashboard.views.compare_drawing import compare_drawing_of
+from results.store import open_store
+from tests.made_values import failed, row
+
+BY = 1.3
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, journals):
+    """Three commits on two machines; at the last one mlp's fused is 30 % slower on the first, and linear is missing."""
+    sweeps = journals.history(3, operations=("linear", "mlp"))
+    sweeps[2] = journals.replace(
+        sweeps[2], slowdowns={("mlp", "fused"): BY}, states={("linear", "compiled"): "crashed"}
+    )
+    others = journals.history(3, operations=("linear", "mlp"), machine="bench-02",
+                              slowdowns={(operation, provider): 2.0 for operation in ("linear", "mlp")
+                                         for provider in ("eager", "compiled", "fused")})  # fmt: skip
+    folder = tmp_path_factory.mktemp("compared")
+    journals.write_journals(folder, [*sweeps, *others])
+    with open_store(str(folder / "fusebench.db")) as opened:
+        opened.ingest([folder])
+        yield opened
+
+
+def shown(store, query=""):
+    props = page_props(compare_drawing_of(store, query=query), is_from_url=False)
+    assert props.keys() == OUTPUTS.keys()
+    return props
+
+
+def test_at_first_the_newest_two_commits_are_compared_as_the_gate_does(store, journals):
+    drawing = compare_drawing_of(store, query="?machine=bench-01")
+    assert drawing.choice.commit == (journals.commit_hash(1), journals.commit_hash(2))
+    slower = [one for one in drawing.rows if one.ratios[0] and one.ratios[0].is_significant and one.ratios[0].ratio]
+    assert slower
+    assert all("mlp" in one.name and "provider=fused" in one.name for one in slower)
+    assert all(one.ratios[0].ratio == pytest.approx(BY, rel=0.02) for one in slower)
+    assert {one.ratios[0].word for one in slower} == {"slower"}
+
+
+def test_the_mean_is_geometric_and_says_what_it_does_not_cover(store):
+    drawing = compare_drawing_of(store, query="?machine=bench-01")
+    [mean] = drawing.means
+    n_fused, n = 4, 4 * 3 + 4 * 2
+    assert (mean.n, mean.n_without) == (n, 4)
+    assert mean.mean == pytest.approx(math.exp(n_fused * math.log(BY) / n), rel=0.01)
+    cells = str(shown(store, "?machine=bench-01")["means"])
+    assert "4 without a ratio" in cells
+
+
+def test_machines_are_compared_by_their_intervals(store):
+    drawing = compare_drawing_of(store, query="?along=machine&machine=bench-01&machine=bench-02&contains=mlp")
+    assert drawing.names == ("bench-01", "bench-02")
+    of_eager = [one for one in drawing.rows if "provider=eager" in one.name]
+    assert of_eager
+    for one in of_eager:
+        [ratio] = one.ratios
+        assert ratio.ratio == pytest.approx(2.0, rel=0.02)
+        assert ratio.low < 2 < ratio.high
+        assert (ratio.is_significant, ratio.kind) == (True, "bad")
+
+
+def test_providers_are_matched_by_everything_but_the_provider(store):
+    drawing = compare_drawing_of(
+        store, query="?along=provider&machine=bench-02&provider=eager&provider=fused&contains=mlp"
+    )
+    assert drawing.names == ("eager", "fused")
+    assert all(one.ratios[0].ratio == pytest.approx(1 / 1.6, rel=0.02) for one in drawing.rows)
+    assert all("provider" not in one.name for one in drawing.rows)
+    props = shown(store, "?along=provider&machine=bench-02&provider=eager&provider=fused")
+    assert {trace.marker.color for trace in props["figure"].data} == {look_of("fused").colour}
+
+
+def test_only_what_changed_is_listed_on_request_and_counted(store):
+    props = shown(store, "?machine=bench-01&show=significant")
+    assert "4 of 24 points changed beyond the noise" in props["note"]
+    drawing = compare_drawing_of(store, query="?machine=bench-01&show=significant")
+    assert len(drawing.rows) == 4
+    assert drawing.n_points == 24
+
+
+def test_up_to_eight_commits_stand_side_by_side(store, journals):
+    query = "?machine=bench-01&" + "&".join(f"commit={journals.commit_hash(i)[:12]}" for i in (2, 0, 1))
+    drawing = compare_drawing_of(store, query=query)
+    assert drawing.choice.commit == tuple(journals.commit_hash(i) for i in range(3))
+    assert [len(one.ratios) for one in drawing.rows] == [2] * len(drawing.rows)
+    assert len(shown(store, query)["figure"].data) == 2
+
+
+def test_the_conditions_that_differ_stand_beside(store):
+    props = shown(store, "?machine=bench-01")
+    assert "Conditions that differ" in str(props["means"])
+    assert all(one is not None for one in compare_drawing_of(store, query="?machine=bench-01").conditions)
+
+
+def test_the_url_of_a_view_shows_the_same_view(store):
+    first = shown(store, "?along=machine&contains=linear&show=significant")
+    again = shown(store, first["shown"])
+    assert {name: str(again[name]) for name in again} == {name: str(first[name]) for name in first}
+    choice, _ = compare_choice_of(store, query=first["shown"], problems=[])
+    assert query_from_compare_choice(choice) == first["shown"]
+
+
+def test_wrong_values_in_the_url_are_named(store):
+    problems = str(shown(store, "?along=moon&commit=123&machine=none&metric=x&provider=y&colour=red")["problems"])
+    for part in ("along is moon", "no measured commit begins", "No machine none", "No metric x", "colour"):
+        assert part in problems
+
+
+def test_another_project_forgets_the_sides(store):
+    picked = dict.fromkeys(PICKED, "") | {"project": "other", "along": "commit", "commit": ["abc"], "machine": ["m"]}
+    assert asked_query("?a", picked=picked, shown="?a", triggered="compare-project") == "?project=other&along=commit"
+    assert "commit=abc" in asked_query("?a", picked=picked, shown="?a", triggered="compare-show")
+    with pytest.raises(PreventUpdate):
+        asked_query("?a", picked=picked, shown="?a", triggered="compare-url")
+
+
+def test_all_ratios_are_saved_as_csv(store):
+    text = create_app(store).server.test_client().get("/compare.csv?machine=bench-01").text
+    heading, *lines = text.splitlines()
+    assert heading == "point,unit,base,base_value,side,value,ratio,ratio_low,ratio_high,outcome"
+    assert len(lines) == 24
+
+
+def test_a_value_that_failed_has_no_ratio_and_counts_as_missing():
+    base, head = row(1.0), failed("timed_out")
+    one = ratio_of(base, head)
+    assert (one.ratio, one.word, one.is_significant) == (None, "timed out", False)
+    rows = rows_from_values([{1: base, 2: row(2.0, batch=2)}, {1: head, 2: row(4.0, batch=2)}])
+    mean = mean_of(rows, 0, n_only=3)
+    assert (mean.mean, mean.n, mean.n_without, mean.n_only) == (pytest.approx(2.0), 1, 1, 3)
+
+
+def test_intervals_that_touch_are_no_certain_difference():
+    near = ratio_of(row([0.9, 1.0, 1.1]), row([1.0, 1.15, 1.3]))
+    assert near.low < 1 < near.high
+    assert (near.is_significant, near.kind) == (False, "")
+    assert ratio_of(row([0.99, 1.0, 1.01]), row([1.02, 1.03, 1.04])).is_significant is False  # not relevant
+    far = ratio_of(row([0.99, 1.0, 1.01]), row([0.5, 0.5, 0.5]))
+    assert (far.is_significant, far.kind) == (True, "good")
+
+
+def marks(n, *, significant=0):
+    return tuple(RatioMark(value=1.0, ratio=1.0 + i / n, note=str(i), is_significant=i < significant) for i in range(n))
+
+
+@pytest.mark.parametrize(("sizes", "significant"), [((7000,), 100), ((4000, 4000, 4000), 10), ((6000, 6000), 6000)])
+def test_a_figure_has_five_thousand_points_at_most_and_what_changed_stays(sizes, significant):
+    sides = [RatioSide(name=f"s{i}", marks=marks(n, significant=significant)) for i, n in enumerate(sizes)]
+    kept, n_left_out = thinned(sides)
+    n = sum(len(side.marks) for side in kept)
+    assert n <= MOST_POINTS
+    assert n + n_left_out == sum(sizes)
+    assert all(
+        sum(mark.is_significant for mark in side.marks) == min(significant, MOST_POINTS // len(sizes)) for side in kept
+    )
+    assert thinned([RatioSide(name="s", marks=marks(10))])[1] == 0
+
+
+def test_the_axes_carry_what_they_show_with_its_unit():
+    ordinate = MetricFormat(metric="latency_s", unit="s").ordinate
+    figure = scatter_of_ratios(
+        [RatioSide(name="b", marks=marks(3, significant=1))], ordinate=ordinate, base="a", are_providers=False
+    )
+    assert figure.layout.xaxis.title.text == "Latency at a"
+    assert figure.layout.xaxis.ticksuffix == "s"
+    assert figure.layout.yaxis.title.text == "Ratio to the first side (lower is better)"
+    assert {figure.layout.xaxis.type, figure.layout.yaxis.type} == {"log"}
+    assert [symbol.endswith("-open") for symbol in figure.data[0].marker.symbol] == [False, True, True]
