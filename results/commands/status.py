@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,15 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import EMPTY_STORE, nothing_to_show
-from results.commands.options import all_option, db_option
+from results.commands.options import NumberRange, all_option, db_option
 from results.exit_codes import ExitCode
+from results.judgement.stopped import stopped_among
 from results.output.status import status_as_json, status_as_text, statuses_from
 from results.output.text_tables import MANY
 from results.printable import json_for_terminal
 from results.queries import failures, freshness, known_changes
 from results.store import OpenMode, open_store
+from results.units import counted
 
 if TYPE_CHECKING:
     from results.rows import PlaceFilter
@@ -40,13 +43,28 @@ class StatusFormat(StrEnum):
     show_default=True,
     help="How to print it.",
 )
+@click.option(
+    "--stale-after",
+    "most_days",
+    metavar="DAYS",
+    type=NumberRange(min=0, max=100_000),
+    help="Alarm, with exit code 2, if a benchmark was not run for longer.",
+)
+@click.option(
+    "--most-behind",
+    metavar="COMMITS",
+    type=click.IntRange(min=0),
+    help="Alarm, with exit code 2, if a benchmark is left behind by more.",
+)
 @all_option
 @db_option
-def status(  # noqa: PLR0913 - its options
+def status(  # noqa: PLR0913, PLR0917 - its options
     project: tuple[str, ...],
     machine: tuple[str, ...],
     environment: tuple[str, ...],
     status_format: str,
+    most_days: float | None,
+    most_behind: int | None,
     db: str | None,
     *,
     shows_all: bool,
@@ -54,10 +72,12 @@ def status(  # noqa: PLR0913 - its options
     """Print what was measured when on each machine, what fails since which commit, and what was left behind.
 
     BEHIND counts the commits after a benchmark's newest run. POINTS `10 of 12`: two points of the sweep were measured
-    at older commits only. Failures and known changes follow. The exit code is 0 whatever fails; see `gate`.
+    at older commits only. Failures and known changes follow. The exit code is 0 whatever fails (see `gate`), unless
+    data stopped coming: --stale-after and --most-behind alarm on that.
 
     \b
     fusebench status --machine bench-01
+    fusebench status --machine bench-01 --stale-after 2 --most-behind 20      every night, in CI
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     places: PlaceFilter = {
         "project": project or None,
@@ -65,12 +85,17 @@ def status(  # noqa: PLR0913 - its options
         "environment": environment or None,
     }
     with open_store(db, mode=OpenMode.READ) as store:
-        statuses = statuses_from(freshness(store, **places), failures(store, **places), known_changes(store, **places))
+        rows = freshness(store, **places)
+        statuses = statuses_from(rows, failures(store, **places), known_changes(store, **places))
     if not statuses:
         chosen = ", ".join((*project, *machine, *environment))
         return nothing_to_show(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE)
+    stopped = stopped_among(rows, now=datetime.now(UTC), most_days=most_days, most_behind=most_behind)
     if status_format == StatusFormat.JSON:
-        echo(json_for_terminal(status_as_json(statuses)))
+        echo(json_for_terminal(status_as_json(statuses, stopped)))
     else:
-        echo_rendered(status_as_text(statuses, terminal_of_output(), limit=None if shows_all else MANY))
-    return ExitCode.FINE
+        limit = None if shows_all else MANY
+        echo_rendered(status_as_text(statuses, terminal_of_output(), limit=limit, stopped=stopped))
+    if stopped:
+        echo(f"Data stopped coming: {counted(len(stopped), 'benchmark')}; look at what should measure them.", err=True)
+    return ExitCode.FAILED if stopped else ExitCode.FINE

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from results.errors import InvalidSettings
 from results.files.json_fields import Malformed, finite_number, is_object, list_at, shown
 from results.files.paths import read_regular_file
+from results.metrics import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 SETTINGS_NAME = "pyproject.toml"
 PATTERNS = ("benchmark", "provider", "metric")
 LIMITS = ("least_change", "tolerance")
+BETTER = "better"
 _LARGEST = 10.0  # 1,000 %: more is a percentage that was meant as a fraction
-_KEYS, _KEYS_OF_THRESHOLD = {"least_change", "threshold"}, {*PATTERNS, *LIMITS}
+_KEYS, _KEYS_OF_THRESHOLD = {"least_change", "threshold"}, {*PATTERNS, *LIMITS, BETTER}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,8 @@ class Threshold:
 
     provider: `fused`, or `fused:packed` with packed weights; "*" alone takes benchmarks without a provider, too.
     least_change: smallest relative change of a noisy metric that is relevant. tolerance: relative change of an exact
-    metric that is none. Each is None where nothing is said of it. place: of the table in its file, from 1.
+    metric that is none. better: direction of a metric that tells none itself, such as asv's `track_` of a throughput.
+    Each is None where nothing is said of it. place: of the table in its file, from 1.
     """
 
     benchmark: str = "*"
@@ -35,6 +38,7 @@ class Threshold:
     metric: str = "*"
     least_change: float | None = None
     tolerance: float | None = None
+    better: Direction | None = None
     place: int = 1
 
 
@@ -103,9 +107,20 @@ def _threshold_of(table: object, place: int) -> Threshold:
     _refuse_unknown(table, _KEYS_OF_THRESHOLD)
     patterns = {name: _pattern(table, name) for name in PATTERNS}
     limits = {name: _fraction(table, name) for name in LIMITS}
-    if all(limit is None for limit in limits.values()):
-        raise Malformed("neither `least_change` (of times) nor `tolerance` (of exact metrics) is given")
-    return Threshold(**patterns, least_change=limits["least_change"], tolerance=limits["tolerance"], place=place)
+    better = _direction(table)
+    if better is None and all(limit is None for limit in limits.values()):
+        raise Malformed("none of `least_change` (of times), `tolerance` (of exact metrics) and `better` is given")
+    least_change, tolerance = limits.values()
+    return Threshold(**patterns, least_change=least_change, tolerance=tolerance, better=better, place=place)
+
+
+def _direction(table: Mapping[str, object]) -> Direction | None:
+    found = table.get(BETTER)
+    if found is None:
+        return None
+    if found not in {Direction.LOWER.value, Direction.HIGHER.value}:
+        raise Malformed(f"`{BETTER}` is {shown(found)}, neither 'lower' nor 'higher'")
+    return Direction(str(found))
 
 
 def _pattern(table: Mapping[str, object], name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.known_levels import is_relevant
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from results.judgement.comparison.evidence import Evidence
     from results.judgement.sides import Side
+    from results.judgement.thresholds import Limits
     from results.rows import SeriesValueRow
 
 _CHANGE_OF = {
@@ -30,17 +31,16 @@ _CHANGE_OF = {
 class Context:
     """What a verdict depends on beside the series. cause: why nothing is said of it, in words, or None.
 
-    least_change: smallest relative change of a noisy metric that is relevant. is_control: whether no commit of ours can
+    limits: which change is relevant. is_control: whether no commit of ours can
     change the series. has_spread: whether its history tells how it varies from run to run. is_paired: whether they
-    were measured in rounds. tolerance: of an exact metric, where it is not the metric's own.
+    were measured in rounds.
     """
 
-    least_change: float
+    limits: Limits
     cause: str | None = None
     is_control: bool = False
     has_spread: bool = False
     is_paired: bool = False
-    tolerance: float | None = None
 
 
 class _Finding(NamedTuple):
@@ -57,9 +57,7 @@ def metric_of_row(row: SeriesValueRow) -> Metric:
 
 def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
     """Judge one series. evidence: of a noisy metric with positive values at both commits, else None."""
-    metric, before, after = metric_of_row(head.row), base.row.value, head.row.value
-    if context.tolerance is not None:
-        metric = replace(metric, tolerance=context.tolerance)
+    metric, before, after = context.limits.applied_to(metric_of_row(head.row)), base.row.value, head.row.value
     if not (base.is_ok and head.is_ok):
         found = _of_states(base, head)
     elif metric.precision is Precision.EXACT:
@@ -78,7 +76,7 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         why=found.why,
         evidence=evidence,
         is_doubtful=found.is_doubtful,
-        least_change=context.least_change,
+        least_change=context.limits.least_change,
     )
 
 
@@ -125,7 +123,7 @@ def _without_ratio(before: float | None, after: float | None) -> _Finding:
 
 def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:
     """Judge a noisy metric by its evidence, unless something forbids it."""
-    least, most = 1 / (1 + context.least_change), 1 + context.least_change
+    least, most = 1 / (1 + context.limits.least_change), 1 + context.limits.least_change
     low, high = evidence.interval
     ratio = _ratio(base.row.value, head.row.value, evidence) or 1.0
     is_large = not least < ratio < most

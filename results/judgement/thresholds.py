@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from results.files.settings import PATTERNS
+from results.metrics import Direction
 from results.rows import contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from results.files.settings import Threshold
+    from results.metrics import Metric
     from results.rows import ParameterValue
 
 _WILD = frozenset("*?[")
@@ -20,10 +22,19 @@ _WILD = frozenset("*?[")
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What is relevant of one series. tolerance: None where the metric's own counts."""
+    """What is relevant of one series. tolerance, better: None where the metric's own count."""
 
     least_change: float
     tolerance: float | None = None
+    better: Direction | None = None
+
+    def applied_to(self, metric: Metric) -> Metric:
+        """Return the metric with this tolerance, and with this direction if it has none of its own."""
+        if self.tolerance is not None:
+            metric = replace(metric, tolerance=self.tolerance)
+        if self.better is not None and metric.direction is Direction.UNKNOWN:
+            metric = replace(metric, direction=self.better)
+        return metric
 
 
 def limits_of(
@@ -45,8 +56,11 @@ def limits_of(
     found = sorted((one for one in thresholds if _is_match(one, named)), key=_specificity)
     changes = [one.least_change for one in found if one.least_change is not None]
     tolerances = [one.tolerance for one in found if one.tolerance is not None]
+    directions = [one.better for one in found if one.better is not None]
     return Limits(
-        least_change=changes[-1] if changes else least_change, tolerance=tolerances[-1] if tolerances else None
+        least_change=changes[-1] if changes else least_change,
+        tolerance=tolerances[-1] if tolerances else None,
+        better=directions[-1] if directions else None,
     )
 
 

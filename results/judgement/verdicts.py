@@ -87,8 +87,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
             *sides,
             evidence=evidence.get(key),
             context=Context(
-                least_change=limits[key].least_change,
-                tolerance=limits[key].tolerance,
+                limits=limits[key],
                 cause=_cause(of_pair.get(key), moved=moved, shifted=shifted),
                 is_control=key in of_pair and of_pair[key].is_control,
                 has_spread=key in (spreads or {}),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from results.judgement.stopped import Stopped
     from results.output.terminal import Terminal
     from results.rows import FailureRow, FreshnessRow, KnownChange
 
@@ -67,21 +68,47 @@ def statuses_from(
     ]
 
 
-def status_as_text(statuses: Sequence[PlaceStatus], terminal: Terminal = UNLIMITED, *, limit: int | None = MANY) -> str:
-    """Render a section for each place: newest run, what is stale, what fails and what is known; `limit` of each."""
-    return "\n\n".join(_section(status, terminal, limit) for status in statuses)
+def status_as_text(
+    statuses: Sequence[PlaceStatus],
+    terminal: Terminal = UNLIMITED,
+    *,
+    limit: int | None = MANY,
+    stopped: Sequence[Stopped] = (),
+) -> str:
+    """Render a section for each place: newest run, what is stale, what fails and what is known; `limit` of each.
+
+    stopped: the benchmarks of any place whose data stopped coming, told before the rest.
+    """
+    return "\n\n".join(
+        _section(status, terminal, limit, [one for one in stopped if _place(one.row) == _place(status)])
+        for status in statuses
+    )
 
 
-def status_as_json(statuses: Sequence[PlaceStatus]) -> str:
+def status_as_json(statuses: Sequence[PlaceStatus], stopped: Sequence[Stopped] = ()) -> str:
     """Return a JSON list with an object for each place and everything the rows have."""
-    return json.dumps([_fields(status) for status in statuses], indent=1, ensure_ascii=False)
+    return json.dumps(
+        [
+            _fields(status)
+            | {
+                "stopped": [
+                    {"benchmark": one.row.benchmark, "age_days": one.age_days, "n_commits_behind": one.n_commits_behind}
+                    for one in stopped
+                    if _place(one.row) == _place(status)
+                ]
+            }
+            for status in statuses
+        ],
+        indent=1,
+        ensure_ascii=False,
+    )
 
 
-def _place(row: FreshnessRow | FailureRow | KnownChange) -> Place:
+def _place(row: FreshnessRow | FailureRow | KnownChange | PlaceStatus) -> Place:
     return (row.project, row.machine, row.environment)
 
 
-def _section(status: PlaceStatus, terminal: Terminal, limit: int | None) -> str:
+def _section(status: PlaceStatus, terminal: Terminal, limit: int | None, stopped: Sequence[Stopped]) -> str:
     parts = [
         "\n".join(
             [
@@ -89,6 +116,7 @@ def _section(status: PlaceStatus, terminal: Terminal, limit: int | None) -> str:
                 terminal.paragraph(_newest_in_words(status)),
             ]
         ),
+        _stopped_in_words(stopped, terminal, limit),
         _table(status, terminal, limit),
         _missing_in_words(status.missing, terminal, limit),
         _failures_in_words(status.failures, terminal, limit),
@@ -154,6 +182,16 @@ def _missing_in_words(names: Sequence[str], terminal: Terminal, limit: int | Non
         return ""
     listed = ", ".join(names[:limit]) + (", …" if len(names) > len(names[:limit]) else "")
     return terminal.paragraph(f"Never run here ({len(names)}): {listed}", Style.DOUBTFUL)
+
+
+def _stopped_in_words(stopped: Sequence[Stopped], terminal: Terminal, limit: int | None) -> str:
+    if not stopped:
+        return ""
+    lines = [terminal.paragraph(f"Data stopped coming ({len(stopped):,}):", Style.BAD)]
+    lines += [terminal.paragraph(one.in_words, indent="  ") for one in stopped[:limit]]
+    if limit is not None and len(stopped) > limit:
+        lines.append(f"  … and {len(stopped) - limit:,} more (--all)")
+    return "\n".join(lines)
 
 
 def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal, limit: int | None) -> str:

@@ -74,6 +74,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     metrics = {row: metric_of(one.metric, unit=one.unit) for row, one in enumerate(table.series)}
     judged = {row: metric for row, metric in metrics.items() if metric.role is Role.JUDGED}
     limits = {row: _limits(table.series[row], thresholds, least_change) for row in judged}
+    judged = {row: limits[row].applied_to(metric) for row, metric in judged.items()}
     timeline = timeline_of(table, known)
     noisy = [row for row, metric in judged.items() if metric.precision is Precision.NOISY]
     least = min([least_change, *(limits[row].least_change for row in noisy)])
@@ -83,9 +84,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     for row, metric in judged.items():
         if metric.precision is Precision.EXACT:
             values = by_commit(table.values[row : row + 1], timeline.commit_of_run)[0]
-            own = limits[row].tolerance
-            tolerance = metric.tolerance if own is None else own
-            for change in exact_changes(values, row=row, tolerance=tolerance):
+            for change in exact_changes(values, row=row, tolerance=metric.tolerance):
                 members.append(Member(change=change, series=table.series[row], metric=metric, levels=None))
     asked = [member for member in members if member.everything or is_asked(member.series)]
     return PlaceChanges(

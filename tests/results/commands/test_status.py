@@ -131,3 +131,36 @@ def test_an_empty_store_says_how_to_fill_it(fusebench, tmp_path):
     answer = fusebench("status")
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert "make bench" in answer.stderr
+
+
+def test_data_that_stopped_coming_alarms_with_an_exit_code_and_words(fusebench, swept, monkeypatch):
+    """The newest runs are of 2026-01-08 on one machine, of 2026-01-06 on the other."""
+    from datetime import datetime
+
+    from results.commands import status as module
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz):
+            return datetime(2026, 1, 9, 13, tzinfo=tz)
+
+    monkeypatch.setattr(module, "datetime", Clock)
+    assert fusebench("status").return_value == ExitCode.FINE
+    assert fusebench("status", "--stale-after", "4", "--most-behind", "2").return_value == ExitCode.FINE
+    answer = fusebench("status", "--stale-after", "2")
+    assert answer.return_value == ExitCode.FAILED
+    assert "Data stopped coming: 4 benchmarks" in answer.stderr
+    assert f"linear: not run for 3 days, 2 commits behind, last at {swept[1][:8]}" in answer.stdout
+    stopped = {
+        name: {each["benchmark"] for each in one["stopped"]}
+        for name, one in told(fusebench, "--most-behind", "1").items()
+    }
+    assert stopped == {"bench-01": {"linear"}, "bench-02": {"linear", "mlp", "gated_mlp"}}
+    assert (
+        fusebench("status", "--machine", "bench-01", "--stale-after", "0.5", "--all").stdout.count("not run for") == 2
+    )
+
+
+@pytest.mark.parametrize("option", [("--stale-after", "-1"), ("--stale-after", "nan"), ("--most-behind", "1.5")])
+def test_an_impossible_limit_is_wrong_usage(fusebench, swept, option):
+    assert "Invalid value" in fusebench("status", *option).exception.format_message()
