@@ -4,7 +4,7 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
+.PHONY: bench mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -60,6 +60,9 @@ bench-two-commits: setup  ## simulate comparisons of two commits: how often equa
 JUDGEMENT ?=
 bench-judgement: setup  ## how well changes are found in made histories, beside asv's and otava's detectors; JUDGEMENT="--series 300 --seed 2"
 	$(BIN)/python tools/bench_judgement.py $(JUDGEMENT)
+
+mutation: setup  ## plant faults in the verdict rules, one at a time, and let the tests find each; half an hour. MUTATION="--module sides"
+	PYTHONPATH=tools $(BIN)/python -m mutation $(MUTATION)
 
 bench-store: setup  ## how fast the store fills and answers; CORPUS=asv results, REPOSITORY=its git (or MADE=commits)
 	$(BIN)/python tools/bench_store.py $(CORPUS) $(if $(REPOSITORY),--repository $(REPOSITORY)) \

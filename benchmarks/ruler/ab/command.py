@@ -63,7 +63,8 @@ def main(  # noqa: PLR0913 - its options
 
     BASE is by default where HEAD left the main branch, or its parent if it is on it; HEAD is what is checked out.
     Says what got slower or faster; --format text|json|markdown|junit|github and --report FORMAT=FILE are gate's,
-    and --all lists what stayed the same, too.
+    and --all lists what stayed the same, too. --exact takes two rounds and judges counts, memory, error and states
+    only.
 
     With --stack one commit (HEAD) is measured on the present packages and on those; BASE and HEAD are measured on both,
     which proves by exchange whether code, stack or both make the difference.

@@ -14,6 +14,7 @@ from results.commands.options import all_option, db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.explanations import sentences_of
+from results.judgement.exact_only import exact_only
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
 from results.output.report import ReportFormat, rendered
 from results.output.text_tables import MANY
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 @report_option
 @least_change_option
 @settings_option
+@click.option(
+    "--exact",
+    "is_exact_only",
+    is_flag=True,
+    help="Judge counts, memory, error and states only: a loaded machine changes none of them.",
+)
 @all_option
 @db_option
 def gate(  # noqa: PLR0913, PLR0917 - its options
@@ -44,6 +51,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     settings_path: Path | None,
     db: str | None,
     *,
+    is_exact_only: bool,
     shows_all: bool,
 ) -> int:
     """Did the commit --head get worse than the commit --base?
@@ -76,6 +84,8 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
             least_change=LEAST_RELEVANT_CHANGE if least is None else least,
             thresholds=settings.thresholds,
         )
+        if is_exact_only:
+            judgement = exact_only(judgement)
         if judgement.verdicts:
             rows = (verdict.head for verdict in judgement.verdicts)
             tell_unmatched(settings, ((row.benchmark, row.metric, row.parameters) for row in rows))

@@ -19,6 +19,7 @@ from results.exit_codes import ExitCode
 if TYPE_CHECKING:
     from results.judgement.verdicts import Judgement
 
+EXACT_LOOKS = (2,)
 FORMATS = ("text", "json", "markdown", "junit", "github")
 """Those of `ReportFormat`, which needs the store's modules."""
 
@@ -26,9 +27,12 @@ FORMATS = ("text", "json", "markdown", "junit", "github")
 @click.command(add_help_option=False, context_settings={**AS_THEY_ARE, "allow_interspersed_args": True})
 @click.option("--format", "report_format", type=click.Choice(FORMATS), default="text")
 @click.option("--report", "reports", multiple=True)
+@click.option("--exact", "is_exact_only", is_flag=True)
 @click.option("--all", "shows_all", is_flag=True)
 @passes_on
-def ab(options: tuple[str, ...], report_format: str, reports: tuple[str, ...], *, shows_all: bool) -> int:
+def ab(
+    options: tuple[str, ...], report_format: str, reports: tuple[str, ...], *, is_exact_only: bool, shows_all: bool
+) -> int:
     """Measure two commits in alternation and say what got slower or faster (needs a checkout)."""
     checkout = tower.checkout_of_command()
     require_modules(MEASURING, command="ab", extra="bench")
@@ -42,23 +46,31 @@ def ab(options: tuple[str, ...], report_format: str, reports: tuple[str, ...], *
     with tempfile.TemporaryDirectory() as folder:
         place = tower.place_of(Path(folder), is_recorded=True)
         if any(option.split("=")[0] == "--stack" for option in options):
+            if is_exact_only:
+                raise click.UsageError("--exact is about two commits on one stack")
             if reports:
                 raise click.UsageError("--report is about two commits on one stack; with --stack, use --format")
             from results.commands.measuring.ab_stacks import compare_stacks  # noqa: PLC0415 - needs the store's modules
 
             return compare_stacks(checkout, options, place, report_format=report_format, shows_all=shows_all)
-        code, judgement = _measured(checkout, options, place)
+        code, judgement = _measured(checkout, options, place, looks=EXACT_LOOKS if is_exact_only else LOOKS)
         if judgement is None:
             return code
+        if is_exact_only:
+            from results.judgement.exact_only import exact_only  # noqa: PLC0415 - needs the store's modules
+
+            judgement = exact_only(judgement)
         return _told(judgement, place, report_format=report_format, reports=reports, shows_all=shows_all)
 
 
-def _measured(checkout: Path, options: tuple[str, ...], place: tower.Place) -> tuple[int, Judgement | None]:
+def _measured(
+    checkout: Path, options: tuple[str, ...], place: tower.Place, *, looks: tuple[int, ...]
+) -> tuple[int, Judgement | None]:
     """Measure until nothing is uncertain or the last look was taken; return how it ended, and the judgement."""
     only = place.folder / "only.json"
     asked, judgement = list(options), None
     n_made = 0
-    for n_rounds in LOOKS:
+    for n_rounds in looks:
         rounds = measured_rounds(
             asked, checkout, place, rounds=(n_made + 1, n_rounds), only=only if judgement else None
         )

@@ -114,3 +114,13 @@ def test_a_measuring_half_that_fails_ends_it_with_its_code(compared, code):
     answer, _ = compared(code=code)
     assert answer.return_value == code
     assert answer.stdout == ""
+
+
+def test_exact_metrics_take_one_look_of_two_rounds_and_no_slowdown_fails_them(compared):
+    slower = {("mlp", batch): 1.5 for batch in (1, 16, 64, 256)}
+    answer, asked = compared("--exact", "--format", "json", noise=0.003, slowdown=slower)
+    assert answer.return_value == ExitCode.FINE, answer.output
+    assert [n for n, *_ in asked] == [2]
+    told = json.loads(answer.stdout)
+    assert (told["findings"], told["floor"]) == ([], None)
+    assert told["compared"] > 0

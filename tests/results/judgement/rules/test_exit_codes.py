@@ -119,7 +119,7 @@ class TestLostFusion:
 
     @pytest.fixture
     def compared(self, fusebench, tmp_path, journals):
-        def compare(*, n_operators, slowdown):
+        def compare(*options, n_operators, slowdown):
             sweep = journals.Sweep(operations=("mlp",), noise=0.04, n_visits=3, ruler_version="3")
             for commit, factor in ((A, 1.0), (B, slowdown)):
                 lines = journals.lines_of(replace(sweep, commit=commit, slowdowns={("mlp", "fused"): factor}))
@@ -130,7 +130,7 @@ class TestLostFusion:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             assert fusebench("ingest", "data").return_value == ExitCode.FINE
-            answer = fusebench("gate", "--base", A, "--head", B, "--format", "json")
+            answer = fusebench("gate", "--base", A, "--head", B, "--format", "json", *options)
             return answer.return_value, json.loads(answer.stdout)["findings"]
 
         return compare
@@ -144,3 +144,13 @@ class TestLostFusion:
 
     def test_the_same_time_with_the_same_operators_passes(self, compared):
         assert compared(n_operators=2, slowdown=1.02) == (ExitCode.FINE, [])
+
+    def test_exact_metrics_alone_see_it_and_no_time(self, compared):
+        code, [finding] = compared("--exact", n_operators=3, slowdown=3.0)
+        assert (code, finding["metric"]) == (ExitCode.REGRESSION, "operator_count")
+        assert compared("--exact", n_operators=2, slowdown=3.0) == (ExitCode.FINE, [])
+
+
+def test_exact_metrics_alone_see_what_fails(gated, sweep, fusebench):
+    gated(sweep, replace(sweep, commit=B, states={("mlp", "fused"): "crashed"}))
+    assert fusebench("gate", "--base", A, "--head", B, "--exact").return_value == ExitCode.FAILED

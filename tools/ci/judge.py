@@ -1,0 +1,58 @@
+"""Judge two commits of a project by results that lie in files: the step of action.yml that decides.
+
+Takes its settings from the environment, so that no text of a pull request becomes a part of a command: FUSEBENCH_BASE
+and FUSEBENCH_HEAD (revisions), FUSEBENCH_RESULTS (files or folders of journals or asv results, one a line),
+FUSEBENCH_OPTIONS (of `fusebench gate`, as a shell splits them), FUSEBENCH_OUT (folder for the reports). Sets the
+outputs `exit-code`, `verdict` and `report`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from ci.workflow import message, output
+
+REPORTS = {"markdown": "comment.md", "json": "findings.json", "junit": "junit.xml"}
+VERDICTS = {0: "fine", 1: "regression", 2: "failed", 3: "nothing comparable"}
+WRONG_USAGE = 64
+
+
+def main() -> int:
+    """Ingest and judge; 0 where there is an answer, whatever it is, so that it can be posted before it counts."""
+    base, head = os.environ.get("FUSEBENCH_BASE", ""), os.environ.get("FUSEBENCH_HEAD", "")
+    folder = Path(os.environ.get("FUSEBENCH_OUT", "."))
+    results = [line for line in os.environ.get("FUSEBENCH_RESULTS", "").splitlines() if line.strip()]
+    if not base or not head or not results:
+        message("error", "base, head and results have to be given: two revisions, and where the results lie.")
+        return WRONG_USAGE
+    folder.mkdir(parents=True, exist_ok=True)
+    environ = {**os.environ, "FUSEBENCH_DB": str((folder / "fusebench.db").resolve())}
+    fusebench = [sys.executable, "-m", "fusebench"]
+    stored = subprocess.run([*fusebench, "ingest", *map(str.strip, results)], env=environ, check=False).returncode
+    if stored not in {0, 2}:  # 2: a file could not be read, which it has said; the others are judged
+        message("error", f"fusebench ingest ended with {stored}; what it said stands above.")
+        return stored
+    reports = [f"--report={name}={folder / file}" for name, file in REPORTS.items()]
+    options = shlex.split(os.environ.get("FUSEBENCH_OPTIONS", ""))
+    gate = ["gate", "--base", base, "--head", head, "--format", "github", *reports, *options]
+    done = subprocess.run([*fusebench, *gate], env=environ, check=False, stderr=subprocess.PIPE, text=True)
+    code = done.returncode
+    print(done.stderr, file=sys.stderr, end="")
+    if not (folder / REPORTS["markdown"]).exists():
+        # Nothing to compare, or not called rightly: that is an answer, too.
+        said = "\n".join(f"    {line}" for line in done.stderr.splitlines())
+        (folder / REPORTS["markdown"]).write_text(
+            f"**fusebench: {VERDICTS.get(code, 'not judged')}**\n\n{said}\n", encoding="utf-8"
+        )
+    output("exit-code", str(code))
+    output("verdict", VERDICTS.get(code, "not judged"))
+    output("report", str(folder / REPORTS["markdown"]))
+    return 0 if code in VERDICTS else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
