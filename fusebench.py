@@ -36,6 +36,7 @@ COMMANDS = {
     "ab": ("results.commands.measuring.ab:ab", "Measure two commits in alternation, and judge them."),
     "bisect": ("results.commands.measuring.bisect:bisect", "Find the commit that made something slower."),
     "explain": ("results.commands.judging.explain:explain", "Say why a commit is slower or faster, as far as known."),
+    "fleet": ("results.commands.measuring.fleet:fleet", "Measure one sweep on many GPUs and hosts."),
     "changes": (
         "results.commands.judging.changes:changes",
         "Find when series changed level, after which commit.",
@@ -64,6 +65,7 @@ EXTRAS = {
     "noise": "bench",
     "article": "bench",
     "doctor": "bench",
+    "fleet": "bench",
     "dashboard": "dashboard",
 }
 

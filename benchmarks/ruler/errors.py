@@ -10,6 +10,8 @@ RulerError
 ├── MachineBusy             another sweep measures on this machine
 ├── InvalidMilestones       a file of milestones that cannot be read, or names what git does not know
 ├── UnknownRange            two commits between which there is nothing to search
+├── InvalidShard            a file of a fleet that cannot be read
+├── UnfitHost               a host that measures otherwise than its class
 ├── StackFailed             packages of which no environment can be made
 └── CommitFailed            a commit that cannot be measured
     ├── WheelFailed         no wheel can be made of it
@@ -75,3 +77,11 @@ class WheelFailed(CommitFailed):
 
 class VisitFailed(CommitFailed):
     """Raised if the process that measured a commit ended early."""
+
+
+class InvalidShard(RulerError):
+    """Raised for a file of a fleet that cannot be read, or is of another format."""
+
+
+class UnfitHost(RulerError):
+    """Raised if a host is of another class than its shard, or measures otherwise; the message holds the figures."""

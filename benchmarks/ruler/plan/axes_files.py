@@ -53,10 +53,19 @@ def axes_from_toml(path: Path) -> Axes:
     and adds its own product. Raises: InvalidAxes, naming the file and the key.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidAxes(f"{path}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InvalidAxes(f"{path}: {error}") from error
+    return axes_from_text(text, path=path)
+
+
+def axes_from_text(text: str, *, path: Path) -> Axes:
+    """Parse axes as `axes_from_toml` does, of a file that was read before. Raises: InvalidAxes."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise InvalidAxes(f"{path}: {error}") from error
     return _axes_from_table(path, content)
 

@@ -5,6 +5,7 @@ The only module that knows the names of the environment's variables, beside the 
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,8 +38,9 @@ class Settings:
     begun. last_visit: of the axes' visits the last to make now, or None for all. times_first_calls: whether each
     provider's first call is timed in a process of its own, too. measures_ceilings: whether the machine's ceilings are
     measured where they are missing or old; those that are kept are used in any case. traced_batches: batches whose
-    profiles leave a trace. plan: file with the plan of the process that started this one and holds the machine's lock.
-    progress: file for the steps.
+    profiles leave a trace. conditions: what else is so, by name, recorded with every line. host: its name in a
+    fleet, or None for the system's. plan: file with the plan of the process that started this one and holds the
+    machine's lock. progress: file for the steps.
     """
 
     data_dir: Path = ROOT / "results" / "data" / "local"
@@ -60,6 +62,8 @@ class Settings:
     times_first_calls: bool = False
     measures_ceilings: bool = True
     traced_batches: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, str], ...] = ()
+    host: str | None = None
     plan: Path | None = None
     progress: Path | None = None
     asv_commit: str | None = None
@@ -140,6 +144,13 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
+def _conditions(text: str) -> tuple[tuple[str, str], ...]:
+    values = json.loads(text)
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise ValueError("a JSON object of texts is needed")
+    return tuple(values.items())
+
+
 def _device(text: str) -> DeviceKind:
     try:
         return DeviceKind(text)
@@ -180,6 +191,8 @@ _CODEC: dict[str, tuple[str, Callable[[str], object], Callable[..., str]]] = {
     "FUSEBENCH_CEILINGS": ("measures_ceilings", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_FIRST_CALLS": ("times_first_calls", _switch, lambda is_set: str(int(is_set))),
     "FUSEBENCH_TRACES": ("traced_batches", words, ",".join),
+    "FUSEBENCH_HOST": ("host", str, str),
+    "FUSEBENCH_CONDITIONS": ("conditions", _conditions, lambda pairs: json.dumps(dict(pairs))),
     "FUSEBENCH_PLAN": ("plan", Path, str),
     "FUSEBENCH_PROGRESS": ("progress", Path, str),
     "ASV_COMMIT": ("asv_commit", str, str),

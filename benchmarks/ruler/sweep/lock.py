@@ -7,6 +7,7 @@ import fcntl
 import os
 import time
 from contextlib import contextmanager, suppress
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidSettings, MachineBusy
@@ -18,8 +19,17 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_REMINDERS = 30.0
 
 
+class Hold(IntEnum):
+    """How a lock is held: by one sweep alone, or together with others of one fleet that share the machine's GPUs."""
+
+    ALONE = fcntl.LOCK_EX
+    TOGETHER = fcntl.LOCK_SH
+
+
 @contextmanager
-def machine_lock(path: Path, *, say: Callable[[str], None], waits: bool = True) -> Iterator[int]:
+def machine_lock(
+    path: Path, *, say: Callable[[str], None], waits: bool = True, hold: Hold = Hold.ALONE
+) -> Iterator[int]:
     """Hold the machine's lock, the file at `path`; yield its descriptor.
 
     A worker inherits it, so that the lock covers it, too. If another sweep holds it, say so and wait.
@@ -27,7 +37,7 @@ def machine_lock(path: Path, *, say: Callable[[str], None], waits: bool = True) 
     """
     fd = _opened(path)
     try:
-        _acquire(fd, path, say, waits=waits)
+        _acquire(fd, path, say, waits=waits, hold=hold)
         with suppress(OSError):  # another user's file, which may not be written
             os.ftruncate(fd, 0)
             os.pwrite(fd, str(os.getpid()).encode(), 0)
@@ -56,11 +66,11 @@ def _opened(path: Path) -> int:
     return fd
 
 
-def _acquire(fd: int, path: Path, say: Callable[[str], None], *, waits: bool) -> None:
+def _acquire(fd: int, path: Path, say: Callable[[str], None], *, waits: bool, hold: Hold) -> None:
     said_at = -_SECONDS_BETWEEN_REMINDERS
     while True:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, hold | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode(errors="replace") or "unknown"
             message = f"another sweep measures on this machine (process {holder}, {path})"

@@ -264,7 +264,7 @@ class _Measuring:
         plan = self._sweep.plan
         return Head(
             run=plan.run,
-            conditions={**conditions, "visits_planned": plan.axes.visits},
+            conditions={**dict(self._settings.conditions), **conditions, "visits_planned": plan.axes.visits},
             shape=shape,
             contender=contender,
             threads=plan.threads,

@@ -29,6 +29,7 @@ MEASURING = ("torch", "asv", "asv_runner")
 passes_on = click.argument("options", nargs=-1, type=click.UNPROCESSED)
 AS_THEY_ARE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 RUN = (sys.executable, "-m", "benchmarks.ruler.sweep.run")
+FLEET = (sys.executable, "-m", "benchmarks.ruler.fleet.command")
 
 
 @dataclass(frozen=True, kw_only=True)

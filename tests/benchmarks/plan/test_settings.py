@@ -37,6 +37,8 @@ some_settings = st.builds(
     until=st.none() | st.floats(1.0, 1e12),
     last_visit=st.none() | st.integers(1, 9),
     traced_batches=lists,
+    conditions=st.dictionaries(words, st.text(), max_size=3).map(lambda found: tuple(found.items())),
+    host=st.none() | words,
     plan=st.none() | paths,
     progress=st.none() | paths,
     asv_commit=st.none() | words,
@@ -68,6 +70,8 @@ def test_an_empty_variable_counts_as_unset():
         ("FUSEBENCH_ALLOCATOR", "jemalloc", "choose from retaining, returning"),
         ("FUSEBENCH_DEVICE", "gpu", "choose from cpu, cuda"),
         ("FUSEBENCH_LOCK", "perhaps", "choose from fail, wait"),
+        ("FUSEBENCH_CONDITIONS", "rack 7", "Expecting value"),
+        ("FUSEBENCH_CONDITIONS", '{"rack": 7}', "object of texts"),
         ("FUSEBENCH_UNTIL", "soon", "could not convert"),
         ("FUSEBENCH_POINT_LIMIT_S", "-1", "above 0"),
         ("FUSEBENCH_POINT_LIMIT_S", "nan", "above 0"),
@@ -98,7 +102,11 @@ def test_every_section_that_how_we_measure_refers_to_exists():
 
 
 # What starts a process passes on the environment; what a library of others reads there is set where it is measured.
-EDGES = {"plan/settings.py", "worker/process.py", "checks/scratch.py", "commits/wheels.py"}
+EDGES = {
+    *("plan/settings.py", "worker/process.py", "checks/scratch.py", "commits/wheels.py"),
+    # What a scheduler calls this node and which GPU it left us.
+    *("fleet/host.py", "fleet/engines/local.py"),
+}
 
 
 def test_only_the_settings_and_the_edges_that_start_processes_touch_the_environment():

@@ -1,0 +1,234 @@
+"""`fusebench fleet`'s measuring half: plan shards, work on one, run them all on an engine, and see how far they are."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import uuid
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from benchmarks.ruler.errors import RulerError, UnfitHost
+from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.fleet import planning
+from benchmarks.ruler.fleet.dispatch import DONE, dispatched, engine, job_of
+from benchmarks.ruler.fleet.engines import EngineName, EngineOptions
+from benchmarks.ruler.fleet.folder import (
+    Notebook,
+    WorkState,
+    fleet_folder_of,
+    read_shard,
+    write_shards,
+)
+from benchmarks.ruler.fleet.host import host_name, this_host
+from benchmarks.ruler.fleet.reading import state_of
+from benchmarks.ruler.fleet.status_text import status_lines
+from benchmarks.ruler.fleet.work import begun_work, measured
+from benchmarks.ruler.plan.axes_files import NAMED_AXES
+from benchmarks.ruler.plan.points import DeviceKind
+from benchmarks.ruler.plan.settings import settings_from_environment, words
+from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
+from benchmarks.ruler.sweep.lock import machine_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LIFE_SIGN_S = 60.0
+_FOLDER = click.argument("folder", type=click.Path(path_type=Path))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--cwd", type=Path, hidden=True, help="Folder that relative paths start from.")
+def main(*, cwd: Path | None) -> None:
+    r"""Measure one sweep on many GPUs and hosts, on an engine that exists, into one store.
+
+    \b
+    fusebench fleet plan --axes full --shards 16 --out FOLDER
+    fusebench fleet run FOLDER --engine slurm --gpus 1
+    fusebench fleet collect FOLDER
+    """
+    if cwd is not None:
+        os.chdir(cwd)
+
+
+@main.command()
+@click.option("--axes", default="quick", metavar="NAME|FILE.toml", help=f"{', '.join(NAMED_AXES)}, or a file [quick].")
+@click.option("--shards", "n_shards", required=True, type=int, metavar="N", help="Parts to measure, one a host.")
+@click.option("--commits", metavar="REVS", help="Commits, comma-separated, or BASE..HEAD  [default: HEAD]")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the fleet  [default: below FUSEBENCH_DATA]")
+@click.option(
+    "--machine", metavar="NAME", help="Name of the hosts' class, the series' machine  [default: by this host]"
+)
+@click.option("--device", type=click.Choice(list(DeviceKind)), help="What the hosts measure on  [default: as here]")
+@click.option("--threads", type=click.IntRange(1), help="Threads of each host  [default: as here]")
+@click.option("--visits", type=click.IntRange(1), help="Visits to each group  [default: those of the axes]")
+@click.option("--tolerance", default=0.02, help="How far a host may lie from its class  [0.02]")
+@click.option("--missing", type=click.Path(path_type=Path), help="Plan what is missing of the fleet in this folder.")
+@click.option("--operation", metavar="NAMES", help="Only these operations, comma-separated.")
+@click.option("--provider", metavar="NAMES", help="Only these providers.")
+@click.option("--dtype", metavar="NAMES", help="Only these dtypes.")
+@click.option("--pass", "pass_", metavar="NAMES", help="forward, forward_backward.")
+@click.option("--batch", metavar="NUMBERS", help="Only these numbers of rows.")
+@click.option("--hidden", metavar="NUMBERS", help="Only these hidden dims.")
+def plan(  # noqa: PLR0913 - its options
+    *,
+    axes: str,
+    n_shards: int,
+    commits: str | None,
+    out: Path | None,
+    machine: str | None,
+    device: str | None,
+    threads: int | None,
+    visits: int | None,
+    tolerance: float,
+    missing: Path | None,
+    **filters: str | None,
+) -> None:
+    """Share the groups of a sweep out to N shards of about equal cost; measures nothing."""
+    if missing is not None:
+        shards = planning.shards_again(state_of(missing), n_shards=n_shards)
+        folder, fleet = missing, shards[0].fleet
+    else:
+        fleet = planning.fleet_from_options(
+            settings_from_environment(),
+            name=uuid.uuid4().hex[:8],
+            axes=axes,
+            commits=commits,
+            machine=machine,
+            device=device,
+            threads=threads,
+            visits=visits,
+            tolerance=tolerance,
+            filters={name: words(text) for name, text in filters.items() if text is not None},
+        )
+        shards = planning.first_shards(fleet, n_shards=n_shards)
+        folder = out or settings_from_environment().data_dir / "fleet" / fleet.name
+        planning.refuse_other_plan(folder)
+    write_shards(folder, fleet, shards)
+    for line in planning.announcement(folder, fleet, shards):
+        click.echo(line)
+
+
+@main.command()
+@click.argument("shard", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder to record in  [default: that of the shard's fleet]"
+)
+@click.option("--no-wait", is_flag=True, help="Fail if another sweep measures on this machine, instead of waiting.")
+@click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
+def work(*, shard: Path, out: Path | None, no_wait: bool, parent: int | None) -> None:
+    """Measure what is left of SHARD on this host, as `run` does; the same command goes on after an interruption."""
+    console = Console(highlight=False, soft_wrap=True)
+    found = read_shard(shard)
+    folder = (out or fleet_folder_of(shard)).absolute()
+    settings = settings_from_environment()
+    settings = replace(settings, waits_for_lock=settings.waits_for_lock and not no_wait)
+    notebook = Notebook(folder, host_name(settings), found)
+    try:
+        with interruptible(parent=parent), _noted(notebook):
+            host = this_host(settings, found.fleet.device)
+            begun = begun_work(found, folder, host, settings, is_shared=False)
+            with machine_lock(settings.lock_file, say=console.print, waits=settings.waits_for_lock):
+                code = measured(begun, console)
+    except Interrupted as interrupted:
+        notebook.write(WorkState.FAILED, f"interrupted ({interrupted})")
+        console.print(f"Interrupted ({interrupted}); every finished group is recorded, and the same command goes on.")
+        raise
+    except UnfitHost as error:
+        notebook.write(WorkState.UNFIT, str(error))
+        console.print(f"unfit: {error}", markup=False)
+        sys.exit(ExitCode.NOTHING_MEASURED)
+    except RulerError as error:
+        notebook.write(WorkState.FAILED, str(error))
+        raise
+    notebook.write(WorkState.ENDED)
+    sys.exit(code)
+
+
+@contextmanager
+def _noted(notebook: Notebook) -> Iterator[None]:
+    """Note the beginning of the work, and each minute that it goes on."""
+    notebook.write(WorkState.RUNNING)
+    is_over = threading.Event()
+
+    def note_life() -> None:
+        while not is_over.wait(_LIFE_SIGN_S):
+            notebook.note_life()
+
+    thread = threading.Thread(target=note_life, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@main.command()
+@_FOLDER
+@click.option("--engine", "engine_name", default=EngineName.LOCAL, type=click.Choice(list(EngineName)), help="[local]")
+@click.option("--gpus", default=0, type=click.IntRange(0), help="GPUs of each shard  [0: a CPU's]")
+@click.option("--cpus", default=1, type=click.IntRange(1), help="Processors of each shard  [1]")
+@click.option(
+    "--attempts", default=3, type=click.IntRange(1), help="How often a shard that ended early is started  [3]"
+)
+@click.option("--address", help="Ray: address of a running cluster  [default: one on this machine]")
+@click.option(
+    "--slurm", multiple=True, metavar="NAME=VALUE", help="Slurm: a parameter, as in partition=gpu; repeatable."
+)
+@click.option("--minutes", default=24 * 60, type=click.IntRange(1), help="Slurm: limit of a shard  [1440]")
+@click.option("--python", default=sys.executable, help="Python of the hosts  [default: this one's path]")
+def run(  # noqa: PLR0913 - its options
+    *,
+    folder: Path,
+    engine_name: str,
+    gpus: int,
+    cpus: int,
+    attempts: int,
+    address: str | None,
+    slurm: tuple[str, ...],
+    minutes: int,
+    python: str,
+) -> None:
+    """Start the shards of FOLDER on an engine until every group is measured; all hosts see FOLDER."""
+    folder = folder.absolute()
+    options = EngineOptions(
+        logs=folder / "logs",
+        gpus=gpus,
+        cpus=cpus,
+        address=address,
+        parameters=planning.parameters_from_texts(slurm),
+        minutes=minutes,
+    )
+    codes = dispatched(
+        engine(EngineName(engine_name)),
+        options,
+        jobs=lambda: [job_of(shard, folder, python=python) for shard in state_of(folder).shards_left()],
+        avoid=lambda: tuple(state_of(folder).unfit),
+        attempts=attempts,
+        say=click.echo,
+    )
+    state = state_of(folder)
+    for line in status_lines(state.status()):
+        click.echo(line)
+    if state.status().missing:
+        sys.exit(ExitCode.NOTHING_MEASURED if not state.status().done else ExitCode.FAILED)
+    sys.exit(max((code for code in codes.values() if code in DONE), default=ExitCode.FINE))
+
+
+@main.command()
+@_FOLDER
+def status(*, folder: Path) -> None:
+    """Print what is done, running and missing, per host, and the time left."""
+    for line in status_lines(state_of(folder.absolute()).status()):
+        click.echo(line)
+
+
+if __name__ == "__main__":
+    run_command(main, name="fusebench fleet")

@@ -1,0 +1,75 @@
+"""Dispatch of a fleet's shards to an engine, again and again until every group is measured or nothing more helps."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.errors import InvalidSettings
+from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.fleet.engines import EngineName, Job
+from benchmarks.ruler.fleet.folder import shard_path
+from benchmarks.ruler.plan.settings import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from benchmarks.ruler.fleet.engines import EngineOptions
+    from benchmarks.ruler.fleet.shards import Shard
+
+    Start = Callable[[Sequence[Job], EngineOptions, Sequence[str]], dict[int, int]]
+
+# Module and extra of each engine; imported when it is asked for.
+_ENGINES = {
+    EngineName.LOCAL: ("benchmarks.ruler.fleet.engines.local", "bench"),
+    EngineName.SLURM: ("benchmarks.ruler.fleet.engines.slurm", "fleet-slurm"),
+    EngineName.RAY: ("benchmarks.ruler.fleet.engines.ray_cluster", "fleet-ray"),
+}
+# A point that failed is a measurement; its shard is done.
+DONE = frozenset({ExitCode.FINE, ExitCode.FAILED})
+
+
+def engine(name: EngineName) -> Start:
+    """Return the function that starts jobs with the engine `name`. Raises: InvalidSettings if it is not installed."""
+    module, extra = _ENGINES[name]
+    try:
+        start: Start = importlib.import_module(module).run_jobs
+    except ModuleNotFoundError as error:
+        raise InvalidSettings(
+            f"--engine {name}: {error.name} is not installed here; pip install 'fusebench[{extra}]'"
+        ) from error
+    return start
+
+
+def job_of(shard: Shard, folder: Path, *, python: str = sys.executable, options: Sequence[str] = ()) -> Job:
+    """Return the job that measures `shard` of the fleet in `folder`, which all its hosts see."""
+    command = (python, "-m", "benchmarks.ruler.fleet.command", "work", str(shard_path(folder, shard)), *options)
+    return Job(shard=shard.number, command=command, cwd=str(ROOT))
+
+
+def dispatched(  # noqa: PLR0913 - the engine, and what it is asked
+    start: Start,
+    options: EngineOptions,
+    *,
+    jobs: Callable[[], Sequence[Job]],
+    avoid: Callable[[], Sequence[str]],
+    attempts: int,
+    say: Callable[[str], None],
+) -> dict[int, int]:
+    """Start the jobs that are left, and those that did not come to their end again, up to `attempts` times each.
+
+    jobs: those of shards with groups to measure, asked anew before each attempt. avoid: hosts found unfit meanwhile.
+    Return the last exit code of each shard.
+    """
+    codes: dict[int, int] = {}
+    for attempt in range(1, attempts + 1):
+        left = [job for job in jobs() if codes.get(job.shard) not in DONE]
+        if not left:
+            break
+        if attempt > 1:
+            names = ", ".join(f"{job.shard} (ended with {codes.get(job.shard)})" for job in left)
+            say(f"attempt {attempt} of {attempts}: shard {names}")
+        codes |= start(left, options, avoid())
+    return codes

@@ -1,0 +1,154 @@
+"""Folder of a fleet: the plan, its shards, and what each host has recorded and noted.
+
+    fleet.json                  what all shards share
+    shards/0001.json …          what a host measures in one go
+    class.json                  what a host of this class is, by the first that was admitted
+    hosts/<host>/               that host's folder of record: journal/, machines/
+    hosts/<host>/host.json      who it is, its calibration, and whether it is fit
+    hosts/<host>/work/0001.json how far it has got with a shard
+
+A shard is measured into the folder that the host sees; folders of several hosts are brought together by `collect`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from benchmarks.ruler.errors import InvalidShard
+from benchmarks.ruler.fleet.shards import SHARD_FORMAT, Fleet, Shard
+from benchmarks.ruler.record.codec import json_from_value, value_from_json
+from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.record.journal import now
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from _typeshed import DataclassInstance
+
+_Value = TypeVar("_Value")
+
+
+class WorkState(StrEnum):
+    """How far a host has got with a shard."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+    FAILED = "failed"
+    UNFIT = "unfit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Note:
+    """Note of a host about a shard. seen_at: its last sign of life, ISO 8601 in UTC. detail: what went wrong."""
+
+    shard: int
+    state: WorkState
+    started_at: str
+    seen_at: str
+    detail: str = ""
+
+
+def host_folder(folder: Path, host: str) -> Path:
+    """Return a host's folder of record below the fleet's."""
+    return folder / "hosts" / re.sub(r"[^\w.-]", "_", host)
+
+
+def hosts_of(folder: Path) -> tuple[str, ...]:
+    """Return the hosts that have a folder, in the order of their names."""
+    root = folder / "hosts"
+    return tuple(sorted(path.name for path in root.iterdir() if path.is_dir())) if root.is_dir() else ()
+
+
+def shard_path(folder: Path, shard: Shard) -> Path:
+    """Return the path of a shard's file."""
+    return folder / "shards" / f"{shard.name}.json"
+
+
+def write_shards(folder: Path, fleet: Fleet, shards: Sequence[Shard]) -> None:
+    """Write the plan, one file a shard. Raises: OSError."""
+    write_whole(folder / "fleet.json", _text(fleet))
+    for shard in shards:
+        write_whole(shard_path(folder, shard), _text(shard))
+
+
+def read_fleet(folder: Path) -> Fleet:
+    """Return what the shards of `folder` share. Raises: InvalidShard."""
+    return _read(folder / "fleet.json", Fleet)
+
+
+def read_shard(path: Path) -> Shard:
+    """Return the shard that is written at `path`. Raises: InvalidShard."""
+    shard = _read(path, Shard)
+    if shard.format != SHARD_FORMAT:
+        raise InvalidShard(
+            f"{path}: shard format {shard.format!r}, this checkout reads {SHARD_FORMAT}; use the newer one"
+        )
+    return shard
+
+
+def read_shards(folder: Path) -> tuple[Shard, ...]:
+    """Return all shards of `folder` by number. Raises: InvalidShard, for a folder without any, too."""
+    shards = tuple(read_shard(path) for path in sorted((folder / "shards").glob("*.json")))
+    if not shards:
+        raise InvalidShard(f"{folder}: no shards are planned there; `fusebench fleet plan --out {folder}` plans some")
+    return shards
+
+
+def fleet_folder_of(shard_file: Path) -> Path:
+    """Return the folder of the fleet that a shard's file lies in; for a file that was carried alone, its own folder."""
+    shards = shard_file.absolute().parent
+    return shards.parent if shards.name == "shards" else shards
+
+
+class Notebook:
+    """Notes of a host about one shard."""
+
+    def __init__(self, folder: Path, host: str, shard: Shard) -> None:
+        self._path = host_folder(folder, host) / "work" / f"{shard.name}.json"
+        self._note = Note(shard=shard.number, state=WorkState.RUNNING, started_at=now(), seen_at=now())
+
+    def write(self, state: WorkState, detail: str = "") -> None:
+        """Note the state of the work, now."""
+        self._note = replace(self._note, state=state, seen_at=now(), detail=detail)
+        write_whole(self._path, _text(self._note))
+
+    def note_life(self) -> None:
+        """Note that the work goes on."""
+        self.write(self._note.state, self._note.detail)
+
+
+def notes_of(folder: Path, host: str) -> dict[int, Note]:
+    """Return a host's notes by the number of the shard. Raises: InvalidShard."""
+    found = [_read(path, Note) for path in sorted((host_folder(folder, host) / "work").glob("*.json"))]
+    return {note.shard: note for note in found}
+
+
+def write_value(path: Path, value: DataclassInstance) -> None:
+    """Write a value as JSON in place of an earlier one. Raises: OSError."""
+    write_whole(path, _text(value))
+
+
+def read_value(path: Path, kind: type[_Value]) -> _Value | None:
+    """Return the value that `path` holds; None if there is no such file. Raises: InvalidShard."""
+    return _read(path, kind) if path.exists() else None
+
+
+def _text(value: DataclassInstance) -> str:
+    return json.dumps(json_from_value(value), indent=1) + "\n"
+
+
+def _read(path: Path, kind: type[_Value]) -> _Value:
+    try:
+        values: Any = json.loads(path.read_text(encoding="utf-8"))
+        return value_from_json(kind, values)
+    except FileNotFoundError:
+        raise InvalidShard(f"{path}: no such file; `fusebench fleet plan --out FOLDER` writes it") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidShard(
+            f"{path}: not a file of a fleet ({error!r}); copy it again, or plan again with `fusebench fleet plan`"
+        ) from error

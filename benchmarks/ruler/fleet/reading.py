@@ -1,0 +1,79 @@
+"""State of a fleet read from its folder: plan, records and notes of all hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.fleet.folder import hosts_of, notes_of, read_fleet, read_shards
+from benchmarks.ruler.fleet.recorded import record_of_host
+from benchmarks.ruler.fleet.status import fleet_status
+from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.ruler.fleet.folder import Note
+    from benchmarks.ruler.fleet.recorded import HostRecord
+    from benchmarks.ruler.fleet.shards import Fleet, Shard
+    from benchmarks.ruler.fleet.status import FleetStatus
+    from benchmarks.ruler.plan.points import Group
+
+
+@dataclass(frozen=True)
+class FleetState:
+    """What a fleet's folder holds. unfit: why a host is, with the figures, by host."""
+
+    folder: Path
+    fleet: Fleet
+    shards: tuple[Shard, ...]
+    known: dict[str, Group]
+    costs: dict[str, float]
+    records: dict[str, HostRecord]
+    notes: dict[str, dict[int, Note]]
+    unfit: dict[str, str]
+
+    @cached_property
+    def _status(self) -> FleetStatus:
+        return fleet_status(
+            self.fleet,
+            self.shards,
+            self.known,
+            self.costs,
+            records=self.records,
+            notes=self.notes,
+            unfit=self.unfit,
+            now=datetime.now(UTC),
+        )
+
+    def status(self) -> FleetStatus:
+        """Return how far the fleet is."""
+        return self._status
+
+    def shards_left(self) -> tuple[Shard, ...]:
+        """Return the shards with groups that no fit host has completed, or with repeats that nobody has begun on."""
+        done = self.status().done
+        begun = {number for notes in self.notes.values() for number in notes}
+        return tuple(
+            shard for shard in self.shards if set(shard.groups) - done or (shard.repeats and shard.number not in begun)
+        )
+
+
+def state_of(folder: Path) -> FleetState:
+    """Read the folder of a fleet. Raises: InvalidShard, JournalError, InvalidAxes, naming the file."""
+    fleet, shards = read_fleet(folder), read_shards(folder)
+    axes = axes_of_fleet(fleet)
+    known = groups_by_key(fleet, axes)
+    hosts = hosts_of(folder)
+    return FleetState(
+        folder=folder,
+        fleet=fleet,
+        shards=shards,
+        known=known,
+        costs=costs_of(fleet, axes, known),
+        records={host: record_of_host(folder, host, fleet) for host in hosts},
+        notes={host: notes_of(folder, host) for host in hosts},
+        unfit={},
+    )

@@ -1,0 +1,161 @@
+"""Work on a shard: what `run` does, for the shard's groups and commits, into the host's own folder of record."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.commits.visit_process import made_visit
+from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.fleet.folder import host_folder, hosts_of
+from benchmarks.ruler.fleet.recorded import record_of_host
+from benchmarks.ruler.fleet.sweep_costs import groups_by_key, groups_of_shard
+from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.record.codec import json_from_value
+from benchmarks.ruler.record.durable import write_whole
+from benchmarks.ruler.record.provenance import is_editable, measured_commit, refuse_uncommitted_changes
+from benchmarks.ruler.sweep.run import run_directly
+from benchmarks.ruler.sweep.summary import announce, sum_up
+from benchmarks.ruler.sweep.sweep_plan import plan_sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from benchmarks.ruler.fleet.host import Host
+    from benchmarks.ruler.fleet.shards import Fleet, Shard
+    from benchmarks.ruler.plan.axes import Axes
+    from benchmarks.ruler.plan.points import Group
+    from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.record.provenance import Commit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Shard on its way on a host. folder: the fleet's, as this host sees it. settings: those of the host's runs."""
+
+    shard: Shard
+    folder: Path
+    host: Host
+    settings: Settings
+    axes: Axes
+    known: Mapping[str, Group]
+
+    @property
+    def fleet(self) -> Fleet:
+        """Fleet that the shard is of."""
+        return self.shard.fleet
+
+    def keys_left(self, *, is_repeat: bool) -> tuple[str, ...]:
+        """Return the shard's groups that no host has completed, in order; of repeats, those that another host has not.
+
+        A group that was begun elsewhere is begun anew here: it is never split. A repeat is for a host that did not
+        measure the group itself.
+        """
+        found: set[str] = set()
+        for name in hosts_of(self.folder):
+            record = record_of_host(self.folder, name, self.fleet)
+            found |= record.complete(self.fleet, self.known, is_repeat=is_repeat)
+            if is_repeat and name == host_folder(self.folder, self.host.name).name:
+                found |= record.begun(self.fleet)
+        keys = self.shard.repeats if is_repeat else self.shard.groups
+        return tuple(key for key in keys if key not in found)
+
+
+def begun_work(shard: Shard, folder: Path, host: Host, settings: Settings, *, is_shared: bool) -> Work:
+    """Return the work on `shard` on this host. Raises: InvalidAxes if this checkout has other groups; OSError."""
+    fleet, own = shard.fleet, host_folder(folder, host.name)
+    axes_name = fleet.axes
+    if fleet.axes_toml is not None:
+        write_whole(own / "axes.toml", fleet.axes_toml)
+        axes_name = str(own / "axes.toml")
+    settings = replace(
+        settings,
+        data_dir=own,
+        axes=axes_name,
+        filters=fleet.filters,
+        machine=fleet.machine,
+        device=fleet.device,
+        threads=fleet.threads,
+        conditions=(*settings.conditions, *host.conditions(is_shared=is_shared)),
+    )
+    axes = replace(axes_from_settings(settings), visits=fleet.visits)
+    known = groups_by_key(fleet, axes)
+    groups_of_shard(shard, known, [*shard.groups, *shard.repeats])
+    return Work(shard=shard, folder=folder, host=host, settings=settings, axes=axes, known=known)
+
+
+def measured(work: Work, console: Console) -> int:
+    """Measure what is left of the shard, then its repeats; return the exit code. The caller holds the machine's lock.
+
+    Raises: RulerError.
+    """
+    codes = []
+    for is_repeat in (False, True):
+        keys = work.keys_left(is_repeat=is_repeat)
+        n_planned = len(work.shard.repeats if is_repeat else work.shard.groups)
+        what = "groups of other hosts" if is_repeat else "groups"
+        if n_planned:
+            console.print(f"shard {work.shard.name}: {len(keys)} of {n_planned} {what} to measure", markup=False)
+        if keys:
+            groups = groups_of_shard(work.shard, work.known, keys)
+            codes.append(_measured_groups(work, groups, console, is_repeat=is_repeat))
+    return max(codes, default=ExitCode.FINE)
+
+
+def _measured_groups(work: Work, groups: Sequence[Group], console: Console, *, is_repeat: bool) -> int:
+    commits = work.fleet.commits
+    if len(commits) == 1 and is_editable() and measured_commit(work.settings).hash == commits[0].hash:
+        return _measured_directly(work, groups, console, is_repeat=is_repeat)
+    _measure_rounds(work, groups, console, is_repeat=is_repeat)
+    return ExitCode.FINE
+
+
+def _measured_directly(work: Work, groups: Sequence[Group], console: Console, *, is_repeat: bool) -> int:
+    """Measure the checked-out commit, as `run` does."""
+    commit = work.fleet.commits[0]
+    settings = replace(work.settings, run_id=work.fleet.run_id(commit, is_repeat=is_repeat), commit=commit.hash)
+    refuse_uncommitted_changes(settings)
+    sweep, reader = plan_sweep(settings, work.axes, device=work.fleet.device)
+    # One run on several hosts has one start.
+    run = replace(sweep.plan.run, started_at=work.fleet.created_at)
+    sweep = replace(sweep, plan=replace(sweep.plan, groups=tuple(groups), run=run))
+    announce(console, sweep, settings)
+    return sum_up(console, run_directly(console, settings, sweep, reader), None, settings)
+
+
+def _measure_rounds(work: Work, groups: Sequence[Group], console: Console, *, is_repeat: bool) -> None:
+    """Visit the groups with each commit's kernels through its wheel, in turn: base and head in the same minutes.
+
+    Every other round begins with the last commit, as in `ab`.
+    """
+    say = partial(console.print, markup=False, highlight=False)
+    n_visits = work.fleet.visits
+    with tempfile.TemporaryDirectory() as name:
+        only, first = Path(name, "shapes.json"), Path(name, "first.json")
+        only.write_text(json.dumps([_stored(group) for group in groups]), encoding="utf-8")
+        first.write_text(json.dumps([_stored(groups[0])]), encoding="utf-8")
+        sides: list[tuple[Commit, Settings, str]] = [
+            (commit, replace(work.settings, run_id=work.fleet.run_id(commit, is_repeat=is_repeat)), commit.hash[:8])
+            for commit in work.fleet.commits
+        ]
+        for commit, settings, label in sides:
+            # Builds the wheel, and compiles its C++, for which no visit shall wait.
+            said = made_visit(commit, settings, n_visits=1, label=label, options=["--check", "--only", str(first)])
+            say(f"{label}: wheel checked, {said.strip()}")
+        for number in range(1, n_visits + 1):
+            for commit, settings, label in sides if number % 2 else sides[::-1]:
+                of_visit = replace(settings, last_visit=number)
+                said = made_visit(commit, of_visit, n_visits=n_visits, label=label, options=["--only", str(only)])
+                say(f"round {number} of {n_visits}, {label}: {said.splitlines()[-1]}")
+
+
+def _stored(group: Group) -> dict[str, object]:
+    """Return a group's shape as a visit is asked for it."""
+    found = json_from_value(group.shape)
+    return {"pass" if name == "pass_" else name: value for name, value in found.items()}

@@ -1,0 +1,82 @@
+"""Dispatch: what ended early is started again, what is done is not, and an engine that is missing is named."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from benchmarks.ruler.errors import InvalidSettings
+from benchmarks.ruler.fleet import dispatch
+from benchmarks.ruler.fleet.dispatch import dispatched, engine, job_of
+from benchmarks.ruler.fleet.engines import EngineName, EngineOptions, Job
+from benchmarks.ruler.fleet.engines.local import run_jobs
+
+
+def job(shard, code="raise SystemExit(0)"):
+    return Job(shard=shard, command=(sys.executable, "-c", code), cwd="/")
+
+
+@pytest.fixture
+def options(tmp_path):
+    return EngineOptions(logs=tmp_path / "logs")
+
+
+def run(start, options, jobs, *, attempts=3, avoid=()):
+    said = []
+    codes = dispatched(start, options, jobs=lambda: jobs, avoid=lambda: avoid, attempts=attempts, say=said.append)
+    return codes, said
+
+
+def test_a_killed_shard_is_started_again_and_the_others_are_not(options):
+    started = []
+
+    def start(jobs, _, avoid):
+        started.append([each.shard for each in jobs])
+        return {each.shard: -9 if each.shard == 2 and len(started) == 1 else 0 for each in jobs}
+
+    codes, said = run(start, options, [job(1), job(2), job(3)])
+    assert started == [[1, 2, 3], [2]]
+    assert codes == {1: 0, 2: 0, 3: 0}
+    assert said == ["attempt 2 of 3: shard 2 (ended with -9)"]
+
+
+def test_a_shard_with_failed_points_is_done(options):
+    assert run(lambda jobs, *_: {each.shard: 2 for each in jobs}, options, [job(1)]) == ({1: 2}, [])
+
+
+def test_attempts_come_to_an_end_and_unfit_hosts_are_handed_on(options):
+    seen = []
+
+    def start(jobs, _, avoid):
+        seen.append(avoid)
+        return {1: 3}
+
+    assert run(start, options, [job(1)], attempts=2, avoid=("slow",))[0] == {1: 3}
+    assert seen == [("slow",), ("slow",)]
+
+
+def test_local_shards_run_in_turn_and_their_ends_are_told(options):
+    codes = run_jobs([job(1), job(2, "raise SystemExit(3)"), job(3, "import os; os.kill(os.getpid(), 9)")], options, ())
+    assert codes == {1: 0, 2: 3, 3: -9}
+
+
+def test_each_of_several_local_slots_sees_one_gpu(tmp_path):
+    code = "import os, time; print('gpu', os.environ['CUDA_VISIBLE_DEVICES'], flush=True); time.sleep(1)"
+    options = EngineOptions(logs=tmp_path, gpus=1, slots=2)
+    assert run_jobs([job(1, code), job(2, code)], options, ()) == {1: 0, 2: 0}
+    assert sorted((tmp_path / f"000{n}.log").read_text() for n in (1, 2)) == ["gpu 0\n", "gpu 1\n"]
+
+
+def test_an_engine_that_is_not_installed_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(dispatch._ENGINES, EngineName.RAY, ("no_such_module_at_all", "fleet-ray"))
+    with pytest.raises(InvalidSettings, match=r"--engine ray: no_such_module_at_all .* 'fusebench\[fleet-ray\]'"):
+        engine(EngineName.RAY)
+    assert engine(EngineName.LOCAL) is run_jobs
+
+
+def test_a_job_is_a_command_that_works_on_the_shard_s_file(made_fleet):
+    fleet = made_fleet()
+    found = job_of(fleet.shards[0], fleet.folder, python="/opt/python")
+    assert found.command[0] == "/opt/python"
+    assert found.command[-2:] == ("work", str(fleet.folder / "shards" / "0001.json"))
