@@ -18,7 +18,7 @@ OURS = {"fused_mlp", "benchmarks", "results", "dashboard", "fusebench", "tests",
 EXTRAS = {
     "fusebench.py": (),
     "kernels/fused_mlp": ("kernels",),
-    "benchmarks": ("bench", "peers"),
+    "benchmarks": ("bench", "peers", "fleet-slurm", "fleet-ray"),
     "results": ("results", "postgres", "parquet"),
     "dashboard": ("dashboard",),
     "tools": ("dev", "models"),

@@ -32,6 +32,7 @@ NOT_TYPED = {
     ("fusebench", "ab", "main", "HEAD"): "rounds of minutes, and uncertain on a busy machine; test_ab.py types it",
     ("fusebench", "ab", "--stack", "torch==2.12.0"): "downloads another torch; test_ab_stacks.py types it, smaller",
     ("fusebench", "bisect", "v1.2", "HEAD"): "minutes to hours, and needs a tag; test_bisect.py types it",
+    ("fusebench", "fleet", "run", "sweep"): "hours; test_fleet.py types it for few points",
     ("asv", "run", "HEAD~3..HEAD"): "an environment with PyTorch for each commit; test_plain_asv.py types it",
     ("asv", "compare", "HEAD~1", "HEAD"): "needs both commits measured by asv; test_plain_asv.py types it",
 }
@@ -54,6 +55,7 @@ def shell(measured_clone):
     yield shell
     shutil.rmtree(data)
     kept.rename(data)
+    shutil.rmtree(shell.folder / "sweep", ignore_errors=True)
     for name in (*files, "points.parquet"):
         (shell.folder / name).unlink(missing_ok=True)
     shutil.rmtree(shell.folder / "path")

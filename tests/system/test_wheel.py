@@ -26,7 +26,7 @@ FINE, FAILED, WRONG_USAGE = 0, 2, 64
 EXTRAS = ("kernels", "bench", "peers", "results", "postgres", "parquet", "dashboard")
 WITH_RESULTS = ("results", "postgres", "parquet", "dashboard")
 WITH_KERNELS = ("kernels", "bench", "peers")
-MEASURING = ("run", "advise", "article", "ab", "doctor")
+MEASURING = ("run", "advise", "article", "ab", "fleet", "doctor")
 STORED = [name for name in fusebench.COMMANDS if name not in {*MEASURING, "dashboard"}]
 FUSED = """
 import torch, fused_mlp

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+LOST = -1
+"""Exit code of a shard whose end nobody saw: killed, or its host was lost."""
+
+
 class EngineName(StrEnum):
     """Engine that starts shards."""
 

@@ -40,4 +40,5 @@ def _ended(job: Job, slot: int, options: EngineOptions) -> int:
     with (options.logs / f"{job.shard:04d}.log").open("ab") as log:
         # Seen on the terminal where shards come one by one, kept in any case.
         out = None if options.slots == 1 else log
-        return subprocess.run(job.command, cwd=job.cwd, env=environ, stdout=out, stderr=out, check=False).returncode
+        command = [*job.command, "--parent", str(os.getpid())]
+        return subprocess.run(command, cwd=job.cwd, env=environ, stdout=out, stderr=out, check=False).returncode
