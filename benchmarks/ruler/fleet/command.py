@@ -8,6 +8,7 @@ import threading
 import uuid
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from rich.console import Console
 from benchmarks.ruler.errors import RulerError, UnfitHost
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet import planning
+from benchmarks.ruler.fleet.calibration import admit
 from benchmarks.ruler.fleet.dispatch import DONE, dispatched, engine, job_of
 from benchmarks.ruler.fleet.engines import EngineName, EngineOptions
 from benchmarks.ruler.fleet.folder import (
@@ -26,15 +28,15 @@ from benchmarks.ruler.fleet.folder import (
     read_shard,
     write_shards,
 )
-from benchmarks.ruler.fleet.host import host_name, this_host
+from benchmarks.ruler.fleet.host import this_host
 from benchmarks.ruler.fleet.reading import state_of
+from benchmarks.ruler.fleet.sharing import host_lock, pin_to_gpu, sharing_host
 from benchmarks.ruler.fleet.status_text import status_lines
 from benchmarks.ruler.fleet.work import begun_work, measured
 from benchmarks.ruler.plan.axes_files import NAMED_AXES
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import settings_from_environment, words
 from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
-from benchmarks.ruler.sweep.lock import machine_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,21 +122,28 @@ def plan(  # noqa: PLR0913 - its options
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder to record in  [default: that of the shard's fleet]"
 )
+@click.option("--share", is_flag=True, help="Share the host: other GPUs of it may measure shards of their own.")
 @click.option("--no-wait", is_flag=True, help="Fail if another sweep measures on this machine, instead of waiting.")
 @click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
-def work(*, shard: Path, out: Path | None, no_wait: bool, parent: int | None) -> None:
+def work(*, shard: Path, out: Path | None, share: bool, no_wait: bool, parent: int | None) -> None:
     """Measure what is left of SHARD on this host, as `run` does; the same command goes on after an interruption."""
     console = Console(highlight=False, soft_wrap=True)
     found = read_shard(shard)
     folder = (out or fleet_folder_of(shard)).absolute()
     settings = settings_from_environment()
     settings = replace(settings, waits_for_lock=settings.waits_for_lock and not no_wait)
-    notebook = Notebook(folder, host_name(settings), found)
+    host = this_host(settings, found.fleet.device)
+    if share:
+        host = sharing_host(host)
+        pin_to_gpu(str(host.gpu_uuid))
+        host = replace(host, kind=this_host(settings, found.fleet.device).kind)
+    notebook = Notebook(folder, host.name, found)
+    say = partial(console.print, markup=False)
     try:
         with interruptible(parent=parent), _noted(notebook):
-            host = this_host(settings, found.fleet.device)
-            begun = begun_work(found, folder, host, settings, is_shared=False)
-            with machine_lock(settings.lock_file, say=console.print, waits=settings.waits_for_lock):
+            begun = begun_work(found, folder, host, settings, is_shared=share)
+            with host_lock(settings.lock_file, host, is_shared=share, say=say, waits=settings.waits_for_lock):
+                admit(folder, found.fleet, host, begun.settings, say=say)
                 code = measured(begun, console)
     except Interrupted as interrupted:
         notebook.write(WorkState.FAILED, f"interrupted ({interrupted})")
@@ -145,6 +154,7 @@ def work(*, shard: Path, out: Path | None, no_wait: bool, parent: int | None) ->
         console.print(f"unfit: {error}", markup=False)
         sys.exit(ExitCode.NOTHING_MEASURED)
     except RulerError as error:
+        # What is wrong with the shard or the checkout, on any host.
         notebook.write(WorkState.FAILED, str(error))
         raise
     notebook.write(WorkState.ENDED)
@@ -190,6 +200,7 @@ def run(  # noqa: PLR0913 - its options
     engine_name: str,
     gpus: int,
     cpus: int,
+    share: int,
     attempts: int,
     address: str | None,
     slurm: tuple[str, ...],
@@ -202,14 +213,16 @@ def run(  # noqa: PLR0913 - its options
         logs=folder / "logs",
         gpus=gpus,
         cpus=cpus,
+        slots=share,
         address=address,
         parameters=planning.parameters_from_texts(slurm),
         minutes=minutes,
     )
+    asked = ["--share"] if share > 1 else []
     codes = dispatched(
         engine(EngineName(engine_name)),
         options,
-        jobs=lambda: [job_of(shard, folder, python=python) for shard in state_of(folder).shards_left()],
+        jobs=lambda: [job_of(shard, folder, python=python, options=asked) for shard in state_of(folder).shards_left()],
         avoid=lambda: tuple(state_of(folder).unfit),
         attempts=attempts,
         say=click.echo,

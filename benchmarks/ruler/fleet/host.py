@@ -50,17 +50,17 @@ class HostClass:
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """Host, by its name among the fleet's; gpu_uuid: of the GPU it measures on, None on a CPU."""
+    """Host, by its name among the fleet's. node: the machine's own. gpu_uuid: of its GPU, None on a CPU."""
 
     name: str
+    node: str
     kind: HostClass
     gpu_uuid: str | None = None
 
     def conditions(self, *, is_shared: bool) -> tuple[tuple[str, str], ...]:
         """Return what the journal keeps of the host; `shared_host` if other shards are measured on it meanwhile."""
-        found = [("host", self.name)]
         # On CUDA the worker adds the GPU's identity itself.
-        return (*found, ("shared_host", "yes")) if is_shared else tuple(found)
+        return (("host", self.node), ("shared_host", "yes")) if is_shared else (("host", self.node),)
 
 
 def host_name(settings: Settings) -> str:
@@ -73,7 +73,8 @@ def this_host(settings: Settings, device: DeviceKind) -> Host:
     gpu = _gpu() if device is DeviceKind.CUDA else {}
     uuid = gpu.pop("uuid", None)
     kind = HostClass(cpu=_cpu_name(), cores=len(os.sched_getaffinity(0)), **gpu)
-    return Host(name=host_name(settings), kind=kind, gpu_uuid=uuid)
+    name = host_name(settings)
+    return Host(name=name, node=name, kind=kind, gpu_uuid=uuid)
 
 
 def visible_gpu(environ: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.fleet.admission import unfit_hosts
 from benchmarks.ruler.fleet.folder import hosts_of, notes_of, read_fleet, read_shards
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.status import fleet_status
@@ -75,5 +76,5 @@ def state_of(folder: Path) -> FleetState:
         costs=costs_of(fleet, axes, known),
         records={host: record_of_host(folder, host, fleet) for host in hosts},
         notes={host: notes_of(folder, host) for host in hosts},
-        unfit={},
+        unfit=unfit_hosts(folder, tolerance=fleet.tolerance),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.commits.visit_process import made_visit
 from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.fleet.admission import unfit_hosts
 from benchmarks.ruler.fleet.folder import host_folder, hosts_of
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.sweep_costs import groups_by_key, groups_of_shard
@@ -52,13 +53,14 @@ class Work:
         return self.shard.fleet
 
     def keys_left(self, *, is_repeat: bool) -> tuple[str, ...]:
-        """Return the shard's groups that no host has completed, in order; of repeats, those that another host has not.
+        """Return the shard's groups that no fit host has completed, in order, or its repeats.
 
         A group that was begun elsewhere is begun anew here: it is never split. A repeat is for a host that did not
         measure the group itself.
         """
         found: set[str] = set()
-        for name in hosts_of(self.folder):
+        unfit = unfit_hosts(self.folder, tolerance=self.fleet.tolerance)
+        for name in (name for name in hosts_of(self.folder) if name not in unfit):
             record = record_of_host(self.folder, name, self.fleet)
             found |= record.complete(self.fleet, self.known, is_repeat=is_repeat)
             if is_repeat and name == host_folder(self.folder, self.host.name).name:

@@ -174,17 +174,22 @@ def minor_faults() -> int:
 
 
 def _seconds_of_all() -> tuple[float | None, float | None]:
-    """Return the seconds all processes were busy since boot, idle and iowait excluded, and the seconds stolen."""
-    try:
-        line = _PROC_STAT.read_text(encoding="ascii").split("\n", 1)[0]
-    except OSError:
+    """Return the seconds all processes were busy since boot, idle and iowait excluded, and the seconds stolen.
+
+    Of a process that is pinned to some of the machine's processors: on those, as nobody elsewhere takes them from it.
+    """
+    lines = [line.split() for line in _text(_PROC_STAT).splitlines() if line.startswith("cpu")]
+    if not lines or lines[0][0] != "cpu":
         return None, None
-    name, *fields = line.split()
-    if name != "cpu":
-        return None, None
-    user, nice, system, _idle, _iowait, irq, softirq, steal, *_ = (int(ticks) for ticks in fields)
+    own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    of_own = [fields for name, *fields in lines if name in own]
+    counted = of_own if 0 < len(of_own) < len(lines) - 1 else [lines[0][1:]]
+    busy = stolen = 0
+    for fields in counted:
+        user, nice, system, _idle, _iowait, irq, softirq, steal, *_ = map(int, fields)
+        busy, stolen = busy + user + nice + system + irq + softirq, stolen + steal
     ticks_per_s = os.sysconf("SC_CLK_TCK")
-    return (user + nice + system + irq + softirq) / ticks_per_s, steal / ticks_per_s
+    return busy / ticks_per_s, stolen / ticks_per_s
 
 
 def _text(path: Path) -> str:

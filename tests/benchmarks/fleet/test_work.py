@@ -32,7 +32,7 @@ KIND = HostClass(cpu="a CPU", cores=2)
 
 def work_on(fleet, number=1, host="one", *, is_shared=False):
     shard = fleet.shards[number - 1]
-    return begun_work(shard, fleet.folder, Host(name=host, kind=KIND), Settings(), is_shared=is_shared)
+    return begun_work(shard, fleet.folder, Host(name=host, node=host, kind=KIND), Settings(), is_shared=is_shared)
 
 
 def test_a_host_records_as_the_class_in_a_folder_of_its_own_and_names_itself_among_the_conditions(made_fleet):
