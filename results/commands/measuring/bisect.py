@@ -55,7 +55,7 @@ def bisect(options: tuple[str, ...], form: str) -> int:
             code = bisecting.run()
             if code:
                 return code
-            return told(bisecting.state, options=planned.options, form=form)
+            return told(bisecting.state, place, options=planned.options, form=form)
 
 
 def _planned(checkout: Path, options: Sequence[str], place: tower.Place) -> _Planned | int:

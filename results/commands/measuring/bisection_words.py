@@ -9,20 +9,29 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from results.commands.echo import echo
+from results.commands.measuring.judged_rounds import Q, judged
+from results.commands.measuring.rounds import Side
 from results.exit_codes import ExitCode
+from results.explanations import explanations_of
 from results.judgement.bisection.search import Answer, Ended, Ending, next_step
 from results.judgement.bisection.target import Kind
+from results.output.findings import finding_as_json
 from results.output.reports.bisection import change_of_target, target_in_words
+from results.output.reports.explanation_report import explanation_as_json
 from results.printable import json_for_terminal
+from results.store import OpenMode, open_store
 from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from results.commands.measuring.bisection_state import Commit, Made, State
+    from results.commands.measuring.tower import Place
     from results.judgement.bisection.target import Target
+    from results.judgement.explanation import Explanation
 
 _FILTERS_OF_SHAPE = ("batch", "hidden", "pass", "dtype")
+_MOST_SENTENCES = 3
 EXIT_CODES = {
     Ending.FOUND: ExitCode.FINE,
     Ending.RANGE: ExitCode.FAILED,
@@ -31,11 +40,12 @@ EXIT_CODES = {
 }
 
 
-def told(state: State, *, options: Sequence[str], form: str) -> int:
+def told(state: State, place: Place, *, options: Sequence[str], form: str) -> int:
     """Print the answer of a finished bisection; return its exit code.
 
     Fine for one commit, confirmed; failed for a range that commits hide which cannot be judged; nothing comparable
-    where the ends do not differ, or what was found is not confirmed. options: of `fusebench ab`, to choose points.
+    where the ends do not differ, or what was found is not confirmed. place: where the store is. options: of `fusebench
+    ab`, to choose points.
     """
     if state.is_equal or state.target is None:
         if form == "json":
@@ -46,11 +56,33 @@ def told(state: State, *, options: Sequence[str], form: str) -> int:
     step = next_step(len(state.range.candidates), [one.trial for one in state.made])
     if not isinstance(step, Ended):
         return ExitCode.OUR_FAULT
+    why = explanations(state, step, place)
     if form == "json":
-        echo(_json(as_json(state, step, state.target, options)))
+        found = as_json(state, step, state.target, options)
+        findings = [
+            {**finding_as_json(one.finding), "explanation": explanation_as_json(one)} for one in why if one.finding
+        ]
+        echo(_json(found | {"findings": findings}))
     else:
-        echo("\n".join(["", *as_text(state, step, state.target, options)]))
+        sentences = [f"  Why: {one.sentence}" for one in why if one.sentence is not None][:_MOST_SENTENCES]
+        lines = as_text(state, step, state.target, options)
+        echo("\n".join(["", *lines, *(sentences or ["  Why: not known; what was measured does not show it."])]))
     return EXIT_CODES[step.ending]
+
+
+def explanations(state: State, end: Ended, place: Place) -> list[Explanation]:
+    """Return why the commit that was found differs from its parent, by the rounds that confirmed it."""
+    confirmation, target = _confirmation(state, end), state.target
+    if confirmation is None or target is None:
+        return []
+    name = f"bisect-{state.id}-{state.made.index(confirmation) + 1}"
+    base, head = confirmation.against, state.range.at(end.first_bad).hash
+    sides = [Side(commit=at, run=f"{name}-{word}", stack="present") for word, at in (("base", base), ("head", head))]
+    judgement = judged(sides[0], sides[1], place, q=Q)
+    with open_store(place.db, mode=OpenMode.READ) as store:
+        found = explanations_of(store, judgement)
+    of_target = [one for one in found if one.finding and one.finding.surface.benchmark == target.benchmark]
+    return sorted(of_target, key=lambda one: one.finding is None or one.finding.metric != target.metric)
 
 
 def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) -> list[str]:
@@ -91,7 +123,7 @@ def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) ->
             f"    fusebench bisect $(git merge-base {short}^1 {short}^2) {short}^2",
         ]
     lines += [f"  Measure it again: {reproduction(state, end, target, options)}"]
-    lines += [f"  What it changed:  git show {commit.hash[:12]} -- kernels"]
+    lines += [f"  What it changed: git show {commit.hash[:12]} -- kernels"]
     return lines
 
 

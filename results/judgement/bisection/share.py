@@ -153,8 +153,10 @@ def _nothing(why: str) -> Share:
 
 def _absence(target: Target, head: Sequence[SeriesValueRow]) -> str:
     """Return why a followed series has no value, in words."""
-    keys = {one.key for one in target.series}
+    # A point that fails tells so by its latency alone.
+    points = {(one.key[0], one.key[2]) for one in target.series}
     for row in head:
-        if key_of(row) in keys and row.state != State.OK:
+        key = key_of(row)
+        if (key[0], key[2]) in points and row.state != State.OK:
             return f"{row.state}: {row.reason or 'no reason given'}"
     return f"it has no {target.metric} of {target.benchmark}"

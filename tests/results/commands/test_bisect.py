@@ -152,6 +152,10 @@ def test_json_has_the_effect_its_interval_and_every_trial(world):
     assert (found["benchmark"], found["metric"], found["is_worse"]) == ("mlp", "latency_s", True)
     assert len(found["trials"]) == 4
     assert [one["is_confirmation"] for one in found["trials"]] == [False, False, False, True]
+    finding = found["findings"][0]
+    assert (finding["benchmark"], finding["metric"]) == ("mlp", "latency_s")
+    assert (finding["last_good"], finding["first_bad"]) == (commit(6), commit(7))
+    assert "sentence" in finding["explanation"]
     assert "trial 1 of about 4" in answer.stderr
 
 

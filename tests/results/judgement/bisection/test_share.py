@@ -156,6 +156,8 @@ def test_counts_are_compared_exactly():
         share = share_of(target, base, [row(count, commit=B, metric="operator_count", unit="")])
         assert share.answer is answer
     assert share_of(target, base, []).answer is Answer.SKIPPED
+    # Its latency alone tells how a point ended.
+    assert "crashed in this test" in share_of(target, base, [failed(commit=B)]).why
 
 
 def test_a_point_that_fails_is_followed_by_how_it_ends():
