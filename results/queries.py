@@ -2,8 +2,8 @@
 
 Every question takes the store first and everything else by keyword. Nothing here writes. Where they are: what is
 stored (inventory), series of any suite (histories), many of a place at once (history_tables), one commit
-(commit_values), sweep points (sweeps), what one call does inside (profiles), what was measured when (freshness), what
-fails since when (failures), known changes (decisions).
+(commit_values), sweep points (sweeps), what one call does inside (profiles, timelines), what a machine does at best
+(ceilings), what was measured when (freshness), what fails since when (failures), known changes (decisions).
 Two commits are judged here, for the gate and the dashboard alike, and so are all histories.
 """
 
@@ -13,12 +13,14 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from results.files.stacks import FoldedStack, StackKind
 from results.judgement.changes.from_histories import changes_of_place
 from results.judgement.changes.ranked import ranked_findings
 from results.judgement.repeatability import LEAST_RUNS, noise_of
 from results.judgement.run_spreads import run_spreads
 from results.judgement.sides import controls_among, is_control
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, in_question, judge, with_known
+from results.questions.ceilings import ceilings_of
 from results.questions.commit_values import all_values_at, values_at
 from results.questions.decisions import known_changes, known_levels
 from results.questions.failures import failures
@@ -38,6 +40,7 @@ from results.questions.inventory import (
 from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of
 from results.questions.run_conditions import run_conditions
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
+from results.questions.timelines import timeline_of
 from results.questions.visits import visits_of
 
 if TYPE_CHECKING:
@@ -53,8 +56,11 @@ if TYPE_CHECKING:
     from results.store import Store
 
 __all__ = [
+    "FoldedStack",
+    "StackKind",
     "benchmark_names",
     "benchmarks",
+    "ceilings_of",
     "commits",
     "conditions_of",
     "failures",
@@ -79,6 +85,7 @@ __all__ = [
     "stacks_of",
     "throughput_by_batch",
     "throughput_by_commit",
+    "timeline_of",
     "trace_of",
     "values_at",
     "values_of_run",

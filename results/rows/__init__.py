@@ -1,11 +1,13 @@
 """Frozen rows that questions answer in: SI units, the unit in the name; None means unknown.
 
-Where they are: filters, what is stored (inventory), sweep points (points), profiles, series of any suite and their
-values (series), freshness, failures and known changes (standing). Imported by every wing; imports none.
+Where they are: filters, what is stored (inventory), sweep points (points), profiles, one call of a trace (timelines),
+what a machine does at best (ceilings), series of any suite and their values (series), freshness, failures and known
+changes (standing). Imported by every wing; imports none.
 """
 
 from __future__ import annotations
 
+from results.rows.ceilings import CeilingsRow
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
@@ -23,12 +25,15 @@ from results.rows.series import (
     parameters_in_words,
 )
 from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel
+from results.rows.timelines import ActivityRow, IdleRow, NoTimeline, TimelineRow
 
 __all__ = [
     "CEILING_NOT_VALID",
     "MOST_PERCENT_OF_FLOOR",
+    "ActivityRow",
     "BenchmarkRow",
     "Between",
+    "CeilingsRow",
     "CommitRow",
     "FailureRow",
     "FreshnessRow",
@@ -36,9 +41,11 @@ __all__ = [
     "HistoryRun",
     "HistoryTable",
     "HistoryValue",
+    "IdleRow",
     "KernelRow",
     "KnownChange",
     "KnownLevel",
+    "NoTimeline",
     "OperatorRow",
     "ParameterRow",
     "ParameterValue",
@@ -56,6 +63,7 @@ __all__ = [
     "SeriesPlace",
     "SeriesRow",
     "SeriesValueRow",
+    "TimelineRow",
     "VisitRow",
     "contender_of",
     "parameters_in_words",
