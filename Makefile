@@ -4,7 +4,7 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
+.PHONY: bench mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -67,6 +67,10 @@ mutation: setup  ## plant faults in the verdict rules, one at a time, and let th
 bench-store: setup  ## how fast the store fills and answers; CORPUS=asv results, REPOSITORY=its git (or MADE=commits)
 	$(BIN)/python tools/bench_store.py $(CORPUS) $(if $(REPOSITORY),--repository $(REPOSITORY)) \
 		$(if $(MADE),--made $(MADE)) $(if $(POSTGRESQL),--postgresql $(POSTGRESQL))
+
+# CORPUS: asv results of any project, or a database filled from them.
+bench-dashboard: setup  ## how fast the dashboard answers, alone and to 30 readers, against its aims; CORPUS=asv results, needs Chromium
+	$(BIN)/python tools/bench_dashboard.py $(CORPUS) $(if $(COMMITS),--commits $(COMMITS)) $(if $(MADE_STORE),--made $(MADE_STORE))
 
 # MACHINE names this machine; HISTORY are further options, see python -m benchmarks.ruler.history --help.
 MEASURE_COMMITS = $(BIN)/python -m benchmarks.ruler.history $(if $(MACHINE),--machine $(MACHINE)) $(HISTORY)

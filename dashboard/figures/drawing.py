@@ -48,31 +48,33 @@ LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would p
 
 def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str) -> go.Figure:
     """Draw the chart. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same."""
-    figure = go.Figure(layout={"uirevision": keeps_zoom_of, **_layout(chart, scale=scale)})
-    for curve in chart.curves:
-        figure.add_traces(_traces_of_curve(curve, interval_level=chart.interval_level))
-    figure.add_traces(_traces_of_absences(chart.absences))
-    mark_change_points(figure, chart)
+    traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=chart.interval_level)]
+    shapes: list[dict[str, object]] = []
+    annotations: list[dict[str, object]] = []
     chosen_at = next((place for place, key in chart.positions if key == chosen), None)
     if chosen_at is not None and len(chart.positions) > 1:
-        figure.add_shape(
-            type="line", x0=chosen_at, x1=chosen_at, y0=0, y1=1, yref="paper", layer="below",
-            line={"color": CHOSEN_COLOUR, "width": 1, "dash": "dot"},
-        )  # fmt: skip
+        shapes.append({
+            "type": "line", "x0": chosen_at, "x1": chosen_at, "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
+            "line": {"color": CHOSEN_COLOUR, "width": 1, "dash": "dot"},
+        })  # fmt: skip
     if not chart.curves:
-        figure.add_annotation(
-            text=NO_NUMBER_TEXT if chart.absences else EMPTY_TEXT,
-            x=0.5, y=0.6, xref="paper", yref="paper", showarrow=False, font={"size": 13},
-        )  # fmt: skip
+        annotations.append({
+            "text": NO_NUMBER_TEXT if chart.absences else EMPTY_TEXT,
+            "x": 0.5, "y": 0.6, "xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 13},
+        })  # fmt: skip
     if (reference := chart.ordinate.reference) is not None and chart.curves:
-        figure.add_shape(
-            type="line", x0=0, x1=1, xref="paper", y0=reference, y1=reference, layer="below",
-            line={"color": CHOSEN_COLOUR, "width": 1},
-        )  # fmt: skip
+        shapes.append({
+            "type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": reference, "y1": reference, "layer": "below",
+            "line": {"color": CHOSEN_COLOUR, "width": 1},
+        })  # fmt: skip
+    layout = {"uirevision": keeps_zoom_of, **_layout(chart, scale=scale), "shapes": shapes, "annotations": annotations}
+    # plotly's checks of each value took most of the time of a page; a test has them look at every kind of figure.
+    figure = go.Figure({"data": [*traces, *_traces_of_absences(chart.absences)], "layout": layout}, _validate=False)
+    mark_change_points(figure, chart)
     return figure
 
 
-def _traces_of_curve(curve: Curve, *, interval_level: float) -> list[go.Scatter]:
+def _traces_of_curve(curve: Curve, *, level: float) -> list[dict[str, object]]:
     """Draw the confidence band, one closed outline per piece, below the line with its marks."""
     look = curve.look
     band_x: list[Position | None] = []
@@ -83,33 +85,39 @@ def _traces_of_curve(curve: Curve, *, interval_level: float) -> list[go.Scatter]
             band_x += [at for at, _, _ in ends] + [at for at, _, _ in reversed(ends)] + [None]
             band_y += [high for _, _, high in ends] + [low for _, low, _ in reversed(ends)] + [None]
     marks = [mark for piece in curve.pieces for mark in (*piece, None)][:-1]
-    band = go.Scatter(
-        name=f"{curve.name}, {100 * interval_level:g} % interval", x=band_x, y=band_y, mode="lines", fill="toself",
-        line={"width": 0}, fillcolor=look.faded(0.18), hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
-    line = go.Scatter(
-        name=curve.name,
-        x=[mark and mark.at for mark in marks],
-        y=[mark and mark.reading.value for mark in marks],
-        mode="lines+markers" if len(marks) <= MOST_MARKERS else "lines",
-        connectgaps=False,
-        line={"color": look.colour, "width": 2, "dash": look.dash},
-        marker={
+    has_disturbed = any(mark is not None and mark.is_disturbed for mark in marks)
+    band: dict[str, object] = {
+        "type": "scatter", "name": f"{curve.name}, {100 * level:g} % interval",
+        "x": band_x, "y": band_y, "mode": "lines", "fill": "toself", "line": {"width": 0},
+        "fillcolor": look.faded(0.18), "hoverinfo": "skip", "showlegend": False,
+    }  # fmt: skip
+    line: dict[str, object] = {
+        "type": "scatter",
+        "name": curve.name,
+        "x": [mark and mark.at for mark in marks],
+        "y": [mark and mark.reading.value for mark in marks],
+        "mode": "lines+markers" if len(marks) <= MOST_MARKERS else "lines",
+        "connectgaps": False,
+        "line": {"color": look.colour, "width": 2, "dash": look.dash},
+        "marker": {
             "size": 7,
-            "symbol": [look.symbol + ("-open" if mark and mark.is_disturbed else "") for mark in marks],
+            # One symbol for all, where it can be, is drawn and sent much faster than one for each.
+            "symbol": [look.symbol + ("-open" if mark and mark.is_disturbed else "") for mark in marks]
+            if has_disturbed
+            else look.symbol,
             "color": look.colour,
         },
-        error_y=_error_bars(curve),
-        customdata=[mark and mark.key for mark in marks],
-        hovertext=[mark and mark.note for mark in marks],
-        hovertemplate="%{hovertext}<extra></extra>",
-        showlegend=False,
-    )
+        **_error_bars(curve),
+        "customdata": [mark and mark.key for mark in marks],
+        "hovertext": [mark and mark.note for mark in marks],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "showlegend": False,
+    }
     return [band, line] if band_x else [line]
 
 
 def _error_bars(curve: Curve) -> dict[str, object]:
-    """Return error bars for isolated marks, where a band has no width."""
+    """Return error bars for isolated marks, where a band has no width; nothing if there are none."""
     above: list[float] = []
     below: list[float] = []
     for piece in curve.pieces:
@@ -120,31 +128,31 @@ def _error_bars(curve: Curve) -> dict[str, object]:
             below.append(value - low if is_alone and low is not None else 0.0)
         above.append(0.0)
         below.append(0.0)
-    look = curve.look
-    return {
-        "type": "data", "symmetric": False, "array": above[:-1], "arrayminus": below[:-1],
-        "visible": any(above) or any(below), "color": look.faded(0.6), "thickness": 1.5, "width": 4,
+    if not any(above) and not any(below):
+        return {}
+    bars = {
+        "type": "data", "symmetric": False, "array": above[:-1], "arrayminus": below[:-1], "visible": True,
+        "color": curve.look.faded(0.6), "thickness": 1.5, "width": 4,
     }  # fmt: skip
+    return {"error_y": bars}
 
 
-def _traces_of_absences(absences: Sequence[Absence]) -> list[go.Scatter]:
+def _traces_of_absences(absences: Sequence[Absence]) -> list[dict[str, object]]:
     """Draw a row of marks under the curves for each name: measured there without a value."""
-    traces = []
+    traces: list[dict[str, object]] = []
     for name in sorted({absence.name for absence in absences}):
         own = [absence for absence in absences if absence.name == name]
-        traces.append(
-            go.Scatter(
-                name=f"{name}, not measured", mode="markers", yaxis="y2",
-                x=[absence.at for absence in own], y=[name for _ in own],
-                marker={
-                    "size": 7, "color": own[0].look.colour,
-                    "symbol": [STATE_SYMBOLS.get(absence.state, "x-open") for absence in own],
-                    "line": {"width": 1.5, "color": own[0].look.colour},
-                },
-                customdata=[absence.key for absence in own], hovertext=[absence.note for absence in own],
-                hovertemplate="%{hovertext}<extra></extra>", showlegend=False,
-            )
-        )  # fmt: skip
+        traces.append({
+            "type": "scatter", "name": f"{name}, not measured", "mode": "markers", "yaxis": "y2",
+            "x": [absence.at for absence in own], "y": [name for _ in own],
+            "marker": {
+                "size": 7, "color": own[0].look.colour,
+                "symbol": [STATE_SYMBOLS.get(absence.state, "x-open") for absence in own],
+                "line": {"width": 1.5, "color": own[0].look.colour},
+            },
+            "customdata": [absence.key for absence in own], "hovertext": [absence.note for absence in own],
+            "hovertemplate": "%{hovertext}<extra></extra>", "showlegend": False,
+        })  # fmt: skip
     return traces
 
 

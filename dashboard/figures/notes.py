@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,10 +15,11 @@ LONGEST_SUBJECT = 15  # on an axis with five labels
 MOST_SUBJECTS = 120  # of commits of one axis: with more, labels say the date alone
 
 
-def commit_lines(commit: str, date: datetime | None, subject: str | None) -> list[str]:
+@lru_cache(maxsize=4096)  # each of a chart's curves has a mark at the same commits
+def commit_lines(commit: str, date: datetime | None, subject: str | None) -> tuple[str, str]:
     """Write the commit's hash, date and subject, naming what is missing."""
     day = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
-    return [f"{commit[:10]} · {day}", wrapped(subject or "no subject")]
+    return f"{commit[:10]} · {day}", wrapped(subject or "no subject")
 
 
 def tick_label(commit: str, date: datetime | None, subject: str | None, *, has_room: bool) -> str:

@@ -37,6 +37,7 @@ from dashboard.views.throughput_drawing import (
     note_of_commits,
     note_of_winners,
     rankings_by_batch,
+    shown_by_commit,
     throughput_drawing_of,
 )
 from dashboard.views.url import LATEST
@@ -255,7 +256,7 @@ def _batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:
 
 def _commits_figure(drawing: ThroughputDrawing) -> go.Figure:
     choice = drawing.view.choice
-    chart = chart_over_commits(drawing.by_commit, quantity=choice.quantity, spacing=choice.spacing)
+    chart = chart_over_commits(shown_by_commit(drawing), quantity=choice.quantity, spacing=choice.spacing)
     chosen = drawing.by_batch[0].commit if drawing.by_batch else choice.commit
     return figure_from_chart(
         chart, scale=choice.commits_scale, chosen=chosen, keeps_zoom_of=_zoom_key(choice, "commits")

@@ -17,7 +17,9 @@ MOST_BYTES, MOST_OLD_FILES = 5 << 20, 3
 LONGEST_RECORD = 8_000  # characters; a stack fits
 FORMAT = "%(asctime)s %(levelname)s %(message)s"
 # Loggers of ours and of the server; others warn there through the root.
-LEVELS = {"dashboard": logging.INFO, "waitress": logging.WARNING, "werkzeug": logging.WARNING}
+LEVELS = {"dashboard": logging.INFO, "waitress": logging.WARNING, "werkzeug": logging.WARNING,
+          # A line for each request that waits for a thread: many, just when there is much to do.
+          "waitress.queue": logging.ERROR}  # fmt: skip
 
 
 class CutFormatter(logging.Formatter):

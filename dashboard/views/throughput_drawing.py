@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from dashboard.figures.thinning import thinned
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.throughput_choice import throughput_view_of
@@ -54,6 +55,13 @@ def throughput_drawing_of(store: Store, *, query: str) -> ThroughputDrawing:
         by_batch=_shown(by_batch, view.choice),
         by_commit=_shown(by_commit, view.choice),
     )
+
+
+def shown_by_commit(drawing: ThroughputDrawing) -> tuple[PointRow, ...]:
+    """Return the rows of the chart over commits: all, or of very many what a screen can show."""
+    chosen = drawing.by_batch[0].commit if drawing.by_batch else None
+    keep = [row for row in drawing.by_commit if row.commit == chosen]
+    return thinned(drawing.by_commit, curve=attrgetter("contender"), value=attrgetter("latency_s"), keep=keep)
 
 
 def rankings_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, Ranking | None], ...]:
@@ -111,6 +119,9 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
     note = f"{_last_step(drawing.by_commit)}{len(measured)} commit{'' if len(measured) == 1 else 's'} at this batch"
     if any(row.disturbed for row in drawing.by_commit):
         note += OPEN_MARKS
+    n_shown = len(shown_by_commit(drawing))
+    if n_shown < len(drawing.by_commit):
+        note += f" · {n_shown:,} of {len(drawing.by_commit):,} points shown, the extremes among neighbours; CSV has all"
     if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
         return f"{note}, {undated} without a date left out"
     return note

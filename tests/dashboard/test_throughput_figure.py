@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.figures.chart import Across
@@ -15,7 +16,8 @@ from dashboard.scales import CommitSpacing, Scale
 
 
 def draw(chart, *, scale=Scale.FIT, chosen=None):
-    return figure_from_chart(chart, scale=scale, chosen=chosen, keeps_zoom_of="test")
+    figure = figure_from_chart(chart, scale=scale, chosen=chosen, keeps_zoom_of="test")
+    return go.Figure(figure.to_plotly_json())  # with plotly's checks, which a page does without
 
 
 def over_commits(rows, *, quantity=Quantity.ROWS_PER_S, spacing=CommitSpacing.ORDER):

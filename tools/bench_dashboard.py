@@ -1,0 +1,252 @@
+"""Benchmark the dashboard as its users meet it: `make bench-dashboard CORPUS=PATH`.
+
+PATH is an asv results tree; without it only the generated store of 1,200 series × `--commits` commits is measured. The
+dashboard runs as the command does, in a process of its own; times are a client's on the same machine, so that they hold
+the whole way. Each figure stands beside its aim, with pass or FAIL; the exit code counts the FAILs. No caches help the
+callbacks, since no question is asked twice; what one question costs when it is asked again is a line of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+sys.path.insert(0, str(Path(__file__).parent))  # run as a file, not as a module of a package
+
+from chromium import browser
+from figures import Figures, paced
+from page_questions import Client, dependency_of, payload_of
+
+from results.queries import benchmarks, point_choices
+from results.store import OpenMode, open_store
+from results.upkeep.generated import fill_with_sweeps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from results.store import Store
+
+ROOT = Path(__file__).parents[1]
+N_QUESTIONS = 60
+N_READERS = 30
+READING_S = 15.0
+# Of what each reader asks for: like others, most look at a few curves, and now and then at any.
+N_POPULAR = 20
+SHARE_POPULAR = 0.8
+KINDS = {"Throughput": "throughput-answer", "Overview": "overview-maps", "Explore": "explore-changes"}
+
+
+@dataclass
+class Bench:
+    """Dashboard being measured: its process, its address, and what is measured of it."""
+
+    figures: Figures
+    column: str
+    address: str
+    pid: int
+    n_failed: int = 0
+
+    def judge(self, line: str, value: float, aim: float, unit: str, *, is_least: bool = False) -> None:
+        """Keep a figure with its aim: at most that, or at least that."""
+        is_passed = value >= aim if is_least else value <= aim
+        self.n_failed += not is_passed
+        sign = "≥" if is_least else "≤"
+        verdict = "pass" if is_passed else "FAIL"
+        self.figures.add(f"{line} ({sign} {aim:g} {unit})", self.column, f"{value:,.4g} {unit}  {verdict}")
+
+
+@contextlib.contextmanager
+def served(db: Path) -> Iterator[tuple[str, int]]:
+    """Run `fusebench dashboard` on the database; yield its address and process id."""
+    command = [sys.executable, str(ROOT / "fusebench.py"), "dashboard", "--db", str(db), "--port", "0"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT) as process:
+        try:
+            line = (process.stdout or sys.stdin).readline().split()
+            if len(line) < 5:
+                sys.exit("the dashboard did not start; its error stands above")
+            yield line[4].rstrip("/"), process.pid
+        finally:
+            process.terminate()
+
+
+def queries_of(store: Store) -> dict[str, list[str]]:
+    """Return queries of distinct URLs by page, in a fixed random order."""
+    points = sorted({(row.operation, row.machine, row.hidden, row.batch) for row in point_choices(store)})
+    throughput = [
+        urlencode({"operation": operation, "machine": machine, "hidden": hidden, "batch": batch})
+        for operation, machine, hidden, batch in points
+    ]
+    explore = [urlencode({"project": row.project, "benchmark": row.benchmark}) for row in benchmarks(store)]
+    found = {"Explore": list(dict.fromkeys(explore))}
+    if points:
+        machines = dict.fromkeys(machine for _, machine, _, _ in points)
+        found |= {"Throughput": throughput, "Overview": [urlencode({"machine": one}) for one in machines]}
+    for queries in found.values():
+        random.Random(0).shuffle(queries)  # noqa: S311 - the same each time
+    return {page: [f"?{query}" for query in queries[:N_QUESTIONS]] for page, queries in found.items()}
+
+
+def bench_callbacks(bench: Bench, queries: dict[str, list[str]]) -> None:
+    """Measure each page's callback on questions that were not asked before, and again on the same."""
+    client = Client(bench.address)
+    dependencies = client.dependencies()
+    first: list[float] = []
+    again: list[float] = []
+    for page, searches in queries.items():
+        dependency = dependency_of(dependencies, KINDS[page])
+        client.call(payload_of(dependency, search="?machine=warm-up"))  # a process's first: imports, files, statements
+        asked = [payload_of(dependency, search=search) for search in searches]
+        replies = [client.call(payload) for payload in asked]
+        wrong = [reply.status for reply in replies if reply.status != 200]
+        if wrong:
+            sys.exit(f"{page}: {len(wrong)} of {len(replies)} callbacks were answered with {wrong[0]}")
+        times = [reply.wall_s * 1e3 for reply in replies]
+        first += times
+        again += [client.call(payload).wall_s * 1e3 for payload in asked]
+        bench.figures.add(
+            f"{page}, callback: p50, p95", bench.column, f"{statistics.median(times):.0f}, {p95(times):.0f} ms"
+        )
+        if page != "Overview":
+            bench.judge(
+                f"{page}, an answer with its curves", statistics.median(r.n_bytes for r in replies) / 1e3, 100, "kB"
+            )
+    bench.judge("callbacks, p50", statistics.median(first), 150, "ms")
+    bench.judge("callbacks, p95", p95(first), 300, "ms")
+    bench.figures.add("the same again: p50, p95", bench.column, f"{statistics.median(again):.1f}, {p95(again):.1f} ms")
+
+
+def bench_first_visits(bench: Bench, queries: dict[str, list[str]]) -> None:
+    """Measure in Chromium what a first visit loads, and how long a later one takes to its curve."""
+    page, path = ("Throughput", "/throughput") if "Throughput" in queries else ("Explore", "/explore")
+    with browser() as chromium:
+        context = chromium.new_context(viewport={"width": 1440, "height": 900})
+        tab = context.new_page()
+        sizes: list[int] = []
+        tab.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
+        times = []
+        for search in queries[page][:6]:
+            started = time.perf_counter()
+            tab.goto(f"{bench.address}{path}{search}")
+            tab.wait_for_selector(".js-plotly-plot .main-svg .trace")
+            times.append(time.perf_counter() - started)
+            if len(times) == 1:
+                tab.wait_for_load_state("networkidle")
+                bench.judge("first load", sum(sizes) / 1e6, 2, "MB")
+        bench.judge(f"{page}, load to curve, warm", statistics.median(times[1:]), 1.5, "s")
+
+
+def bench_readers(bench: Bench, queries: dict[str, list[str]]) -> None:
+    """Measure many readers at once: each goes on asking as soon as it is answered."""
+    dependencies = Client(bench.address).dependencies()
+    payloads = [
+        payload_of(dependency_of(dependencies, KINDS[page]), search=search)
+        for page, searches in queries.items()
+        for search in searches
+    ]
+    random.Random(1).shuffle(payloads)  # noqa: S311
+    before = resident_bytes(bench.pid)
+    walls, n_wrong, wall_s = read_together(bench.address, payloads)
+    half = resident_bytes(bench.pid)
+    more, n_more_wrong, _ = read_together(bench.address, payloads)
+    after = resident_bytes(bench.pid)
+    if n_wrong or n_more_wrong:
+        sys.exit(f"{n_wrong + n_more_wrong} of {len(walls) + len(more)} requests of {N_READERS} readers failed")
+    bench.judge(f"{N_READERS} readers, p95", p95(walls), 1.5, "s")
+    bench.judge(f"{N_READERS} readers, requests", len(walls) / wall_s, 40, "/s", is_least=True)
+    bench.judge(f"{N_READERS} readers, memory after the second {READING_S:g} s over the first", after / half, 1.1, "×")
+    sizes = " → ".join(f"{size / 1e6:.0f}" for size in (before, half, after))
+    bench.figures.add(f"{N_READERS} readers, memory", bench.column, f"{sizes} MB")
+
+
+def read_together(address: str, payloads: Sequence[dict[str, object]]) -> tuple[list[float], int, float]:
+    """Let the readers ask for READING_S; return the seconds of each answer, how many failed, and of all together."""
+    walls: list[float] = []
+    wrong: list[int] = []
+    until = time.perf_counter() + READING_S
+
+    def read(number: int) -> None:
+        client, choose = Client(address), random.Random(number)  # noqa: S311
+        while time.perf_counter() < until:
+            popular = choose.random() < SHARE_POPULAR
+            reply = client.call(choose.choice(payloads[:N_POPULAR] if popular else payloads))
+            walls.append(reply.wall_s)
+            if reply.status != 200:
+                wrong.append(reply.status)
+
+    readers = [threading.Thread(target=read, args=(number,)) for number in range(N_READERS)]
+    started = time.perf_counter()
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    return walls, len(wrong), time.perf_counter() - started
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the memory that a process holds."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+
+def p95(values: Sequence[float]) -> float:
+    """Return the value that 95 % do not exceed."""
+    return statistics.quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
+
+
+def bench_store(figures: Figures, column: str, db: Path) -> int:
+    """Measure all of the dashboard on one database; return how many aims were missed."""
+    with open_store(str(db), mode=OpenMode.READ) as store:
+        queries = queries_of(store)
+    with paced(figures, "all", column), served(db) as (address, pid):
+        bench = Bench(figures, column, address, pid)
+        bench_callbacks(bench, queries)
+        bench_readers(bench, queries)
+        bench_first_visits(bench, queries)
+    return bench.n_failed
+
+
+def main() -> int:
+    """Measure what was asked for, print one table, and return the number of aims that were missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, nargs="?", help="an asv results tree, or a database filled from one")
+    parser.add_argument("--commits", type=int, default=1000, help="of the generated store; 0: none is generated")
+    parser.add_argument("--made", type=Path, help="a database to generate it in, kept for the next time")
+    chosen = parser.parse_args()
+    figures, n_failed = Figures(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        if chosen.corpus is None or not chosen.corpus.exists():
+            named = "none is named (CORPUS=PATH)" if chosen.corpus is None else f"{chosen.corpus} does not exist"
+            print(f"asv corpus: not measured, {named}", file=sys.stderr)
+        else:
+            db = chosen.corpus
+            if db.is_dir():
+                db = Path(folder) / "corpus.db"
+                with open_store(str(db)) as store:
+                    store.ingest([chosen.corpus])
+            n_failed += bench_store(figures, "asv corpus", db)
+        if chosen.commits:
+            made = chosen.made or Path(folder) / "made.db"
+            if not made.exists():
+                print(f"  making 1,200 series × {chosen.commits:,} commits, a minute or two", file=sys.stderr)
+                with open_store(str(made)) as store:
+                    fill_with_sweeps(store, n_commits=chosen.commits)
+            n_failed += bench_store(figures, f"1,200 × {chosen.commits:,}", made)
+    print(figures.table())
+    return n_failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
