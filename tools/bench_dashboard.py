@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 N_QUESTIONS = 60
 N_READERS = 30
-READING_S = 15.0
 # Of what each reader asks for: like others, most look at a few curves, and now and then at any.
 N_POPULAR = 20
 SHARE_POPULAR = 0.8
@@ -56,6 +55,7 @@ class Bench:
     column: str
     address: str
     pid: int
+    reading_s: float
     n_failed: int = 0
 
     def judge(self, line: str, value: float, aim: float, unit: str, *, is_least: bool = False) -> None:
@@ -158,24 +158,28 @@ def bench_readers(bench: Bench, queries: dict[str, list[str]]) -> None:
     ]
     random.Random(1).shuffle(payloads)  # noqa: S311
     before = resident_bytes(bench.pid)
-    walls, n_wrong, wall_s = read_together(bench.address, payloads)
+    walls, n_wrong, wall_s = read_together(bench.address, payloads, bench.reading_s)
     half = resident_bytes(bench.pid)
-    more, n_more_wrong, _ = read_together(bench.address, payloads)
+    more, n_more_wrong, _ = read_together(bench.address, payloads, bench.reading_s)
     after = resident_bytes(bench.pid)
     if n_wrong or n_more_wrong:
         sys.exit(f"{n_wrong + n_more_wrong} of {len(walls) + len(more)} requests of {N_READERS} readers failed")
     bench.judge(f"{N_READERS} readers, p95", p95(walls), 1.5, "s")
     bench.judge(f"{N_READERS} readers, requests", len(walls) / wall_s, 40, "/s", is_least=True)
-    bench.judge(f"{N_READERS} readers, memory after the second {READING_S:g} s over the first", after / half, 1.1, "×")
+    bench.judge(
+        f"{N_READERS} readers, memory after the second {bench.reading_s:g} s over the first", after / half, 1.1, "×"
+    )
     sizes = " → ".join(f"{size / 1e6:.0f}" for size in (before, half, after))
     bench.figures.add(f"{N_READERS} readers, memory", bench.column, f"{sizes} MB")
 
 
-def read_together(address: str, payloads: Sequence[dict[str, object]]) -> tuple[list[float], int, float]:
-    """Let the readers ask for READING_S; return the seconds of each answer, how many failed, and of all together."""
+def read_together(
+    address: str, payloads: Sequence[dict[str, object]], reading_s: float
+) -> tuple[list[float], int, float]:
+    """Let the readers ask for so long; return the seconds of each answer, how many failed, and of all together."""
     walls: list[float] = []
     wrong: list[int] = []
-    until = time.perf_counter() + READING_S
+    until = time.perf_counter() + reading_s
 
     def read(number: int) -> None:
         client, choose = Client(address), random.Random(number)  # noqa: S311
@@ -206,12 +210,12 @@ def p95(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
 
 
-def bench_store(figures: Figures, column: str, db: Path) -> int:
+def bench_store(figures: Figures, column: str, db: Path, *, reading_s: float) -> int:
     """Measure all of the dashboard on one database; return how many aims were missed."""
     with open_store(str(db), mode=OpenMode.READ) as store:
         queries = queries_of(store)
     with paced(figures, "all", column), served(db) as (address, pid):
-        bench = Bench(figures, column, address, pid)
+        bench = Bench(figures, column, address, pid, reading_s)
         bench_callbacks(bench, queries)
         bench_readers(bench, queries)
         bench_first_visits(bench, queries)
@@ -223,6 +227,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path, nargs="?", help="an asv results tree, or a database filled from one")
     parser.add_argument("--commits", type=int, default=1000, help="of the generated store; 0: none is generated")
+    parser.add_argument("--seconds", type=float, default=15.0, help="how long the readers read, twice")
     parser.add_argument("--made", type=Path, help="a database to generate it in, kept for the next time")
     chosen = parser.parse_args()
     figures, n_failed = Figures(), 0
@@ -236,14 +241,14 @@ def main() -> int:
                 db = Path(folder) / "corpus.db"
                 with open_store(str(db)) as store:
                     store.ingest([chosen.corpus])
-            n_failed += bench_store(figures, "asv corpus", db)
+            n_failed += bench_store(figures, "asv corpus", db, reading_s=chosen.seconds)
         if chosen.commits:
             made = chosen.made or Path(folder) / "made.db"
             if not made.exists():
                 print(f"  making 1,200 series × {chosen.commits:,} commits, a minute or two", file=sys.stderr)
                 with open_store(str(made)) as store:
                     fill_with_sweeps(store, n_commits=chosen.commits)
-            n_failed += bench_store(figures, f"1,200 × {chosen.commits:,}", made)
+            n_failed += bench_store(figures, f"1,200 × {chosen.commits:,}", made, reading_s=chosen.seconds)
     print(figures.table())
     return n_failed
 
