@@ -74,9 +74,13 @@ def create_app(
     for page in PAGES:
         page.register(app, store)
 
-    @app.callback(Output("page", "children"), Output("nav", "children"), Input("url", "pathname"))
-    def show_page(pathname: str | None) -> tuple[Component, list[Component]]:
-        return page_and_links(pathname or "/", store)
+    @app.callback(
+        Output("page", "children"), Output("nav", "children"), Input("url", "pathname"), Input("store-state", "data")
+    )
+    def show_page(pathname: str | None, state: str | None) -> tuple[Component, list[Component]]:
+        page, links = page_and_links(pathname or "/", store)
+        # Another key is another component: its callbacks begin anew, from the URL alone.
+        return html.Div(page, key=state or "first"), links
 
     return app
 
@@ -88,7 +92,13 @@ def shell() -> Component:
     )
     header = html.Header([html.Span("fusebench", className="brand"), html.Nav(id="nav"), toggle])
     provider: Component = dmc.MantineProvider(
-        [dcc.Location(id="url", refresh=False), header, html.Div(id="fault"), html.Main(id="page")],
+        [
+            dcc.Location(id="url", refresh=False),
+            dcc.Store(id="store-state"),  # set by assets/refresh.js when the store has changed
+            header,
+            html.Div(id="fault", role="alert"),
+            html.Main(id="page"),
+        ],
         theme=THEME,
         defaultColorScheme="auto",
     )

@@ -145,11 +145,15 @@ def browser():
 
 
 @pytest.fixture
-def address(journal_store, journals):
+def shown_store(journal_store, journals):
+    return journal_store(journals.history(5, states={("gated_mlp", "compiled"): "crashed"}))
+
+
+@pytest.fixture
+def address(shown_store):
     from dashboard.app import create_app
 
-    store = journal_store(journals.history(5, states={("gated_mlp", "compiled"): "crashed"}))
-    server = make_server("127.0.0.1", 0, create_app(store).server, threaded=True)
+    server = make_server("127.0.0.1", 0, create_app(shown_store).server, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"

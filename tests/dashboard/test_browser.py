@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from results.store import open_store
 from tests.in_chromium import figure, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -125,3 +126,14 @@ def test_a_chart_is_saved_with_its_title_and_units_and_its_values_as_csv(visit, 
         card.get_by_role("link", name="CSV").click()
     saving.value.save_as(tmp_path / "values.csv")
     assert (tmp_path / "values.csv").read_text().startswith("project,commit,")
+
+
+def test_a_page_draws_itself_anew_when_the_store_grows(visit, shown_store, journals, tmp_path):
+    page = visit("/throughput?operation=mlp&hidden=1024")
+    assert "5 commits" in page.inner_text("#throughput-commits-note")
+    journals.write_journals(tmp_path / "more", journals.history(7))
+    with open_store(shown_store.name) as other:
+        other.ingest([tmp_path / "more"])
+    page.evaluate("() => window.fusebenchLooksNow()")
+    page.wait_for_function("() => document.querySelector('#throughput-commits-note')?.innerText.includes('7 commits')")
+    assert "hidden=1024" in page.url

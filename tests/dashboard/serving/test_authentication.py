@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import click
 import pytest
+from flask import Flask, g, request
 
 from dashboard.app import create_app
 from dashboard.serving.authentication import Credentials, credentials_from
+from dashboard.serving.permissions import may_write
 
 KEY = Credentials(user="ada", password="pass:wörd")  # noqa: S106 - made up
 
@@ -35,6 +37,25 @@ def test_wrong_ones_are_refused(asking, wrong):
 @pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic " + "A" * 9000, "Bearer x", "Basic gICA", ""])
 def test_no_header_is_a_fault(asking, header):
     assert asking.get("/", headers={"Authorization": header}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "may"),
+    [
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "https://bench.example"}, True),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, False),
+        ({"Sec-Fetch-Site": "none"}, False),
+        ({"Origin": "https://evil.example"}, False),
+        ({}, False),
+    ],
+)
+@pytest.mark.parametrize("is_right", [True, False])
+def test_who_gave_the_password_may_write_from_elsewhere_but_only_from_a_page_of_ours(headers, may, is_right):
+    with Flask(__name__).test_request_context(
+        "/", method="POST", headers=headers, environ_base={"REMOTE_ADDR": "10.0.0.7"}
+    ):
+        g.is_authenticated = is_right
+        assert (may_write(request) is None) == (may and is_right)
 
 
 def test_the_health_is_told_to_a_supervisor_without_them(asking):
