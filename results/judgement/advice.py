@@ -38,12 +38,16 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """Seconds of a model's blocks in one forward: as eager, and with what is advised. batch: None for several."""
+    """Seconds of a model's blocks in one forward: as eager, and with what is advised. batch: None for several.
+
+    is_in_doubt: whether a time that it rests on is.
+    """
 
     n_calls: int
     batch: int | None
     eager_s: float
     advised_s: float
+    is_in_doubt: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +156,13 @@ def _doubts(choices: Sequence[Choice]) -> Iterable[str]:
     ahead = [choice.batch for choice in found if choice.ranking.least_margin is not None]
     beaten = [choice.batch for choice in found if choice.ranking.least_margin is None]
     if ahead:
-        yield f"at {rows_in_words(ahead)} the times are in doubt: measure again to be sure"
+        yield f"{_place(ahead, choices)}the times are in doubt: measure again to be sure"
     if beaten:
-        yield f"at {rows_in_words(beaten)} which is the fastest is in doubt: measure again to know"
+        yield f"{_place(beaten, choices)}which is the fastest is in doubt: measure again to know"
+
+
+def _place(batches: Sequence[int], choices: Sequence[Choice]) -> str:
+    return "" if len(batches) == len(choices) else f"at {rows_in_words(batches)} "
 
 
 def _gains(choices: Sequence[Choice], question: Question) -> list[Gain]:
@@ -173,7 +181,8 @@ def _gains(choices: Sequence[Choice], question: Question) -> list[Gain]:
 def _gain(called: Sequence[tuple[Choice, int]], *, n_calls: int, batch: int | None) -> Gain:
     eager_s = sum(count * _eager_s(choice) for choice, count in called)
     advised_s = sum(count * _eager_s(choice) / _speedup(choice.advised) for choice, count in called)
-    return Gain(n_calls=n_calls, batch=batch, eager_s=eager_s, advised_s=advised_s)
+    is_in_doubt = any(count and choice.is_in_doubt for choice, count in called)
+    return Gain(n_calls=n_calls, batch=batch, eager_s=eager_s, advised_s=advised_s, is_in_doubt=is_in_doubt)
 
 
 def _eager_s(choice: Choice) -> float:

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.winners import BASELINE, Ranking, Standing
+from results.units import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,7 +88,7 @@ class Choice:
                 others = self.as_fast
                 return f"as fast: {', '.join(others)}" if len(others) <= NAMED else f"as fast as {len(others)} others"
             case Standing.UNDECIDED if self.ranking.least_margin is not None:
-                return f"ahead by {self.ranking.least_margin:.2f} × at least; times in doubt"
+                return f"ahead by {figures(self.ranking.least_margin)} × at least; times in doubt"
             case Standing.UNDECIDED if self.options:
                 return "faster than eager; the fastest is in doubt"
             case Standing.UNDECIDED:

@@ -79,6 +79,7 @@ def advice_as_json(advice: Advice, question: Question) -> dict[str, object]:
                 "batch": gain.batch,
                 "eager_s": gain.eager_s if question.has_times else None,
                 "advised_s": gain.advised_s if question.has_times else None,
+                "is_in_doubt": gain.is_in_doubt,
                 "time_vs_eager": gain.advised_s / gain.eager_s if gain.eager_s else None,
             }
             for gain in advice.gains
@@ -142,7 +143,7 @@ def _cells(choice: Choice, question: Question) -> tuple[str, ...]:
     follower = ranking.runner_up if row == ranking.leader else ranking.leader
     # A factor between two that are as fast would say that they are not.
     is_later = follower is ranking.runner_up and follower not in choice.options
-    margin = f" ({ranking.margin:.2f} ×)" if follower and ranking.margin and is_later else ""
+    margin = f" ({figures(ranking.margin)} ×)" if follower and ranking.margin and is_later else ""
     return (
         str(choice.batch),
         row.contender if choice.advised else f"{row.contender}?",

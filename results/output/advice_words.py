@@ -117,8 +117,10 @@ def gains_in_words(advice: Advice, question: Question) -> str | None:
         both = f" ({with_prefix(gain.eager_s, 's')} → {with_prefix(gain.advised_s, 's')})"
         times = both if question.has_times else ""
         parts.append(f"{percent(saved)} less{at}{times}" if saved > 0 else f"as long{at}")
+    doubt = "times that this rests on are in doubt; " if any(gain.is_in_doubt for gain in advice.gains) else ""
     return (
-        f"{question.model}: {what}, against eager, {', '.join(parts)}; what the rest of the model takes is not in it."
+        f"{question.model}: {what}, against eager, {', '.join(parts)}; {doubt}"
+        "what the rest of the model takes is not in it."
     )
 
 

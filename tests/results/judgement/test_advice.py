@@ -119,7 +119,7 @@ def test_where_nothing_decides_and_nobody_is_ahead_it_advises_nothing():
 
 def test_one_ahead_by_paired_rounds_is_advised_and_the_doubt_told():
     advice = advice_from(points(1, fused=2.0, width=0.1, disturbed="the machine ran at 60 %"), Question())
-    assert advice.what == ("Run fused at 1 row; at 1 row the times are in doubt: measure again to be sure.",)
+    assert advice.what == ("Run fused at 1 row; the times are in doubt: measure again to be sure.",)
     assert advice.choices[0].certainty == "ahead by 1.80 × at least; times in doubt"
     assert "disturbed while it was measured: the machine ran at 60 %" in advice_as_text(advice, Question())
 
@@ -155,7 +155,7 @@ def test_a_headline_holds_the_doubt_of_its_rows_and_no_factor_that_rests_on_it()
     (what,) = advice_from(rows, Question()).what
     assert what == "Run fused at 1 and 8 rows (2 × eager); at 8 rows the times are in doubt: measure again to be sure."
     (what,) = advice_from(rows[2:], Question()).what
-    assert what.startswith("Run fused at 8 rows; at 8 rows the times")
+    assert what.startswith("Run fused at 8 rows; the times")
 
 
 def test_a_large_factor_is_a_whole_number():
@@ -186,6 +186,13 @@ def test_a_module_gains_by_what_it_calls_how_often():
     assert said.startswith("m.py:build: the one call of its block takes, against eager, 50")
     assert (gain.n_calls, gain.eager_s) == (4, pytest.approx(4e-3))
     assert gain.advised_s == pytest.approx(3 * 0.5e-3 + 0.25e-3)
+
+
+def test_a_gain_that_rests_on_times_in_doubt_says_so():
+    question = Question(model="m.py:build", calls={(BLOCK, 1): 1})
+    sure, doubtful = points(1, fused=2.0), points(1, fused=2.0, width=0.1, disturbed="others were busy")
+    told = [gains_in_words(advice_from(rows, question), question) for rows in (sure, doubtful)]
+    assert ["in doubt" in each for each in told] == [False, True]
 
 
 def test_where_it_is_undecided_a_model_gains_nothing():
@@ -235,7 +242,7 @@ def test_several_that_are_ahead_of_eager_are_advised_though_which_is_fastest_is_
     rows = points(1, fused=5.4, compiled=5.0, liger=1.0, width=0.06, disturbed="others were busy")
     advice = advice_from(rows, Question())
     assert advice.what == (
-        ("Run fused or compiled at 1 row; at 1 row which is the fastest is in doubt: measure again to know."),
+        ("Run fused or compiled at 1 row; which is the fastest is in doubt: measure again to know."),
     )
     assert advice.choices[0].certainty == "faster than eager; the fastest is in doubt"
 
@@ -250,7 +257,8 @@ def test_without_absolute_times_no_format_holds_one():
     content = advice_as_json(advice, question)
     assert content["choices"][0]["latency_s"] is None
     assert content["gains"][0] == {
-        "calls": 12, "batch": 1, "eager_s": None, "advised_s": None, "time_vs_eager": pytest.approx(0.5)
+        "calls": 12, "batch": 1, "eager_s": None, "advised_s": None, "is_in_doubt": False,
+        "time_vs_eager": pytest.approx(0.5),
     }  # fmt: skip
 
 
