@@ -13,7 +13,7 @@ from results.exit_codes import ExitCode
 from results.judgement.bisection.search import Answer, Ask, Trial, n_trials_left, next_step
 from results.judgement.bisection.share import Share, share_of
 from results.judgement.bisection.target import Kind, Target, target_of
-from results.output.reports.bisection import answer_in_words, change_of_target, target_in_words
+from results.output.reports.bisection import answer_in_words, change_of_target, comparative, target_in_words
 from results.queries import values_of_run
 from results.store import OpenMode, open_store
 from results.units import counted
@@ -77,8 +77,8 @@ class Bisecting:
             if target is not None:
                 self.state = self.state.add("target", **target_as_json(target))
                 change = change_of_target(target, target.change, None)
-                verb = "worse" if target.is_worse else "better"
-                self._say(f"ends: BAD is {verb}: {target_in_words(target)}: {change}, {counted(n_rounds, 'round')}")
+                words = f"{target_in_words(target)}: {change}, {counted(n_rounds, 'round')}"
+                self._say(f"ends: BAD is {comparative(target)}: {words}")
                 return ExitCode.FINE
             shapes = uncertain_shapes(judgement)
             if not shapes:
@@ -106,7 +106,7 @@ class Bisecting:
                 if rounds.failed != commit.hash:
                     self._say_failed_end(rounds)
                     return rounds.exit_code
-                share = Share(answer=Answer.SKIPPED, why=rounds.why.splitlines()[0].rstrip(":"))
+                share = Share(answer=Answer.SKIPPED, why=_in_one_line(rounds.why))
                 break
             n_made, share = n_rounds, self._share(rounds.sides, target)
             if share.answer is not Answer.SKIPPED or not share.may_become_certain:
@@ -163,6 +163,12 @@ def range_in_words(found: Range) -> str:
     if found.n_equal:
         words += f"; {n} of them {'changes' if n == 1 else 'change'} kernels/, the others cannot matter"
     return words
+
+
+def _in_one_line(why: str) -> str:
+    """Return what failed and, of what a tool printed below it, the last line."""
+    first, *others = [line.strip() for line in why.splitlines() if line.strip()] or ["no reason given"]
+    return f"{first.rstrip(':')}: {others[-1]}" if others else first
 
 
 def _equality(judgement: Judgement | None) -> str:

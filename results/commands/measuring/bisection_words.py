@@ -16,7 +16,7 @@ from results.explanations import explanations_of
 from results.judgement.bisection.search import Answer, Ended, Ending, next_step
 from results.judgement.bisection.target import Kind
 from results.output.findings import finding_as_json
-from results.output.reports.bisection import change_of_target, target_in_words
+from results.output.reports.bisection import change_of_target, comparative, target_in_words
 from results.output.reports.explanation_report import explanation_as_json
 from results.printable import json_for_terminal
 from results.store import OpenMode, open_store
@@ -90,7 +90,7 @@ def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) ->
     commit = state.range.at(end.first_bad)
     confirmation = _confirmation(state, end)
     made = change_of_target(target, confirmation.change, confirmation.interval) if confirmation else ""
-    worse = "worse" if target.is_worse else "better"
+    worse = comparative(target)
     followed = target_in_words(target)
     whole = change_of_target(target, target.change, None)
     lines: list[str] = []

@@ -27,13 +27,20 @@ def target_in_words(target: Target) -> str:
     )
 
 
+def comparative(target: Target) -> str:
+    """Return how the bad end is, compared with the good one: slower, faster, worse or better."""
+    if target.kind is Kind.TIME:
+        return "slower" if target.is_worse else "faster"
+    return "worse" if target.is_worse else "better"
+
+
 def change_of_target(target: Target, change: float | None, interval: Sequence[float] | None) -> str:
     """Write a change in the units of the target: `+10.1 % [+9.0, +11.2]`, or `+2`; empty for None."""
     if change is None:
         return ""
     match target.kind:
         case Kind.TIME:
-            words = change_in_words(math.exp(change))
+            words = change_in_words(math.exp(change)).replace("-0.0 ", "+0.0 ")
             edges = [f"{100 * (math.exp(edge) - 1):+.1f}" for edge in interval or ()]
             return f"{words} [{', '.join(edges)}]" if edges else words
         case Kind.COUNT:

@@ -133,7 +133,7 @@ def test_the_commit_is_found_confirmed_against_its_parent_and_told_with_its_effe
     assert answer.return_value == ExitCode.FINE, answer.output
     out = answer.stdout
     assert "13 commits by first parents, 1 merge among them standing for what they merged" in out
-    assert f"First worse commit: {commit(7)}\n  Change 7\n  author date 2026-01-08" in out
+    assert f"First slower commit: {commit(7)}\n  Change 7\n  author date 2026-01-08" in out
     assert "0 commits skipped within the range" in out
     assert f"fusebench ab {commit(6)[:12]} {commit(7)[:12]}" in out
     assert out.count("\ntrial ") == 3
@@ -177,10 +177,11 @@ def test_commits_that_cannot_be_built_are_skipped_named_and_widen_the_range(worl
     assert found["ending"] == "range"
     assert found["suspects"] == [commit(5), commit(6), commit(7)]
     assert {one["commit"] for one in found["skipped"]} == {commit(5), commit(6)}
-    assert all("no wheel could be made" in one["why"] for one in found["skipped"])
+    for one in found["skipped"]:
+        assert one["why"] == f"skipped: no wheel could be made of {one['commit'][:12]}: SyntaxError"
     again = bisected()
     assert again.return_value == ExitCode.FAILED
-    assert "One of 3 commits, which could not be told apart" in again.stdout
+    assert "One of 3 commits, which could not be told apart, made it slower" in again.stdout
     assert "2 commits skipped within the range" in again.stdout
 
 
@@ -246,7 +247,7 @@ def test_what_got_faster_is_found_where_nothing_got_slower(world):
     world.factor = 0.8
     answer = bisected()
     assert answer.return_value == ExitCode.FINE
-    assert f"First better commit: {commit(7)}" in answer.stdout
+    assert f"First faster commit: {commit(7)}" in answer.stdout
 
 
 def test_an_end_that_cannot_be_built_ends_it_with_words(world):
