@@ -47,3 +47,10 @@ def _shared(rows: Sequence[SeriesRow]) -> frozenset[str]:
     if len(rows) < 2:
         return frozenset()
     return frozenset(parameter.name for parameter in set.intersection(*(set(row.parameters) for row in rows)))
+
+
+def parameter_names_of(lines: Iterable[HistoryLine]) -> tuple[str, ...]:
+    """Return the names of the parameters that tell the lines apart, in their order."""
+    rows = [line.series[0] for line in lines]
+    shared = _shared(rows)
+    return tuple(dict.fromkeys(one.name for row in rows for one in row.parameters if one.name not in shared))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
 from dashboard.figures.notes import MOST_SUBJECTS, commit_lines, escaped, short_hashes, tick_label, wrapped
-from dashboard.looks import look_among, look_at
+from dashboard.looks import DASHES, LAYOUT_DASH, look_among, look_at
 from dashboard.quantities import Reading
 from dashboard.scales import CommitSpacing
 
@@ -21,18 +22,21 @@ if TYPE_CHECKING:
     from dashboard.quantities import MetricFormat
     from results.rows import HistoryValue, SeriesHistory
 
+MORE_DASHES = (*DASHES, LAYOUT_DASH)
 
-def chart_of_lines(
+
+def chart_of_lines(  # noqa: PLR0913 - what to draw, and how
     lines: Sequence[HistoryLine],
     histories: Mapping[int, SeriesHistory],
     *,
     metric_format: MetricFormat,
     order: Sequence[str],
     spacing: CommitSpacing,
+    colour: str | None = None,
 ) -> Chart:
     """Draw one curve per line over commits; `histories` by series, `order` the project's commits, oldest first.
 
-    By date, commits without one are left out; by order all are there.
+    By date, commits without one are left out; by order all are there. colour: as for `looks_of`.
     """
     rank = {commit: i for i, commit in enumerate(order)}
     of_line = {line.name: _newest_at_commits(line, histories, rank) for line in lines}
@@ -50,7 +54,7 @@ def chart_of_lines(
     }
     drawn = [
         _curve(line, look, of_line[line.name], places=places, metric_format=metric_format)
-        for line, look in zip(lines, looks_of(lines), strict=True)
+        for line, look in zip(lines, looks_of(lines, colour=colour), strict=True)
     ]
     has_room = len(measured) <= MOST_SUBJECTS
     labels: dict[Position, str] = {}
@@ -72,8 +76,21 @@ def chart_of_lines(
     )
 
 
-def looks_of(lines: Sequence[HistoryLine]) -> list[Look]:
-    """Return the look of each line: its provider's, as on every page, where it has one; else by its position."""
+def looks_of(lines: Sequence[HistoryLine], *, colour: str | None = None) -> list[Look]:
+    """Return the look of each line: its provider's, as on every page, where it has one; else by its position.
+
+    colour: parameter whose values have a colour each; dashes tell lines of one colour apart.
+    """
+    if colour is not None and colour != "provider":
+        values = [next((one.value for one in line.series[0].parameters if one.name == colour), None) for line in lines]
+        first = {value: place for place, value in enumerate(dict.fromkeys(values))}
+        count: Counter[object] = Counter()
+        found = []
+        for value in values:
+            look = look_at(first[value])
+            found.append(replace(look, dash=MORE_DASHES[count[value] % len(MORE_DASHES)]))
+            count[value] += 1
+        return found
     seen: Counter[str] = Counter()
     looks = []
     for position, line in enumerate(lines):

@@ -14,6 +14,7 @@ from werkzeug.exceptions import NotFound
 
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.history import looks_of
+from dashboard.lines import parameter_names_of
 from dashboard.pages import Page, csv_response
 from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
 from dashboard.tables.changes import changes_table
@@ -31,8 +32,9 @@ from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, labelled_stroke
 from results.queries import history_of, projects
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    import plotly.graph_objects as go
     from dash import Dash
     from dash.development.base_component import Component
     from werkzeug.wrappers import Response
@@ -47,6 +49,7 @@ LABELS = {
     "machine": "Machine",
     "environment": "Environment",
 }
+YES = "yes"
 ALWAYS_SHOWN = {"project", "benchmark"}
 # A change further up resets what was chosen below it; a change of benchmark keeps machine and environment.
 KEPT_BY = {"project": ("project",), "benchmark": ("project", "benchmark", "machine", "environment")}
@@ -63,6 +66,10 @@ def layout() -> Component:
         hidePickedOptions=True, clearable=True, size="xs", className="axis whole", nothingFoundMessage="no match",
         placeholder="add a line",
     )  # fmt: skip
+    more = [
+        labelled_select("Colour by", component_id=_id("colour")),
+        labelled_select("Relative to", component_id=_id("relative"), is_searchable=True),
+    ]
     commit = card_select(component_id=_id("commit"), label="Commit", is_wide=True)
     switches = [switch("spacing", component_id=_id("spacing")), switch("batch_scale", component_id=_id("scale"))]
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})
@@ -70,7 +77,7 @@ def layout() -> Component:
         [
             dcc.Location(id=_id("url"), refresh="callback-nav"),
             dcc.Store(id=_id("shown")),
-            html.Div([*selects, lines], className="bar"),
+            html.Div([*selects, *more, lines], className="bar"),
             html.Div(id=_id("problems"), className="problems"),
             html.Section(html.H1(id=_id("answer"), className="answer uncertain"), className="card"),
             card([html.H2("Over commits"), html.Span(id=_id("note"), className="dimmed"), at_end(*switches)],
@@ -101,6 +108,21 @@ def register(app: Dash, store: Store) -> None:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
         return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
 
+    @app.callback(
+        Output(_id("graph"), "figure", allow_duplicate=True),
+        Output(_id("note"), "children", allow_duplicate=True),
+        Input(_id("shown"), "data"),
+        prevent_initial_call=True,
+    )
+    def mark(shown: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Draw again with change points, once all histories are judged: the curves need not wait for that."""
+        if shown is None or shown["marked"] == YES:
+            raise PreventUpdate
+        drawing = explore_drawing_of(store, query=shown["query"], waits=True)
+        if not drawing.chart.change_points:
+            raise PreventUpdate
+        return figure_of(drawing), note_of_lines(drawing)
+
 
 def asked_query(
     search: str | None,
@@ -123,6 +145,7 @@ def asked_query(
     pairs = [(name, picked[name]) for name in kept if picked[name] is not None]
     pairs += [("spacing", picked["spacing"]), ("scale", picked["scale"])]
     if kept is CASCADE:
+        pairs += [(name, picked[name]) for name in ("colour", "relative") if picked[name]]
         pairs += [("line", name) for name in picked["lines"]] or [("line", "")]
         key = clicked["points"][0].get("customdata") if changed == "graph" and clicked else None
         pairs.append(("commit", str(key)[:12] if key else picked["commit"] or LATEST))
@@ -137,7 +160,7 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,
-        "shown": {"query": query},
+        "shown": {"query": query, "marked": YES if drawing.is_marked else "no"},
         "selects": {
             name: select_props(view.options[name], getattr(choice, name), is_always_shown=name in ALWAYS_SHOWN)
             for name in CASCADE
@@ -147,6 +170,8 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
             "value": list(choice.lines),
             "style": {} if has_lines else {"display": "none"},
         },
+        "colour": _with_first("one by one", parameter_names_of(view.lines), choice.colour),
+        "relative": _base_props(drawing),
         "spacing": choice.spacing,
         "scale": choice.scale,
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
@@ -154,15 +179,10 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "note": note_of_lines(drawing),
         "legend": [
             labelled_stroke(look, line.label)
-            for look, line in zip(looks_of(view.chosen_lines), view.chosen_lines, strict=True)
+            for look, line in zip(looks_of(view.chosen_lines, colour=choice.colour), view.chosen_lines, strict=True)
             if has_lines
         ],
-        "figure": figure_from_chart(
-            drawing.chart,
-            scale=choice.scale,
-            chosen=judged_commit(drawing),
-            keeps_zoom_of=query_from_explore_choice(replace(choice, commit=None, lines=())),
-        ),
+        "figure": figure_of(drawing),
         "csv": f"{PAGE.path}.csv{query}",
         "answer": f"{answer_of_changes(drawing)}.",
         "changes_note": note_of_changes(drawing),
@@ -170,11 +190,34 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
     }
 
 
+def figure_of(drawing: ExploreDrawing) -> go.Figure:
+    """Draw the curves with their change points."""
+    choice = drawing.view.choice
+    return figure_from_chart(
+        drawing.chart,
+        scale=choice.scale,
+        chosen=judged_commit(drawing),
+        keeps_zoom_of=query_from_explore_choice(replace(choice, commit=None, lines=())),
+    )
+
+
+def _with_first(label: str, values: Sequence[str], chosen: str | None) -> dict[str, Any]:
+    """Return the properties of a selector whose first option chooses nothing; hidden without another."""
+    data = [{"value": "", "label": label}, *({"value": value, "label": value} for value in values)]
+    return {"data": data, "value": chosen or "", "style": {} if values else {"display": "none"}}
+
+
+def _base_props(drawing: ExploreDrawing) -> dict[str, Any]:
+    options = commit_props(drawing.commits, chosen=None, latest=LATEST)["data"][1:]
+    data = [{"value": "", "label": "values as they are"}, *options]
+    return {"data": data, "value": drawing.view.choice.relative or "", "style": {}}
+
+
 def _id(name: str) -> str:
     return f"explore-{name}"
 
 
-PICKED = (*CASCADE, "lines", "spacing", "scale", "commit")
+PICKED = (*CASCADE, "lines", "colour", "relative", "spacing", "scale", "commit")
 INPUTS = {
     "search": Input(_id("url"), "search"),
     "picked": {name: Input(_id(name), "value") for name in PICKED},
@@ -186,6 +229,8 @@ OUTPUTS = {
     "shown": Output(_id("shown"), "data"),
     "selects": {name: {prop: Output(_id(name), prop) for prop in ("data", "value", "style")} for name in CASCADE},
     "lines": {prop: Output(_id("lines"), prop) for prop in ("data", "value", "style")},
+    "colour": {prop: Output(_id("colour"), prop) for prop in ("data", "value", "style")},
+    "relative": {prop: Output(_id("relative"), prop) for prop in ("data", "value", "style")},
     "spacing": Output(_id("spacing"), "value"),
     "scale": Output(_id("scale"), "value"),
     "commit": {prop: Output(_id("commit"), prop) for prop in ("data", "value")},

@@ -29,7 +29,10 @@ MULTIPLE = frozenset(
     }
 )
 # What the pages keep in the browser, by the component: keys, and whether each is a list.
-KEPT = {"throughput-shown": {"query": False, "providers": True, "settled": True}, "explore-shown": {"query": False}}
+KEPT = {
+    "throughput-shown": {"query": False, "providers": True, "settled": True},
+    "explore-shown": {"query": False, "marked": False},
+}
 
 
 def refuse_wrong_payloads(app: Dash) -> None:

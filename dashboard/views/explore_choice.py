@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
-from dashboard.lines import lines_from
+from dashboard.lines import lines_from, parameter_names_of
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.url import LATEST, member_of, unknown_parameters
 from results.queries import benchmark_names, places, projects, series_places, series_where
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 # In the order they are settled: one offers what was measured at the values chosen before it.
 CASCADE = ("project", "benchmark", "metric", "machine", "environment")
-KEYS = (*CASCADE, "line", "commit", "spacing", "scale")
-MOST_LINES = 7
+KEYS = (*CASCADE, "line", "colour", "relative", "commit", "spacing", "scale")
+MOST_LINES = 50  # of a figure
 LINES_AT_FIRST = 4
 PREFERRED_METRIC = "latency_s"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreChoice:
-    """Choices of the page. `lines` by name; `commit` None: the newest measured one."""
+    """Choices of the page. `lines` by name; `commit` None: the newest measured one.
+
+    `colour`: parameter that lines are coloured by. `relative`: commit whose values the others are divided by.
+    """
 
     project: str
     benchmark: str
@@ -36,6 +39,8 @@ class ExploreChoice:
     machine: str
     environment: str
     lines: tuple[str, ...]
+    colour: str | None = None
+    relative: str | None = None
     commit: str | None = None
     spacing: CommitSpacing = CommitSpacing.ORDER
     scale: Scale = Scale.LOG
@@ -92,7 +97,9 @@ def explore_view_of(store: Store, *, query: str) -> ExploreView:
     choice = ExploreChoice(
         **found,
         lines=_lines(wanted.get("line"), lines, problems),
-        commit=_commit(wanted),
+        colour=_colour(single.get("colour"), lines, problems),
+        relative=_hash(single.get("relative")),
+        commit=_hash(single.get("commit")),
         spacing=member_of("spacing", single, CommitSpacing.ORDER, problems),
         scale=member_of("scale", single, Scale.LOG, problems),
     )
@@ -103,6 +110,7 @@ def query_from_explore_choice(choice: ExploreChoice) -> str:
     """Write `choice` as a query string."""
     pairs = [(name, str(getattr(choice, name))) for name in (*CASCADE, "spacing", "scale")]
     pairs += [("line", name) for name in choice.lines] or [("line", "")]
+    pairs += [(name, value) for name in ("colour", "relative") if (value := getattr(choice, name))]
     return "?" + urlencode([*pairs, ("commit", choice.commit[:12] if choice.commit else LATEST)])
 
 
@@ -127,10 +135,21 @@ def _lines(requested: Sequence[str] | None, lines: Sequence[HistoryLine], proble
         problems.append(f"Not stored with the rest of this choice: {'; '.join(unknown)}.")
     chosen = [name for name in names if name in known] or (known[:1] if unknown else [])
     if len(chosen) > MOST_LINES:
-        problems.append(f"Only {MOST_LINES} lines are distinguishable; the first {MOST_LINES} are shown.")
+        problems.append(f"A figure has {MOST_LINES} lines at most; the first {MOST_LINES} are shown.")
     return tuple(chosen[:MOST_LINES])
 
 
-def _commit(wanted: Mapping[str, Sequence[str]]) -> str | None:
-    requested = wanted.get("commit", [LATEST])[-1].lower()
-    return None if requested in {LATEST, ""} else requested
+def _colour(requested: str | None, lines: Sequence[HistoryLine], problems: list[str]) -> str | None:
+    """Return the parameter to colour by, if there is one of that name."""
+    if not requested:
+        return None
+    known = parameter_names_of(lines)
+    if requested in known:
+        return requested
+    listed = ", ".join(known) or "none"
+    problems.append(f"No parameter {requested[:60]} tells these lines apart; there are {listed}.")
+    return None
+
+
+def _hash(requested: str | None) -> str | None:
+    return None if requested is None or requested.lower() in {LATEST, ""} else requested.lower()

@@ -6,11 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
+from dashboard.figures.reduction import reduced
+from dashboard.figures.relative import RelativeFormat, relative_to
 from dashboard.quantities import MetricFormat
 from dashboard.tables.changes import counts_of, summary_of
+from dashboard.views.change_points import change_points_of
 from dashboard.views.explore_choice import explore_view_of
+from dashboard.views.judged_histories import judged_histories, known_histories
 from results.metrics import Role, metric_of
 from results.queries import commits, history_of, judged_commits
+from results.units import counted
 
 if TYPE_CHECKING:
     from dashboard.figures.chart import Chart
@@ -22,29 +27,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreDrawing:
-    """Content of the page. `judgement`: None without an earlier commit or a judged metric."""
+    """Content of the page. `judgement`: None without an earlier commit or a judged metric.
+
+    `left_out`: what the chart would be too slow with, in words. `is_marked`: whether its change points were looked for.
+    """
 
     view: ExploreView
     metric_format: MetricFormat
     chart: Chart
     commits: tuple[CommitRow, ...]
     judgement: Judgement | None
+    left_out: tuple[str, ...] = ()
+    is_marked: bool = False
 
 
-def explore_drawing_of(store: Store, *, query: str) -> ExploreDrawing:
-    """Query the store for what the URL's `query` shows."""
+def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> ExploreDrawing:
+    """Query the store for what the URL's `query` shows. waits: for its change points, where none are known yet."""
     view = explore_view_of(store, query=query)
-    choice, chosen = view.choice, view.chosen_lines
-    metric_format = MetricFormat(metric=choice.metric, unit=view.lines[0].series[0].unit)
-    wanted = [row.series_id for line in chosen for row in line.series]
-    stored = commits(store, project=choice.project)
-    chart = chart_of_lines(
-        chosen,
-        {history.series.series_id: history for history in history_of(store, series_ids=wanted)},
-        metric_format=metric_format,
-        order=[row.commit for row in stored],
-        spacing=choice.spacing,
-    )
+    stored = commits(store, project=view.choice.project)
+    wanted = [row.series_id for line in view.chosen_lines for row in line.series]
+    histories = {history.series.series_id: history for history in history_of(store, series_ids=wanted)}
+    unit = view.lines[0].series[0].unit
+    metric_format = MetricFormat(metric=view.choice.metric, unit=unit)
+    drawn, drawn_format = histories, metric_format
+    view, base = _with_base(view, [row.commit for row in stored])
+    left_out: list[str] = []
+    if base is not None:
+        drawn, without = relative_to(view.chosen_lines, histories, base=base)
+        drawn_format = RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
+        if without:
+            left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value at {base[:8]}")
+    chart, reductions = reduced(
+        chart_of_lines(
+            view.chosen_lines, drawn, metric_format=drawn_format, order=[row.commit for row in stored],
+            spacing=view.choice.spacing, colour=view.choice.colour,
+        )
+    )  # fmt: skip
+    found = judged_histories(store) if waits else known_histories(store)
+    if found is not None:
+        series = [row for line in view.chosen_lines for row in line.series]
+        positions = {commit: place for place, commit in chart.positions}
+        chart = replace(chart, change_points=change_points_of(found, series=series, positions=positions))
     measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
     return ExploreDrawing(
@@ -53,6 +76,8 @@ def explore_drawing_of(store: Store, *, query: str) -> ExploreDrawing:
         chart=chart,
         commits=tuple(row for row in stored if row.commit in set(measured)),
         judgement=_judgement(store, view.choice, measured),
+        left_out=(*left_out, *reductions),
+        is_marked=found is not None,
     )
 
 
@@ -77,6 +102,9 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         parts.append("better direction unknown")
     if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
+    parts += drawing.left_out
+    if drawing.chart.change_points:
+        parts.append(counted(len(drawing.chart.change_points), "change point"))
     parts += [choice.machine, choice.environment if len(choice.environment) <= 40 else choice.environment[:39] + "…"]
     return " · ".join(parts)
 
@@ -99,6 +127,18 @@ def note_of_changes(drawing: ExploreDrawing) -> str:
     if metric_of(drawing.view.choice.metric, unit="").role is Role.CONTEXT:
         return f"{drawing.view.choice.metric} explains other metrics and is not judged"
     return "there is no earlier commit to compare with" if drawing.commits else ""
+
+
+def _with_base(view: ExploreView, stored: list[str]) -> tuple[ExploreView, str | None]:
+    """Return the view, and the full hash of the commit that its values are divided by; None for none."""
+    requested = view.choice.relative
+    if requested is None:
+        return view, None
+    found = [commit for commit in stored if commit.startswith(requested)]
+    if len(found) == 1:
+        return replace(view, choice=replace(view.choice, relative=found[0][:12])), found[0]
+    problem = f"{len(found) or 'No'} commits begin with {requested[:40]}; values are shown as they are."
+    return replace(view, choice=replace(view.choice, relative=None), problems=(*view.problems, problem)), None
 
 
 def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView:

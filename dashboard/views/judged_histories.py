@@ -27,3 +27,9 @@ def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
             found = sorted(ranked_changes(store), key=lambda one: -one.weight)
             known = _judged[store] = (state, tuple(found))
         return known[1]
+
+
+def known_histories(store: Store) -> tuple[RankedFinding, ...] | None:
+    """Return the findings of the store if they have been found for its present state; None, at once, if not."""
+    known = _judged.get(store)
+    return known[1] if known is not None and known[0] == store.fingerprint() else None

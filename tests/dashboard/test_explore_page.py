@@ -4,10 +4,10 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import PAGES, create_app, page_and_links
-from dashboard.looks import DASHES, look_at, look_of
+from dashboard.looks import DASHES, PLACED_LOOKS, look_at, look_of
 from dashboard.pages.explore import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.views.explore_choice import MOST_LINES, explore_view_of, query_from_explore_choice
+from dashboard.views.explore_choice import explore_view_of, query_from_explore_choice
 from dashboard.views.explore_drawing import explore_drawing_of
 from results.store import open_store
 
@@ -40,6 +40,7 @@ def asked(store, *, query="", triggered, clicked=None, **changes):
     picked = {name: props["selects"][name]["value"] for name in props["selects"]}
     picked |= {"lines": props["lines"]["value"], "commit": props["commit"]["value"]}
     picked |= {"spacing": props["spacing"], "scale": props["scale"]}
+    picked |= {name: props[name]["value"] for name in ("colour", "relative")}
     assert set(picked) == set(PICKED)
     return asked_query(
         query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=f"explore-{triggered}"
@@ -93,8 +94,8 @@ def test_a_misspelt_benchmark_shows_the_one_spelled_most_like_it_and_says_so(sui
 
 
 def test_what_else_is_wrong_in_the_url_is_said_on_the_page(suite):
-    problems = str(shown(suite, "?colour=red&line=size=7&commit=123&scale=cubic")["problems"])
-    for part in ("colour", "size=7", "No commits measured here begin with 123", "scale is cubic"):
+    problems = str(shown(suite, "?hue=red&line=size=7&commit=123&scale=cubic")["problems"])
+    for part in ("hue", "size=7", "No commits measured here begin with 123", "scale is cubic"):
         assert part in problems
 
 
@@ -170,8 +171,8 @@ def test_what_was_skipped_or_failed_breaks_the_line_and_is_marked(tmp_path, writ
 
 
 def test_lines_side_by_side_differ_in_colour_and_marker():
-    looks = [look_at(i) for i in range(MOST_LINES)]
-    assert len({look.colour for look in looks}) == len({look.symbol for look in looks}) == MOST_LINES
+    looks = [look_at(i) for i in range(len(PLACED_LOOKS))]
+    assert len({look.colour for look in looks}) == len({look.symbol for look in looks}) == len(PLACED_LOOKS)
     assert {look.dash for look in looks} == {DASHES[0]}
 
 

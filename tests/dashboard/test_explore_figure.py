@@ -1,0 +1,156 @@
+"""Figure of the page Explore: reduced where it would be slow, relative to a commit, coloured, change points marked."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
+from dashboard.figures.drawing import figure_from_chart
+from dashboard.figures.history import looks_of
+from dashboard.figures.reduction import MOST_POINTS, MOST_TRACES, reduced
+from dashboard.lines import lines_from
+from dashboard.looks import Look
+from dashboard.pages.explore import page_props
+from dashboard.quantities import Ordinate, Reading
+from dashboard.scales import Scale
+from dashboard.views.explore_drawing import explore_drawing_of
+from dashboard.views.judged_histories import judged_histories
+from results.rows import ParameterValue, SeriesRow
+from results.store import open_store
+
+N, AT, BY = 40, 25, 1.06
+PLAIN = Look(colour="#2a8bd8", symbol="square")
+
+
+def curve(n, *, name="line", spike=None, has_interval=True):
+    values = [1.0 + (i == spike) * 5 + (i * 7919) % 101 / 1e4 for i in range(n)]
+    marks = tuple(
+        Mark(at=f"c{i}", key=f"{i:040x}", text="", note="", is_disturbed=False,
+             reading=Reading(value=value, low=value - 0.1, high=value + 0.1) if has_interval else Reading(value=value))
+        for i, value in enumerate(values)
+    )  # fmt: skip
+    return Curve(name=name, look=PLAIN, pieces=(marks[: n // 2], marks[n // 2 :]))
+
+
+def chart(*curves, absences=()):
+    n = max(len(one.marks) for one in curves)
+    return Chart(
+        ordinate=Ordinate(title="Time", better=""), across=Across.COMMITS, curves=curves, absences=absences,
+        positions=tuple((f"c{i}", f"{i:040x}") for i in range(n)),
+    )  # fmt: skip
+
+
+def drawn(one):
+    return figure_from_chart(one, scale=Scale.FIT, chosen=None, keeps_zoom_of="")
+
+
+def test_a_figure_of_a_usual_size_is_left_as_it_is():
+    usual = chart(*(curve(100, name=f"l{i}") for i in range(7)))
+    assert reduced(usual) == (usual, [])
+
+
+def test_many_lines_lose_their_intervals_first_then_the_last_ones_go():
+    some, notes = reduced(chart(*(curve(20, name=f"l{i}") for i in range(30))))
+    assert len(drawn(some).data) == 30
+    assert notes == ["intervals are left out"]
+    most, notes = reduced(chart(*(curve(20, name=f"l{i}") for i in range(70))))
+    assert len(drawn(most).data) == MOST_TRACES
+    assert "20 lines are not drawn" in notes
+
+
+def test_marks_of_what_has_no_value_go_before_lines_do():
+    absences = tuple(Absence(name=f"l{i}", look=PLAIN, at="c0", key="0", state="crashed", note="") for i in range(20))
+    found, notes = reduced(chart(*(curve(20, name=f"l{i}") for i in range(40)), absences=absences))
+    assert len(drawn(found).data) == 40
+    assert "what has no value is not marked" in notes
+
+
+@pytest.mark.parametrize("sizes", [(20000,), (3000, 3000, 40), (900,) * 12])
+def test_a_figure_has_five_thousand_points_at_most_its_ends_and_extremes_among_them(sizes):
+    spike = sizes[0] // 3
+    before = chart(*(curve(n, name=f"l{i}", spike=spike if not i else None) for i, n in enumerate(sizes)))
+    found, notes = reduced(before)
+    marks = [len(one.marks) for one in found.curves]
+    assert 0.4 * MOST_POINTS < sum(marks) <= MOST_POINTS or sum(marks) == sum(sizes)
+    assert sum(len(trace.x) for trace in drawn(found).data) <= MOST_POINTS + 10
+    assert any("points are drawn" in note for note in notes)
+    first = found.curves[0]
+    assert (first.marks[0].at, max(mark.reading.value for mark in first.marks)) == ("c0", pytest.approx(6, abs=0.1))
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory, journals):
+    """Forty commits; mlp's fused is 6 % slower from the 26th on."""
+    sweeps = journals.history(N, operations=("mlp",), batches=(1, 16, 64), hiddens=(256,))
+    for number, sweep in enumerate(sweeps):
+        wobble = 1 + 0.004 * ((number * 7) % 5 - 2)
+        sweep.slowdowns.update({("mlp", provider): wobble for provider in sweep.providers})
+        if number >= AT:
+            sweep.slowdowns["mlp", "fused"] = BY * wobble
+    folder = tmp_path_factory.mktemp("explored")
+    journals.write_journals(folder, sweeps)
+    with open_store(str(folder / "fusebench.db")) as store:
+        store.ingest([folder])
+        yield store
+
+
+def line_of(store, provider):
+    lines = explore_drawing_of(store, query="?benchmark=mlp").view.lines
+    return next(one.name for one in lines if one.contender == provider)
+
+
+def test_curves_do_not_wait_for_the_judgement_and_are_marked_once_it_is_there(planted, journals):
+    query = f"?benchmark=mlp&line={line_of(planted, 'fused')}"
+    at_once = explore_drawing_of(planted, query=query)
+    assert (at_once.is_marked, at_once.chart.change_points) == (False, ())
+    waited = explore_drawing_of(planted, query=query, waits=True)
+    [point] = waited.chart.change_points
+    assert journals.commit_hash(AT).startswith(point.at)
+    assert point.kind == "bad"
+    assert float(point.text[1:-2]) == pytest.approx(6, abs=1)
+    later = page_props(explore_drawing_of(planted, query=query), is_from_url=False)
+    assert later["shown"]["marked"] == "yes"
+    assert "1 change point" in later["note"]
+    assert [shape.name for shape in later["figure"].layout.shapes if shape.name] == [f"change point {point.text}"]
+    assert judged_histories(planted)
+
+
+def test_a_line_that_did_not_change_has_no_mark(planted):
+    query = f"?benchmark=mlp&line={line_of(planted, 'eager')}"
+    assert explore_drawing_of(planted, query=query, waits=True).chart.change_points == ()
+
+
+def test_values_relative_to_a_commit_are_one_there(planted, journals):
+    base = journals.commit_hash(AT - 1)
+    query = f"?benchmark=mlp&line={line_of(planted, 'fused')}&relative={base[:10]}"
+    drawing = explore_drawing_of(planted, query=query)
+    values = {mark.key: mark.reading for one in drawing.chart.curves for mark in one.marks}
+    assert values[base].value == pytest.approx(1)
+    assert values[base].low < 1 < values[base].high
+    assert values[journals.commit_hash(AT)].value == pytest.approx(BY, rel=0.02)
+    figure = page_props(drawing, is_from_url=False)["figure"]
+    assert figure.layout.yaxis.title.text == f"Latency over that at {base[:8]} (lower is better)"
+    assert "relative=" + base[:12] in page_props(drawing, is_from_url=False)["shown"]["query"]
+
+
+def test_a_baseline_that_is_not_stored_is_named(planted):
+    drawing = explore_drawing_of(planted, query="?benchmark=mlp&relative=123456&colour=moon")
+    assert "No commits begin with 123456" in str(drawing.view.problems)
+    assert "No parameter moon" in str(drawing.view.problems)
+    assert drawing.chart.ordinate.reference is None
+
+
+def row(number, **parameters):
+    return SeriesRow(
+        series_id=number, project="p", machine="m", environment="e", benchmark="b", metric="time", unit="s",
+        version="1", interval_level=0.95,
+        parameters=tuple(ParameterValue(name=name, value=value) for name, value in parameters.items()),
+    )  # fmt: skip
+
+
+def test_lines_are_coloured_by_a_parameter_and_dashes_tell_those_of_one_colour_apart():
+    lines = lines_from(row(10 * i + j, size=i, kind=j) for i in (1, 2) for j in (1, 2, 3))
+    looks = looks_of(lines, colour="size")
+    assert [len({look.colour for look in looks[start : start + 3]}) for start in (0, 3)] == [1, 1]
+    assert looks[0].colour != looks[3].colour
+    assert len({look.dash for look in looks[:3]}) == 3
