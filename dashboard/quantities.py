@@ -10,6 +10,8 @@ from results.metrics import Direction, metric_of
 from results.units import BYTE_NAMES, SECOND_NAMES, TIMES, ratio, si, si_interval
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from results.rows import PointRow
 
 
@@ -33,13 +35,24 @@ class Quantity(StrEnum):
 
     ROWS_PER_S = "rows_per_s"
     LATENCY = "latency"
-    FLOP_PER_S = "flop_per_s"
     SPEEDUP = "speedup"
+    FLOP_PER_S = "flop_per_s"
+    BYTES_PER_S = "bytes_per_s"
+    PERCENT_OF_FLOOR = "percent_of_floor"
+    DEVICE_TIME = "device_time"
+    HOST_TIME = "host_time"
+    OPERATOR_TIME = "operator_time"
+    LAUNCHES = "launches"
+    OPERATORS = "operators"
+    PEAK_MEMORY = "peak_memory"
+    COMPILE_TIME = "compile_time"
+    RECOMPILE_TIME = "recompile_time"
+    PREPARE_TIME = "prepare_time"
 
     @property
     def label(self) -> str:
-        """Name on the switch."""
-        return {"rows_per_s": "rows/s", "latency": "latency", "flop_per_s": "FLOP/s", "speedup": "speedup"}[self]
+        """Name in the selector."""
+        return _LABELS.get(self, self.value.replace("_", " "))
 
     @property
     def ordinate(self) -> Ordinate:
@@ -48,14 +61,38 @@ class Quantity(StrEnum):
 
     @property
     def unit(self) -> str:
-        """Unit after a number with an SI prefix; empty for a ratio."""
-        return {"rows_per_s": "rows/s", "latency": "s", "flop_per_s": "FLOP/s", "speedup": ""}[self]
+        """Unit after a number with an SI prefix; empty where there is none."""
+        return _RATE_UNITS.get(self, _ORDINATES[self].suffix if _ORDINATES[self].has_prefix else "")
+
+    @property
+    def metric(self) -> str | None:
+        """Stored metric that it is read from; None for what follows from latency, work and eager."""
+        return FIELDS.get(self)
 
     def text(self, value: float) -> str:
         """Write the number with its unit."""
-        return ratio(value) if self is Quantity.SPEEDUP else si(value, self.unit)
+        if self is Quantity.SPEEDUP:
+            return ratio(value)
+        return si(value, self.unit) if self.unit else f"{value:.4g}{self.ordinate.suffix}"
 
 
+# Fields of a row, and metrics of the store, that are shown as they are.
+FIELDS = {
+    Quantity.DEVICE_TIME: "device_time_s",
+    Quantity.HOST_TIME: "host_time_s",
+    Quantity.OPERATOR_TIME: "operator_time_s",
+    Quantity.LAUNCHES: "kernel_launches",
+    Quantity.OPERATORS: "operator_count",
+    Quantity.PEAK_MEMORY: "peak_memory_bytes",
+    Quantity.COMPILE_TIME: "compile_time_cold_s",
+    Quantity.RECOMPILE_TIME: "recompile_time_s",
+    Quantity.PREPARE_TIME: "prepare_time_s",
+}
+_LABELS = {
+    Quantity.ROWS_PER_S: "rows/s", Quantity.FLOP_PER_S: "FLOP/s", Quantity.BYTES_PER_S: "B/s",
+    Quantity.PERCENT_OF_FLOOR: "% of the floor's speed", Quantity.LAUNCHES: "kernel launches",
+}  # fmt: skip
+_RATE_UNITS = {Quantity.ROWS_PER_S: "rows/s", Quantity.FLOP_PER_S: "FLOP/s", Quantity.BYTES_PER_S: "B/s"}
 LOWER, HIGHER = "lower is better", "higher is better"
 BETTER = {Direction.LOWER: LOWER, Direction.HIGHER: HIGHER, Direction.UNKNOWN: ""}
 NO_UNIT = "unit"  # what asv writes where a benchmark names none
@@ -66,6 +103,29 @@ _ORDINATES = {
     Quantity.SPEEDUP: Ordinate(
         title="Speedup over eager", better=HIGHER, suffix=TIMES, has_prefix=False, reference=1.0
     ),
+    Quantity.BYTES_PER_S: Ordinate(title="Least traffic over latency, B/s", better=HIGHER),
+    Quantity.PERCENT_OF_FLOOR: Ordinate(
+        title="Speed of the floor reached", better=HIGHER, suffix="\N{NARROW NO-BREAK SPACE}%", has_prefix=False,
+        reference=100.0,
+    ),
+    Quantity.DEVICE_TIME: Ordinate(title="Time of one call's kernels", better=LOWER, suffix="s"),
+    Quantity.HOST_TIME: Ordinate(title="Host time to enqueue one call", better=LOWER, suffix="s"),
+    Quantity.OPERATOR_TIME: Ordinate(title="Time of one call's operators", better=LOWER, suffix="s"),
+    Quantity.LAUNCHES: Ordinate(title="Kernel launches of one call", better=LOWER, has_prefix=False),
+    Quantity.OPERATORS: Ordinate(title="Operators of one call", better=LOWER, has_prefix=False),
+    Quantity.PEAK_MEMORY: Ordinate(title="Peak memory of one call", better=LOWER, suffix="B"),
+    Quantity.COMPILE_TIME: Ordinate(title="Time to compile", better=LOWER, suffix="s"),
+    Quantity.RECOMPILE_TIME: Ordinate(title="Time to compile for another shape", better=LOWER, suffix="s"),
+    Quantity.PREPARE_TIME: Ordinate(title="Time to prepare the weights", better=LOWER, suffix="s"),
+}  # fmt: skip
+
+
+# Field of a row and its scale; all are an amount of work divided by the latency.
+_RATES = {
+    Quantity.ROWS_PER_S: ("rows_per_s", 1.0),
+    Quantity.FLOP_PER_S: ("tflop_per_s", 1e12),
+    Quantity.BYTES_PER_S: ("gb_per_s", 1e9),
+    Quantity.PERCENT_OF_FLOOR: ("percent_of_floor", 1.0),
 }
 
 
@@ -127,9 +187,18 @@ def reading_of(row: PointRow, *, quantity: Quantity) -> Reading | None:
         return _reading(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s)
     if quantity is Quantity.SPEEDUP:
         return _reading(row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high)
-    if quantity is Quantity.ROWS_PER_S:
-        return _rate(row, row.rows_per_s)
-    return _rate(row, None if row.tflop_per_s is None else 1e12 * row.tflop_per_s)
+    if quantity in FIELDS:
+        value: float | None = getattr(row, FIELDS[quantity])
+        return None if value is None else Reading(value=value)
+    rate, scale = _RATES[quantity]
+    value = getattr(row, rate)
+    return _rate(row, None if value is None else scale * value)
+
+
+def measured_quantities(rows: Iterable[PointRow]) -> tuple[Quantity, ...]:
+    """Return the quantities that any of `rows` has a reading of."""
+    known = list(rows)
+    return tuple(one for one in Quantity if any(reading_of(row, quantity=one) is not None for row in known))
 
 
 def _reading(value: float | None, low: float | None, high: float | None) -> Reading | None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from results.rows import CommitRow
 
 SWITCH_LABELS: dict[str, dict[str, str]] = {
-    "quantity": {member.value: member.label for member in Quantity},
     "spacing": {CommitSpacing.ORDER: "even", CommitSpacing.DATE: "by date"},
     "commits_scale": {Scale.FIT: "fit", Scale.ZERO: "from 0", Scale.LOG: "log"},
     "batch_scale": {Scale.LOG: "log", Scale.FIT: "fit", Scale.ZERO: "from 0"},
@@ -61,6 +60,12 @@ def select_props(options: Sequence[str], value: str, *, is_always_shown: bool) -
     """Return a selector's properties; one with a single option is hidden unless `is_always_shown`."""
     is_shown = is_always_shown or len(options) > 1
     return {"data": list(options), "value": value, "style": {} if is_shown else {"display": "none"}}
+
+
+def quantity_props(quantities: Iterable[Quantity], *, chosen: Quantity) -> dict[str, Any]:
+    """Return the metric selector's properties: what was measured, and the chosen one even if it was not."""
+    offered = dict.fromkeys((*quantities, chosen))
+    return {"data": [{"value": one.value, "label": one.label} for one in Quantity if one in offered], "value": chosen}
 
 
 def commit_props(commits: Iterable[CommitRow], *, chosen: str | None, latest: str) -> dict[str, Any]:

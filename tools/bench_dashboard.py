@@ -105,11 +105,14 @@ def bench_callbacks(bench: Bench, queries: dict[str, list[str]]) -> None:
     dependencies = client.dependencies()
     first: list[float] = []
     again: list[float] = []
+    cpu_s = 0.0
     for page, searches in queries.items():
         dependency = dependency_of(dependencies, KINDS[page])
         client.call(payload_of(dependency, search="?machine=warm-up"))  # a process's first: imports, files, statements
         asked = [payload_of(dependency, search=search) for search in searches]
+        used_s = cpu_seconds(bench.pid)
         replies = [client.call(payload) for payload in asked]
+        cpu_s += cpu_seconds(bench.pid) - used_s
         wrong = [reply.status for reply in replies if reply.status != 200]
         if wrong:
             sys.exit(f"{page}: {len(wrong)} of {len(replies)} callbacks were answered with {wrong[0]}")
@@ -125,6 +128,7 @@ def bench_callbacks(bench: Bench, queries: dict[str, list[str]]) -> None:
             )
     bench.judge("callbacks, p50", statistics.median(first), 150, "ms")
     bench.judge("callbacks, p95", p95(first), 300, "ms")
+    bench.figures.add("callbacks, CPU of the server", bench.column, f"{cpu_s / len(first) * 1e3:.0f} ms each")
     bench.figures.add("the same again: p50, p95", bench.column, f"{statistics.median(again):.1f}, {p95(again):.1f} ms")
 
 
@@ -197,6 +201,12 @@ def read_together(
     for reader in readers:
         reader.join()
     return walls, len(wrong), time.perf_counter() - started
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_bytes(pid: int) -> int:

@@ -16,12 +16,14 @@ from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.looks import look_of
 from dashboard.pages import Page, csv_response
+from dashboard.quantities import measured_quantities
 from dashboard.selectors import (
     SWITCH_LABELS,
     card_select,
     commit_props,
     labelled_select,
     provider_props,
+    quantity_props,
     select_props,
     switch,
 )
@@ -65,7 +67,7 @@ def layout() -> Component:
             dcc.Location(id=_id("url"), refresh="callback-nav"),
             dcc.Store(id=_id("shown")),
             html.Div([labelled_select(axis.label, component_id=_id(axis.name)) for axis in AXES if axis.name != "batch"]
-                     + [at_end(switch("quantity", component_id=_id("quantity")))],
+                     + [at_end(labelled_select("Metric", component_id=_id("quantity")))],
                      className="bar"),
             html.Div([dmc.ChipGroup([], id=_id("providers"), multiple=True, value=[]),
                       html.Span(id=_id("facts"), className="facts")],
@@ -145,6 +147,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         },
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
         "providers": provider_props(view.providers, chosen=[name for name in view.providers if choice.shows(name)]),
+        "quantity": quantity_props(measured_quantities(drawing.by_batch), chosen=choice.quantity),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
         "answer": answer_lines(answer_from(drawing.by_batch, batch=choice.batch)),
@@ -179,7 +182,7 @@ HIDDEN = {"display": "none"}
 CURVES_HEIGHT = "380px"
 # Graphs in which a click chooses a batch or a commit.
 GRAPHS = {"batch": "batch-graph", "commit": "commits-graph"}
-PICKED = (*(axis.name for axis in AXES), "commit", "providers", *SWITCH_LABELS)
+PICKED = (*(axis.name for axis in AXES), "commit", "providers", "quantity", *SWITCH_LABELS)
 INPUTS = {
     "search": Input(_id("url"), "search"),
     "picked": {name: Input(_id(name), "value") for name in PICKED},
@@ -192,6 +195,7 @@ OUTPUTS = {
     "axes": {axis.name: {name: Output(_id(axis.name), name) for name in ("data", "value", "style")} for axis in AXES},
     "commit": {name: Output(_id("commit"), name) for name in ("data", "value")},
     "providers": {name: Output(_id("providers"), name) for name in ("children", "value")},
+    "quantity": {name: Output(_id("quantity"), name) for name in ("data", "value")},
     "switches": {name: Output(_id(name), "value") for name in SWITCH_LABELS},
     "facts": Output(_id("facts"), "children"),
     "answer": Output(_id("answer"), "children"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from results.rows import CommitRow, PointFilter, PointRow
     from results.store import Store
 
-# Metrics of the curves over commits and their notes; every quantity is one of these, or made from it.
+# Metrics of the notes of the curves over commits; the quantity drawn is one of these, made from it, or comes beside.
 DRAWN = ("latency_s", "speedup_vs_eager")
 ALWAYS_SHOWN = {"operation", "hidden", "machine", "batch"}
 NOTHING_MEASURED = "nothing measured here for this choice"
@@ -48,7 +48,7 @@ def throughput_drawing_of(store: Store, *, query: str) -> ThroughputDrawing:
     shape = _shape(view.choice)
     point: PointFilter = {**shape, "batch": view.choice.batch}
     by_batch = throughput_by_batch(store, revision=view.choice.commit, **shape)
-    by_commit = throughput_by_commit(store, metrics=DRAWN, **point)
+    by_commit = throughput_by_commit(store, metrics=_drawn(view.choice), **point)
     return ThroughputDrawing(
         view=view,
         commits=tuple(row for row in measured if view.choice.machine in row.sweep_machines),
@@ -125,6 +125,10 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
     if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
         return f"{note}, {undated} without a date left out"
     return note
+
+
+def _drawn(choice: ThroughputChoice) -> tuple[str, ...]:
+    return DRAWN if choice.quantity.metric is None else (*DRAWN, choice.quantity.metric)
 
 
 def _leaders(rows: Sequence[PointRow]) -> str:

@@ -31,7 +31,8 @@ def sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
     if must_exist and not _is_writable(Path(url.database or "")):
         engine = _immutable_sqlite_engine(url)
     else:
-        engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+        # The connection used last is used again: its caches are the warmest.
+        engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_use_lifo=True)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type

@@ -85,7 +85,7 @@ def test_a_size_nobody_measured_is_replaced_by_the_nearest_and_said(points, comm
     ("query", "said"),
     [
         ("?operation=conv", "Operation conv was not measured"),
-        ("?quantity=speed", "it can be rows_per_s, latency, flop_per_s, speedup"),
+        ("?quantity=speed", "it can be rows_per_s, latency, speedup, flop_per_s"),
         ("?commit=abc", "2 measured commits begin with that"),
         ("?commit=77", "no measured commit begins with that"),
         ("?providers=eager,nobody", "No provider nobody here; there are eager, compiled, fused"),

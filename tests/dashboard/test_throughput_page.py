@@ -8,7 +8,7 @@ from dash.exceptions import PreventUpdate
 from dashboard.app import create_app, page_and_links, shell
 from dashboard.figures.throughput import chart_over_commits
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
-from dashboard.quantities import Quantity
+from dashboard.quantities import FIELDS, Quantity, reading_of
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES
 from dashboard.views.throughput_drawing import throughput_drawing_of
@@ -41,6 +41,7 @@ def asked(store, *, query="", triggered=None, clicked=NO_CLICK, **changes):
     props = shown(store, query)
     picked = {name: props["axes"][name]["value"] for name in props["axes"]}
     picked |= {"commit": props["commit"]["value"], "providers": props["providers"]["value"], **props["switches"]}
+    picked["quantity"] = props["quantity"]["value"]
     assert set(picked) == set(PICKED)
     trigger = triggered or f"throughput-{next(iter(changes))}"
     return asked_query(query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=trigger)
@@ -58,12 +59,36 @@ def test_the_page_shows_every_provider_over_batch_and_over_commits(store):
 
 @pytest.mark.parametrize("quantity", Quantity)
 def test_the_curves_over_commits_need_no_metric_that_was_not_asked_for(store, quantity):
-    drawing = throughput_drawing_of(store, query="?operation=mlp&hidden=1024")
+    drawing = throughput_drawing_of(store, query=f"?operation=mlp&hidden=1024&quantity={quantity}")
     (batch,) = {row.batch for row in drawing.by_commit}
     everything = throughput_by_commit(store, operation="mlp", hidden=1024, batch=batch)
     assert [row.error_rel for row in drawing.by_commit] != [row.error_rel for row in everything]
     chosen = {"quantity": quantity, "spacing": CommitSpacing.ORDER}
     assert chart_over_commits(drawing.by_commit, **chosen) == chart_over_commits(everything, **chosen)
+
+
+def test_the_metric_selector_offers_what_was_measured_and_what_the_url_asks_for(store):
+    offered = [one["value"] for one in shown(store, "?operation=mlp")["quantity"]["data"]]
+    assert {"rows_per_s", "latency", "operators"} <= set(offered)
+    assert "launches" not in offered  # the store is of a CPU
+    asked_for = shown(store, "?operation=mlp&quantity=launches")
+    assert "launches" in [one["value"] for one in asked_for["quantity"]["data"]]
+    assert asked_for["batch_figure"].data == ()
+
+
+@pytest.mark.parametrize("quantity", Quantity)
+def test_each_quantity_has_an_axis_with_its_unit_and_reads_the_row(point, quantity):
+    row = point(
+        **dict.fromkeys(FIELDS.values(), 2.0), latency_s=0.5, speedup_vs_eager=2.0, tflop_per_s=2e-12, gb_per_s=2e-9,
+        percent_of_floor=2.0, batch=1, rows_per_s=2.0,
+    )  # fmt: skip
+    reading = reading_of(row, quantity=quantity)
+    assert reading.value == (0.5 if quantity is Quantity.LATENCY else pytest.approx(2.0))
+    text = quantity.text(reading.value).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    is_count = quantity in {Quantity.LAUNCHES, Quantity.OPERATORS}
+    assert text == "2" if is_count else not text[-1].isdigit()
+    assert quantity.ordinate.title
+    assert quantity.ordinate.better
 
 
 def test_the_callback_returns_what_it_declares(store):
