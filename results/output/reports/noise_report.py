@@ -74,7 +74,7 @@ def _told(noise: MeasuredNoise) -> Iterator[str]:
     repeated = [one for one in noise.series if one.n_runs > 1]
     if repeated:
         n_false = sum(one.differs for one in repeated)
-        yield f"A/A: {n_false} of {len(repeated):,} points were told apart between halves of these runs; each is false."
+        yield f"A/A: {n_false} of {len(repeated):,} points differ between the halves of these runs; each would be false."
     if n_by_history := sum(one.is_by_history for one in noise.series):
         yield (
             f"{counted(n_by_history, 'point')} with fewer than three runs at this commit: by how the history varies. "

@@ -52,7 +52,7 @@ def test_every_round_is_another_run_of_the_same_points(measuring):
     assert "aaaaaaaa: 12 points in 4 runs" in answer.stdout
     assert "mlp latency_s [pass=forward, provider=fused, weights=plain]" in answer.stdout
     assert "are invisible here" in answer.stdout
-    assert "A/A: 0 of 12 points were told apart" in answer.stdout
+    assert "A/A: 0 of 12 points differ" in answer.stdout
 
 
 def test_what_is_stored_is_told_without_measuring(measuring):
