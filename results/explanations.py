@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from results.judgement.explanation import Explanation
-    from results.judgement.outcomes import ControlChange, Judgement
+    from results.judgement.outcomes import ControlChange, Judgement, Verdict
     from results.rows import ParameterValue, PointFilter, PointRow, SeriesValueRow
     from results.store import Store
 
@@ -52,18 +52,20 @@ def explanations_of_points(store: Store, judgement: Judgement, chosen: PointFilt
     both = [(at_base[key], at_head[key]) for key in at_base if key in at_head]
     pairs = sorted((pair for pair in both if any(map(_is_ok, pair))), key=lambda pair: -_size(*pair))
     are_equal = have_equal_kernels(judgement.base_commit, judgement.head_commit)
-    return [
-        explain(
-            Subject(
-                revisions=(judgement.base_commit, judgement.head_commit),
-                base=_call(store, base),
-                head=_call(store, head),
-                control=_control(judgement, head.machine, head.environment),
-                are_kernels_equal=are_equal,
-            )
+    found = []
+    for at_both in pairs:
+        base, head = _with_medians(judgement, *at_both)
+        verdict = _verdict_on(judgement, at_both[1])
+        subject = Subject(
+            revisions=(judgement.base_commit, judgement.head_commit),
+            base=_call(store, base),
+            head=_call(store, head),
+            control=_control(judgement, at_both[1].machine, at_both[1].environment),
+            are_kernels_equal=are_equal,
+            verdict=None if verdict is None else f"{verdict.change.value}: {verdict.why}",
         )
-        for base, head in pairs
-    ]
+        found.append(explain(subject))
+    return found
 
 
 def sentences_of(store: Store, judgement: Judgement | None = None) -> Callable[[Finding], str | None]:
@@ -168,18 +170,24 @@ def _with_medians(
     judgement: Judgement, base: PointRow | None, head: PointRow | None
 ) -> tuple[PointRow | None, PointRow | None]:
     """Give both the latency that was judged: the median of all runs of their commits."""
-    if base is None or head is None:
+    verdict = None if head is None else _verdict_on(judgement, head)
+    if base is None or head is None or verdict is None:
         return base, head
+    return base._replace(latency_s=verdict.base.value), head._replace(latency_s=verdict.head.value)
+
+
+def _verdict_on(judgement: Judgement, point: PointRow) -> Verdict | None:
+    """Return the verdict on the latency of a point; None if it was not judged."""
     for verdict in judgement.verdicts:
         row = verdict.head
-        if row.metric != LATENCY.name or (row.machine, row.environment) != (head.machine, head.environment):
+        if row.metric != LATENCY.name or (row.machine, row.environment) != (point.machine, point.environment):
             continue
         parameters = {"pass_" if one.name == "pass" else one.name: one.value for one in row.parameters}
-        if row.benchmark == head.operation and all(
-            getattr(head, name, None) == parameters[name] for name in parameters
+        if row.benchmark == point.operation and all(
+            getattr(point, name, None) == parameters[name] for name in parameters
         ):
-            return base._replace(latency_s=verdict.base.value), head._replace(latency_s=verdict.head.value)
-    return base, head
+            return verdict
+    return None
 
 
 def _call(store: Store, point: PointRow | None) -> ProfiledCall | None:

@@ -12,6 +12,7 @@ from results.judgement.explanation.conditions import ConditionDifference, differ
 from results.judgement.explanation.exact_differences import Quantity, exactly_different, quantities_of
 from results.judgement.explanation.reproduction import command_of
 from results.judgement.explanation.scope import Scope, scope_of
+from results.metrics import SWEEP_METRICS
 from results.units import with_prefix
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Subject:
 
     finding: None for a point that is asked for without one. control: change of eager there. are_kernels_equal: whether
     git has the same kernels at both commits. measured: parameters of all points of the surface. revisions: of base and
-    head, full hashes.
+    head, full hashes. verdict: of a point without finding, what the comparison of the commits says of it, in words.
     """
 
     revisions: tuple[str, str]
@@ -56,6 +57,7 @@ class Subject:
     control: ControlChange | None = None
     are_kernels_equal: bool | None = None
     measured: Collection[tuple[ParameterValue, ...]] | None = None
+    verdict: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +180,8 @@ def _signed(time_s: float) -> str:
 
 
 def _why_silent(difference: ProfileDifference, metric: str) -> str:
+    if metric not in SWEEP_METRICS:
+        return "only calls of the sweep are profiled, so nothing is known of its inside"
     if difference.reason is not None:
         return f"nothing is known of its inside: {difference.reason}"
     if metric not in {LATENCY, *_COUNTS, "peak_memory_bytes", "error_rel"}:

@@ -104,7 +104,7 @@ def explanation_as_json(one: Explanation) -> dict[str, object]:
 
 
 def _lines(one: Explanation, terminal: Terminal) -> Iterator[str]:
-    unknown = "no finding" if one.finding is None else "class unknown"
+    unknown = one.subject.verdict or "no finding" if one.finding is None else "class unknown"
     beside = " · ".join(filter(None, (_class(one) or unknown, _scope(one), _floor(one))))
     yield terminal.paragraph(f"{_title(one)}  ({beside})", Style.HEADING)
     style = Style.PLAIN if one.sentence else Style.DOUBTFUL

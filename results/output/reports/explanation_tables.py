@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from results.judgement.explanation import RowKind, RowPlace
 from results.output.reports.comments import Table
+from results.output.reports.finding_words import ratio_in_words
 from results.units import ABSENT, figures, in_words, with_prefix
 
 if TYPE_CHECKING:
@@ -110,5 +111,8 @@ def _change(one: Quantity) -> str:
     if one.change is None or one.change == 0:
         return ""
     sign = "+" if one.change > 0 else ""
-    share = f" ({100 * one.change / one.base:+.0f} %)" if isinstance(one.base, int | float) and one.base else ""
+    base, head = one.base, one.head
+    share = ""
+    if isinstance(base, int | float) and isinstance(head, int | float) and min(base, head) > 0:
+        share = f" ({ratio_in_words(head / base)})"
     return f"{sign}{in_words(one.change, unit=one.unit)}{share}"

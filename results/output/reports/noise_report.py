@@ -66,15 +66,14 @@ def _told(noise: MeasuredNoise) -> Iterator[str]:
     if noise.floor is not None:
         by = "the machine's part taken out" if noise.is_corrected else "not corrected"
         yield f"Changes under {_share(noise.floor)} are invisible here, in half of the points ({by})."
-    if not noise.is_corrected:
-        yield (
-            f"{counted(noise.n_controls, 'point')} of eager at this commit: with five or more of one machine, its part "
-            "is taken out."
-        )
+    if not noise.n_controls:
+        yield "There are no control series (eager) among them, so nothing of it is told to be the machine's."
+    elif not noise.is_corrected:
+        yield f"{counted(noise.n_controls, 'point')} of eager: from five on, the machine's part is taken out."
     repeated = [one for one in noise.series if one.n_runs > 1]
     if repeated:
         n_false = sum(one.differs for one in repeated)
-        yield f"A/A: {n_false} of {len(repeated):,} points differ between the halves of these runs; each would be false."
+        yield f"A/A: {n_false} of {len(repeated):,} points differ between halves of these runs; each would be false."
     if n_by_history := sum(one.is_by_history for one in noise.series):
         yield (
             f"{counted(n_by_history, 'point')} with fewer than three runs at this commit: by how the history varies. "

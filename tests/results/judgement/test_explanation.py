@@ -165,6 +165,7 @@ def test_an_operator_that_takes_longer_is_named_with_its_part_of_the_time():
 def test_a_finding_of_another_suite_has_no_inside_and_a_command_of_asv():
     found = explain(Subject(revisions=(A, B), finding=finding("time")))
     assert found.sentence is None
+    assert found.reason == "only calls of the sweep are profiled, so nothing is known of its inside"
     assert found.command == f"asv continuous {A[:12]} {B[:12]} -b '^mlp$'"
 
 
