@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from dashboard.lines import NO_PARAMETERS
-from dashboard.sweep_axes import AXES
+from dashboard.sweep_axes import AXES, text_of
 from results.rows import contender_of, parameters_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from results.judgement.findings import Finding
-    from results.rows import ParameterValue, SeriesRow, SeriesValueRow
+    from results.rows import ParameterValue, PointRow, SeriesRow, SeriesValueRow
 
 HASH_LENGTH = 12
 
@@ -62,3 +62,18 @@ def compare_address(finding: Finding) -> str | None:
         "environment": finding.surface.environment,
     }
     return f"/compare?{urlencode(pairs, doseq=True)}"
+
+
+def point_profile_address(row: PointRow) -> str:
+    """Return the address of a point's profile at its own commit."""
+    pairs = [*_axes(row), ("provider", row.contender), ("commit", row.commit[:HASH_LENGTH])]
+    return f"/profile?{urlencode(pairs, safe=':')}"
+
+
+def throughput_address(row: PointRow) -> str:
+    """Return the address of the throughput of a point's shape at its own commit."""
+    return f"/throughput?{urlencode([*_axes(row), ('commit', row.commit[:HASH_LENGTH])])}"
+
+
+def _axes(row: PointRow) -> list[tuple[str, str]]:
+    return [(axis.name, text_of(getattr(row, axis.column))) for axis in AXES]

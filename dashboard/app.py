@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html, set_props
 from flask import redirect, request
 
-from dashboard.pages import compare, explore, overview, regressions, throughput
+from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
 from dashboard.pages.notices import empty_store, unknown_path
 from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dashboard.serving.hosts import AllowedHosts
     from results.store import Store
 
-PAGES = (overview.PAGE, throughput.PAGE, regressions.PAGE, compare.PAGE, explore.PAGE)
+PAGES = (overview.PAGE, throughput.PAGE, profile.PAGE, roofline.PAGE, regressions.PAGE, compare.PAGE, explore.PAGE)
 # URL parameters that only the page *Throughput* has; it was at `/` once, and copied URLs are kept.
 MOVED = frozenset(KEYS) - {axis.name for axis in MAP_AXES}
 RENAMED = {"/history": explore.PAGE.path, "/history.csv": f"{explore.PAGE.path}.csv"}

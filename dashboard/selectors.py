@@ -12,7 +12,7 @@ from dashboard.scales import CommitSpacing, Scale
 from dashboard.widgets import stroke
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dash.development.base_component import Component
 
@@ -50,8 +50,13 @@ def card_select(*, component_id: str, label: str, is_wide: bool) -> Component:
 
 
 def switch(name: str, *, component_id: str) -> Component:
-    """Build a segmented control for the choice `name`."""
-    data = [{"value": value, "label": label} for value, label in SWITCH_LABELS[name].items()]
+    """Build a segmented control for the choice `name` of the page *Throughput*, or of another with the same choice."""
+    return switch_of(SWITCH_LABELS[name], component_id=component_id)
+
+
+def switch_of(labels: Mapping[str, str], *, component_id: str) -> Component:
+    """Build a segmented control of `labels` by their values; the first is chosen."""
+    data = [{"value": value, "label": label} for value, label in labels.items()]
     control: Component = dmc.SegmentedControl(id=component_id, data=data, size="xs", value=data[0]["value"])
     return control
 
@@ -68,9 +73,11 @@ def quantity_props(quantities: Iterable[Quantity], *, chosen: Quantity) -> dict[
     return {"data": [{"value": one.value, "label": one.label} for one in Quantity if one in offered], "value": chosen}
 
 
-def commit_props(commits: Iterable[CommitRow], *, chosen: str | None, latest: str) -> dict[str, Any]:
+def commit_props(
+    commits: Iterable[CommitRow], *, chosen: str | None, latest: str, label: str = "latest measured"
+) -> dict[str, Any]:
     """Return the commit selector's properties, newest first; `commits` come oldest first, None is `latest`."""
-    options = [{"value": latest, "label": "latest measured"}]
+    options = [{"value": latest, "label": label}]
     options += map(_commit_option, reversed(tuple(commits)))
     return {"data": options, "value": latest if chosen is None else chosen[:12]}
 

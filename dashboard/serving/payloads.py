@@ -26,12 +26,15 @@ MULTIPLE = frozenset(
         "compare-machine",
         "compare-environment",
         "compare-provider",
+        "roofline-providers",
     }
 )
 # What the pages keep in the browser, by the component: keys, and whether each is a list.
 KEPT = {
     "throughput-shown": {"query": False, "providers": True, "settled": True},
     "explore-shown": {"query": False, "marked": False},
+    "profile-shown": {"query": False, "settled": True},
+    "roofline-shown": {"query": False, "providers": True, "settled": True},
 }
 
 

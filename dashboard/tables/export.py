@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from results.rows import parameters_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dashboard.tables.ratios import RatioRow
     from results.judgement.changes.ranked import RankedFinding
@@ -85,6 +85,11 @@ def csv_of_ratios(rows: Iterable[RatioRow], names: Sequence[str]) -> str:
         for name, one in zip(names[1:], row.ratios, strict=True)
     )  # fmt: skip
     return _csv(heading, lines)
+
+
+def csv_of_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> str:
+    """Write a line for each row of a grid, with all digits; numbers are in SI units."""
+    return _csv(list(columns), ([row[column] for column in columns] for row in rows))
 
 
 def _csv(heading: list[str], lines: Iterable[list[object]]) -> str:

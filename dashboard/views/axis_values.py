@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.sweep_axes import Axis, AxisValue
+    from results.rows import PointChoice
 
 MOST_DIGITS = 18
 MOST_SHOWN = 60  # characters of a value that was not measured
@@ -35,6 +36,24 @@ def settled(
     if text_of(value) != wanted[axis.name]:
         problems.append(_not_measured(axis, wanted[axis.name], value, values))
     return value
+
+
+def settled_axes(
+    points: Sequence[PointChoice], axes: Sequence[Axis], *, wanted: Mapping[str, str], problems: list[str]
+) -> tuple[dict[str, AxisValue], dict[str, tuple[AxisValue, ...]], list[PointChoice]]:
+    """Settle `axes` one after the other: their values by column, what each had to offer by name, and the points left.
+
+    `points` come newest first, at least one. What the URL wants and was not measured is added to `problems`.
+    """
+    columns: dict[str, AxisValue] = {}
+    options: dict[str, tuple[AxisValue, ...]] = {}
+    left = list(points)
+    for axis in axes:
+        values = tuple(dict.fromkeys(axis.value_of(row) for row in left))
+        columns[axis.column] = settled(axis, values, wanted=wanted, before=columns, problems=problems)
+        options[axis.name] = in_order(values)
+        left = [row for row in left if axis.value_of(row) == columns[axis.column]]
+    return columns, options, left
 
 
 def in_order(values: Sequence[AxisValue]) -> tuple[AxisValue, ...]:

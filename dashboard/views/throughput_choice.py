@@ -10,7 +10,7 @@ from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.axis_values import in_order, settled
-from dashboard.views.url import LATEST, member_of, unknown_parameters
+from dashboard.views.url import LATEST, commit_of, member_of, unknown_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Se
             providers = tuple(sorted({row.contender for row in left}, key=_provider_key))
     choice = ThroughputChoice(
         **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
-        commit=_commit(wanted.get("commit", LATEST), commits, problems),
+        commit=commit_of(wanted.get("commit", LATEST), commits, problems),
         providers=_providers(wanted.get("providers"), providers, problems),
         quantity=member_of("quantity", wanted, Quantity.ROWS_PER_S, problems),
         spacing=member_of("spacing", wanted, CommitSpacing.ORDER, problems),
@@ -110,18 +110,6 @@ def query_from_values(values: Mapping[str, str | None], *, providers: Sequence[s
     if set(providers) != set(known):
         pairs.append(("providers", ",".join(providers)))
     return "?" + urlencode(pairs, safe=",")
-
-
-def _commit(requested: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
-    """Return the only commit whose hash begins with `requested`; else None, the newest."""
-    if requested == LATEST:
-        return None
-    found = [row.commit for row in commits if requested and row.commit.startswith(requested.lower())]
-    if len(found) == 1:
-        return found[0]
-    number = f"{len(found)} measured commits begin" if found else "no measured commit begins"
-    problems.append(f"The URL asks for commit {requested}, but {number} with that; showing the latest.")
-    return None
 
 
 def _providers(requested: str | None, known: Sequence[str], problems: list[str]) -> tuple[str, ...] | None:

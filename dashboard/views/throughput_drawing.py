@@ -77,7 +77,7 @@ def facts(view: ThroughputView) -> str:
     """Write the axes that need no selector in words."""
     single = [axis.name for axis in AXES if axis.name not in ALWAYS_SHOWN and len(view.options[axis.name]) == 1]
     values = {axis.name: text_of(getattr(view.choice, axis.column)) for axis in AXES}
-    return " · ".join(_fact(name, values[name]) for name in single)
+    return " · ".join(fact(name, values[name]) for name in single)
 
 
 def note_of_commit(rows: Sequence[PointRow]) -> str:
@@ -151,7 +151,8 @@ def _last_step(rows: Sequence[PointRow]) -> str:
     return f"time at the newest commit against the one before: {changes} · " if changes else ""
 
 
-def _fact(name: str, value: str) -> str:
+def fact(name: str, value: str) -> str:
+    """Write the value of an axis as it needs no name."""
     if name == "cache":
         return f"{value} cache"
     if name == "threads":

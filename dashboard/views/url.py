@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from enum import StrEnum
 
+    from results.rows import CommitRow
+
 # In the URL and on a selector: the newest commit, whichever that is when the URL is opened.
 LATEST = "latest"
 
@@ -30,3 +32,15 @@ def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: l
         choices = ", ".join(type(default))
         problems.append(f"The URL parameter {name} is {requested}; it can be {choices}. Showing {default}.")
         return default
+
+
+def commit_of(requested: str, commits: Sequence[CommitRow], problems: list[str]) -> str | None:
+    """Return the only commit whose hash begins with `requested`; else None, the newest, adding to `problems`."""
+    if requested == LATEST:
+        return None
+    found = [row.commit for row in commits if requested and row.commit.startswith(requested.lower())]
+    if len(found) == 1:
+        return found[0]
+    number = f"{len(found)} measured commits begin" if found else "no measured commit begins"
+    problems.append(f"The URL asks for commit {requested}, but {number} with that; showing the latest.")
+    return None

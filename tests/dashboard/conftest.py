@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
+import sys
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from werkzeug.serving import make_server
 
 from results.rows import CommitRow, PointRow
+from results.store import open_store
 from tests.in_chromium import FLAGS, settle
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -187,3 +191,32 @@ def visit(browser, address):
         context.close()
     assert complaints == []
     assert elsewhere == []
+
+
+@pytest.fixture(scope="session")
+def made_profiles():
+    """Import tests/dashboard/profiles/made_profiles.py, which writes profiles with stacks, traces and ceilings."""
+    name = "fusebench_made_profiles"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "profiles" / "made_profiles.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+@pytest.fixture
+def profiled_store(tmp_path, made_profiles):
+    """Open a store of made profiles: of a GPU and of a CPU, of two commits each."""
+    stores = []
+
+    def build(**options):
+        folder = made_profiles.write_profiles(tmp_path / f"profiles{len(stores)}", **options)
+        store = open_store(str(folder / "fusebench.db"))
+        stores.append(store)
+        assert store.ingest([folder]).problems == ()
+        return store
+
+    yield build
+    for store in stores:
+        store.close()

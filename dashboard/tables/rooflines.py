@@ -1,0 +1,46 @@
+"""Points of a roofline as a table: what each reached, and what its roof allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard.tables.grids import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dashboard.roofs import Placed
+
+COLUMNS = (
+    Column(field="contender", heading="Provider", width=150, grows=True),
+    Column(field="batch", heading="Batch", unit="", has_prefix=False, width=100),
+    Column(field="hidden", heading="Hidden dim", unit="", has_prefix=False, width=124),
+    Column(field="dim", heading="Model dim", unit="", has_prefix=False, width=120),
+    Column(field="flop_per_byte", heading="FLOP/byte", unit="", has_prefix=False, width=120),
+    Column(field="flop_per_s", heading="Work rate", unit="FLOP/s", width=140),
+    Column(field="roof_flop_per_s", heading="Roof", unit="FLOP/s", width=140,
+           explanation="what the ceilings of the level its data live in allow at that intensity"),
+    Column(field="percent_of_roof", heading="Of the roof", unit=" %", has_prefix=False, width=124),
+    Column(field="bound_by", heading="Roof is made of", width=190, grows=True),
+    Column(field="latency_s", heading="Latency", unit="s", width=110),
+)  # fmt: skip
+
+
+def roofline_rows(points: Sequence[Placed]) -> list[dict[str, object]]:
+    """Return the rows of COLUMNS, the nearest to its roof first."""
+    ordered = sorted(points, key=lambda one: (-(one.share or 0.0), -one.flop_per_s))
+    return [
+        {
+            "contender": one.row.contender,
+            "batch": one.row.batch,
+            "hidden": one.row.hidden,
+            "dim": one.row.dim,
+            "flop_per_byte": one.flop_per_byte,
+            "flop_per_s": one.flop_per_s,
+            "roof_flop_per_s": one.roof_flop_per_s,
+            "percent_of_roof": None if one.share is None else 100 * one.share,
+            "bound_by": one.roof_in_words,
+            "latency_s": one.row.latency_s,
+        }
+        for one in ordered
+    ]

@@ -1,0 +1,110 @@
+"""Page *Profile* in headless Chromium: links, going back, dark and narrow pages, and nothing asked for elsewhere."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from werkzeug.serving import make_server
+
+from dashboard.app import create_app
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+URL = "/profile?machine=gpu-01&batch=16&provider=eager"
+COMPARED = f"{URL}&against=none&base=a1a1a1a1"
+GRAPH = "#profile-times-graph"
+OVERFLOWING = """() => [...document.querySelectorAll('#page *')]
+  .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scrolls, .js-plotly-plot'))
+  .map(one => `${one.tagName}.${one.className}`)"""
+
+
+@pytest.fixture
+def address(profiled_store):
+    server = make_server("127.0.0.1", 0, create_app(profiled_store()).server, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+def opened(visit, url=URL, **options):
+    page = visit(url, graph=None, **options)
+    page.wait_for_selector(f"{GRAPH} .js-plotly-plot .main-svg", state="attached")
+    page.wait_for_selector("#profile-operators .ag-row")
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def answer_of(page):
+    return page.inner_text("#profile-answer h1").replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+def pick(page, selector, value):
+    before = page.url
+    page.click(f"#profile-{selector}")
+    page.get_by_role("option", name=value, exact=True).click()
+    page.wait_for_function("before => location.href !== before", arg=before)
+
+
+def test_a_copied_url_shows_the_same_comparison_and_going_back_undoes_it(visit):
+    page = opened(visit)
+    assert answer_of(page).startswith("eager takes 112 µs")
+    pick(page, "against", "fused")
+    page.wait_for_function("() => document.querySelector('#profile-answer h1').innerText.includes('fused')")
+    answer = answer_of(page)
+    assert "against=fused" in page.url
+    assert answer_of(opened(visit, page.url)) == answer
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('#profile-answer h1').innerText.startsWith('eager takes 112')")
+
+
+def test_tables_sort_by_their_headings_and_filter(visit):
+    page = opened(visit)
+    cells = page.locator("#profile-kernels .ag-row [col-id=device_time_s]")
+    assert [text.strip() for text in cells.all_inner_texts()] == ["52.0 µs", "30.0 µs", "10.0 µs", "6.00 µs"]
+    page.locator("#profile-kernels .ag-header-cell[col-id=device_time_s] .ag-header-cell-text").click()
+    page.wait_for_function(
+        """() => document.querySelector('#profile-kernels .ag-row[row-index="0"] [col-id=device_time_s]')
+                 .innerText.trim() === '6.00 µs'"""
+    )
+
+
+def test_a_trace_and_a_table_are_saved(visit, tmp_path):
+    page = opened(visit)
+    with page.expect_download() as saving:
+        page.get_by_role("link", name="Save the trace").click()
+    assert saving.value.suggested_filename.endswith("eager.json.gz")
+    with page.expect_download() as saving:
+        page.locator("#profile-kernels-csv").click()
+    saving.value.save_as(tmp_path / "kernels.csv")
+    assert (tmp_path / "kernels.csv").read_text().startswith("words,count,device_time_s,")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_of_a_narrow_page(visit, scheme):
+    page = opened(visit, COMPARED, color_scheme=scheme, viewport={"width": 400, "height": 900})
+    page.wait_for_timeout(500)
+    assert page.evaluate(OVERFLOWING) == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+
+
+def test_tables_are_readable_in_the_dark(visit):
+    page = opened(visit, color_scheme="dark")
+    sums = page.evaluate("""() => {
+        const sum = colour => colour.match(/[0-9]+/g).slice(0, 3).map(Number).reduce((a, b) => a + b);
+        const row = document.querySelector('#profile-operators .ag-row');
+        const cell = row.querySelector('.ag-cell');
+        return [sum(getComputedStyle(row).backgroundColor), sum(getComputedStyle(cell).color)];
+    }""")
+    assert sums[1] - sums[0] > 300
+
+
+def test_the_side_of_the_flame_graph_is_in_the_url(visit):
+    page = opened(visit)
+    page.locator("#profile-side").get_by_text("device", exact=True).click()
+    page.wait_for_url("**side=device**")
+    page.wait_for_function(
+        "() => document.querySelector('#profile-flames-graph .js-plotly-plot').data[0].name === 'device stacks'"
+    )

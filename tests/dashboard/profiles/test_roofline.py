@@ -1,0 +1,175 @@
+"""Page *Roofline*: points where their numbers put them, roofs only where they were measured."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from dash.exceptions import PreventUpdate
+
+from dashboard.addresses import point_profile_address
+from dashboard.app import create_app
+from dashboard.figures.roofline import roofline_figure
+from dashboard.pages.roofline import OUTPUTS, asked_query, links_of, page_props
+from dashboard.roofs import placed, slopes_of
+from dashboard.tables.rooflines import COLUMNS, roofline_rows
+from dashboard.views.profiles.drawing import profile_drawing_of
+from dashboard.views.roofline import roofline_view_of
+from dashboard.views.throughput_drawing import throughput_drawing_of
+from results.rows import CeilingsRow
+
+THIN = "\N{NARROW NO-BREAK SPACE}"
+KIB = 1 << 10
+PEAK = 1e11
+
+
+@pytest.fixture
+def ceilings():
+    return CeilingsRow(
+        machine="desk", environment="py3.11-cpu-t2", measured_at=None, matmul_flop_per_s={"float32": PEAK},
+        bandwidth_bytes_per_s={16 * KIB: 1e11, 1024 * KIB: 2e10}, copy_bytes_per_s=1e10,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def at(point):
+    """Build a point by what it moves at least, does and takes."""
+
+    def build(n_bytes, flop, latency_s, **changes):
+        rates = {"tflop_per_s": flop / latency_s / 1e12, "gb_per_s": n_bytes / latency_s / 1e9}
+        return point(latency_s=latency_s, **rates, **changes)
+
+    return build
+
+
+def figure_of(points, **changes):
+    return roofline_figure(points, **{"peak": PEAK, "dtype": "float32", "keeps_zoom_of": "", **changes})
+
+
+def props_of(store, query="?machine=desk"):
+    return page_props(roofline_view_of(store, query=query), is_from_url=True)
+
+
+def said(component):
+    return str(component).replace(THIN, " ").replace(r"\u202f", " ")
+
+
+def test_a_point_lies_below_the_roof_of_the_level_that_its_data_live_in(at, ceilings):
+    small, large, product = placed(
+        [
+            at(32 * KIB, 32 * KIB * 0.5, 1e-6),  # 0.5 FLOP/byte in the fast level
+            at(4096 * KIB, 4096 * KIB * 0.5, 1e-3),  # the same intensity, in the slow one
+            at(4096 * KIB, 4096 * KIB * 50.0, 4e-3),
+        ],
+        ceilings=ceilings,
+    )
+    assert [one.flop_per_byte for one in (small, large, product)] == pytest.approx([0.5, 0.5, 50.0])
+    assert [one.roof_flop_per_s for one in (small, large, product)] == pytest.approx([5e10, 1e10, PEAK])
+    assert [one.is_below_slope for one in (small, large, product)] == [True, True, False]
+    assert small.share == pytest.approx(32 * KIB * 0.5 / 1e-6 / 5e10)
+    assert [slope.bytes_per_s for slope in slopes_of([large, small])] == [1e11, 2e10]
+
+
+def test_cold_data_live_in_memory_however_small(at, ceilings):
+    (cold,) = placed([at(KIB, KIB, 1e-6, cache="cold")], ceilings=ceilings)
+    assert cold.slope.bytes_per_s == 2e10
+
+
+def test_a_point_beyond_its_roof_has_no_share(at, ceilings):
+    (one,) = placed([at(4096 * KIB, 4096 * KIB * 50.0, 1e-3)], ceilings=ceilings)
+    assert one.is_beyond
+    assert (one.share, one.roof_in_words) == (None, "ceiling not valid")
+
+
+def test_the_figure_is_logarithmic_with_units_and_a_trace_for_each_provider_and_roof(at, ceilings):
+    rows = [
+        at(32 * KIB * batch, 64 * KIB * batch, 1e-5 * batch, batch=batch, provider=provider)
+        for provider in ("eager", "fused")
+        for batch in (1, 64)
+    ]
+    figure = figure_of(placed(rows, ceilings=ceilings))
+    assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
+    assert "FLOP/byte" in figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.labelalias["100G"] == "100GFLOP/s"
+    assert len(figure.layout.xaxis.tickvals) >= 4
+    names = [trace.name for trace in figure.data]
+    assert names == [
+        f"data of 16 KiB: 100{THIN}GB/s", f"data of 1 MiB: 20.0{THIN}GB/s",
+        f"products in float32: 100{THIN}GFLOP/s", "eager", "fused",
+    ]  # fmt: skip
+    slope = figure.data[0]
+    assert [y / x for x, y in zip(slope.x, slope.y, strict=True)] == pytest.approx([1e11] * 3)
+    assert slope.y[-1] == pytest.approx(PEAK)
+    assert figure.data[3].x == pytest.approx((2.0, 2.0))
+    assert figure.data[3].marker.size[0] < figure.data[3].marker.size[1]
+
+
+def test_without_ceilings_points_stay_and_no_roof_is_invented(at):
+    points = placed([at(KIB, KIB, 1e-6)], ceilings=None)
+    assert [trace.name for trace in figure_of(points, peak=None).data] == ["eager"]
+    assert points[0].roof_in_words == "not known"
+
+
+def test_points_without_work_or_value_have_no_place(point, at):
+    assert placed([point(gb_per_s=None), point(state="crashed")], ceilings=None) == ()
+
+
+def test_the_page_answers_who_comes_nearest_to_its_roof(profiled_store):
+    props = props_of(profiled_store())
+    assert set(props) == set(OUTPUTS)
+    assert said(props["answer"][0]).count("fused comes nearest to its roof: 70 % at batch 256, hidden 1024.")
+    assert "Median share of the roof: fused" in said(props["answer"])
+    assert "ceilings measured 2026-03-01" in props["note"]
+
+
+def test_without_ceilings_the_page_says_what_measures_them(profiled_store):
+    props = props_of(profiled_store(has_ceilings=False))
+    words = said(props["answer"])
+    assert "No ceilings of desk in py3.11-cpu-t2 are stored, so no roof is drawn" in words
+    assert "fusebench run" in words
+    assert [trace.mode for trace in props["figure"].data] == ["markers", "markers"]
+    assert {row["bound_by"] for row in props["points"]["props"]["rowData"]} == {"not known"}
+
+
+def test_another_commit_and_fewer_providers_are_in_the_url_and_back(profiled_store, made_profiles):
+    store = profiled_store()
+    view = roofline_view_of(store, query="?machine=gpu-01&commit=a1a1&providers=fused")
+    assert {one.row.commit for one in view.points} == {made_profiles.COMMITS[0]}
+    assert view.shown == ("fused",)
+    again = roofline_view_of(store, query=view.query)
+    assert (again.points, again.problems) == (view.points, ())
+    wrong = roofline_view_of(store, query="?providers=nobody&commit=ffff&x=1")
+    assert len(wrong.problems) == 3
+
+
+def test_a_selector_changes_the_url_and_our_own_url_draws_nothing(profiled_store):
+    props = props_of(profiled_store())
+    picked = {name: props["axes"][name]["value"] for name in props["axes"]}
+    picked |= {"commit": "a1a1a1a1a1a1", "providers": ["fused"]}
+    query = asked_query("", picked=picked, shown=props["shown"], triggered="roofline-commit")
+    assert "commit=a1a1a1a1a1a1&providers=fused" in query
+    with pytest.raises(PreventUpdate):
+        asked_query(props["shown"]["query"], picked=picked, shown=props["shown"], triggered="roofline-url")
+
+
+def test_a_point_leads_to_its_profile_and_throughput_with_its_shape_machine_and_provider(profiled_store):
+    store = profiled_store()
+    point = roofline_view_of(store, query="?machine=gpu-01&commit=a1a1").points[0]
+    _, profile, _, throughput = links_of(point)
+    assert profile.href == point_profile_address(point.row)
+    drawing = profile_drawing_of(store, query=profile.href.partition("?")[2])
+    assert (drawing.call.point, drawing.problems) == (point.row, ())
+    view = throughput_drawing_of(store, query=throughput.href.partition("?")[2]).view
+    assert (view.choice.machine, view.choice.batch, view.problems) == ("gpu-01", point.row.batch, ())
+
+
+def test_the_table_and_its_csv_have_every_point_the_nearest_to_its_roof_first(profiled_store):
+    store = profiled_store()
+    rows = roofline_rows(roofline_view_of(store, query="?machine=desk").points)
+    shares = [row["percent_of_roof"] for row in rows]
+    assert shares == sorted(shares, reverse=True)
+    text = create_app(store).server.test_client().get("/roofline.csv?machine=desk").get_data(as_text=True)
+    read = list(csv.DictReader(io.StringIO(text)))
+    assert list(read[0]) == [column.field for column in COLUMNS]
+    assert len(read) == len(rows) == 4
