@@ -23,11 +23,12 @@
     script.src = url;
     document.head.append(script);
   });
-  window.dash_clientside = Object.assign({}, window.dash_clientside, {grids: {
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.grids = {
     show: async (table, url) => {
       if (!table) return null;
       await load(url);
       return table;
     },
-  }});
+  };
 })();
