@@ -1,0 +1,1 @@
+"""Faults planted in the verdict rules, and whether the tests find each: `make mutation`."""
