@@ -120,3 +120,18 @@ def options_of(name, command):
 
 def assert_options(known, words):
     assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known
+
+
+def test_the_page_about_it_names_inputs_and_workflows_as_they_are():
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+    used = example["jobs"]["judge"]["steps"][-1]["with"]
+    inputs = read(ACTION)["inputs"]
+    assert set(used) <= set(inputs)
+    assert {name for name, one in inputs.items() if one.get("required")} <= set(used)
+    table = page.split("| input |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([\w-]+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))) == set(inputs)
+    assert {path.name for path in WORKFLOWS} == set(re.findall(r"^\| `(\w+\.yml)` \|", page, re.MULTILINE))
+    assert set(re.findall(r"python -m (ci\.\w+)", page)) <= {
+        f"ci.{path.stem}" for path in (ROOT / "tools" / "ci").glob("*.py")
+    }

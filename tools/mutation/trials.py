@@ -64,11 +64,12 @@ class Trials:
         self.faults, self.files = faults, files
         self.fates: dict[str, Fate] = {}
         self.broken: list[str] = []
-        self._failed = False
+        self._failed = ""
+        self._killers: dict[str, list[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note whether a test failed."""
-        self._failed = self._failed or report.failed
+        self._failed = self._failed or (report.nodeid if report.failed else "")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try every fault."""
@@ -77,7 +78,7 @@ class Trials:
             for number, fault in enumerate(self.faults, start=1):
                 self.fates[fault.name] = fate = self._tried(fault, reached)
                 if fate not in {Fate.KILLED, Fate.TIMED_OUT} or number % 100 == 0:
-                    print(f"{number}/{len(self.faults)} {fate.value}: {fault.line}: {fault.name}", flush=True)
+                    print(f"\n{number}/{len(self.faults)} {fate.value}: {fault.line}: {fault.name}", flush=True)
         return True
 
     def _reached_by_each(self, session: pytest.Session) -> list[tuple[pytest.Item, Reached]]:
@@ -116,7 +117,7 @@ class Trials:
 
     def _runs(self, items: Sequence[pytest.Item]) -> bool:
         """Run the tests until one fails; whether all passed."""
-        self._failed = False
+        self._failed = ""
         for item in items:
             # Anything else as the next one would take down what the whole session shares, or keep too much.
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=_Session(item.session))
@@ -137,19 +138,29 @@ class Trials:
         if not concerned:
             return Fate.UNREACHED
         limit_s = LEAST_TIMEOUT_S + TIMES_AS_LONG * sum(each.seconds for _, each in concerned)
+        # What killed one fault of a function most often kills the next.
+        killers = self._killers.setdefault(f"{fault.module}:{fault.function}", [])
+        items = sorted((item for item, _ in concerned), key=lambda item: item.nodeid not in killers)
+        told, tells = os.pipe()
         child = os.fork()
         if child == 0:
-            self._die(fault, [item for item, _ in concerned])
-        return _fate_of(child, limit_s)
+            self._die(fault, items, tells)
+        os.close(tells)
+        fate = _fate_of(child, limit_s)
+        with os.fdopen(told, "rb") as answer:
+            if (killer := answer.read().decode()) and killer not in killers:
+                killers.append(killer)
+        return fate
 
-    def _die(self, fault: Fault, items: Sequence[pytest.Item]) -> None:
-        """Run the tests with the fault in this process, and end it: 0 where it survives."""
+    def _die(self, fault: Fault, items: Sequence[pytest.Item], tells: int) -> None:
+        """Run the tests with the fault in this process, tell which failed, and end it: 0 where it survives."""
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         code = 1
         try:
             code = 0 if plant(fault) and self._runs(items) else 1
+            os.write(tells, self._failed.encode())
         finally:
             os._exit(code)
 
