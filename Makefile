@@ -4,7 +4,7 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
+.PHONY: bench fleet-test bench-fleet mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -63,6 +63,14 @@ bench-judgement: setup  ## how well changes are found in made histories, beside 
 
 mutation: setup  ## plant faults in the verdict rules, one at a time, and let the tests find each; half an hour. MUTATION="--module sides"
 	PYTHONPATH=tools $(BIN)/python -m mutation $(MUTATION)
+
+fleet-test: setup  ## a fleet on Ray, submitit and a Slurm of three nodes on this machine; installs what is missing
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fleet-ray,fleet-slurm]'
+	@command -v slurmctld >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q --no-install-recommends slurmctld slurmd slurm-client; } || echo "without Slurm: apt-get install slurmctld slurmd slurm-client, as root"
+	$(BIN)/python -m pytest tests/benchmarks/fleet tests/system/test_fleet.py tests/results/ingest/test_hosts_at_once.py
+
+bench-fleet: setup  ## how a fleet of 64 GPUs scales: planning, journals, PostgreSQL by eight processes (docs/fleet.md)
+	$(BIN)/python tools/bench_fleet.py $(SIZES)
 
 bench-store: setup  ## how fast the store fills and answers; CORPUS=asv results, REPOSITORY=its git (or MADE=commits)
 	$(BIN)/python tools/bench_store.py $(CORPUS) $(if $(REPOSITORY),--repository $(REPOSITORY)) \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -19,7 +20,8 @@ from benchmarks.ruler.errors import RulerError, UnfitHost
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet import planning
 from benchmarks.ruler.fleet.calibration import admit
-from benchmarks.ruler.fleet.dispatch import DONE, dispatched, engine, job_of
+from benchmarks.ruler.fleet.collection import collected
+from benchmarks.ruler.fleet.dispatch import dispatched, engine, job_of
 from benchmarks.ruler.fleet.engines import EngineName, EngineOptions
 from benchmarks.ruler.fleet.folder import (
     Notebook,
@@ -36,11 +38,13 @@ from benchmarks.ruler.fleet.work import begun_work, measured
 from benchmarks.ruler.plan.axes_files import NAMED_AXES
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import settings_from_environment, words
+from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_ENGINES, _DEVICES = [each.value for each in EngineName], [each.value for each in DeviceKind]
 _LIFE_SIGN_S = 60.0
 _FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
@@ -67,7 +71,11 @@ def main(*, cwd: Path | None) -> None:
 @click.option(
     "--machine", metavar="NAME", help="Name of the hosts' class, the series' machine  [default: by this host]"
 )
-@click.option("--device", type=click.Choice(list(DeviceKind)), help="What the hosts measure on  [default: as here]")
+@click.option(
+    "--device",
+    type=click.Choice([each.value for each in DeviceKind]),
+    help="What the hosts measure on  [default: as here]",
+)
 @click.option("--threads", type=click.IntRange(1), help="Threads of each host  [default: as here]")
 @click.option("--visits", type=click.IntRange(1), help="Visits to each group  [default: those of the axes]")
 @click.option("--tolerance", default=0.02, help="How far a host may lie from its class  [0.02]")
@@ -182,9 +190,16 @@ def _noted(notebook: Notebook) -> Iterator[None]:
 
 @main.command()
 @_FOLDER
-@click.option("--engine", "engine_name", default=EngineName.LOCAL, type=click.Choice(list(EngineName)), help="[local]")
+@click.option(
+    "--engine",
+    "engine_name",
+    default=EngineName.LOCAL.value,
+    type=click.Choice([each.value for each in EngineName]),
+    help="[local]",
+)
 @click.option("--gpus", default=0, type=click.IntRange(0), help="GPUs of each shard  [0: a CPU's]")
 @click.option("--cpus", default=1, type=click.IntRange(1), help="Processors of each shard  [1]")
+@click.option("--share", default=1, type=click.IntRange(1), help="Local: so many shards at a time, one a GPU  [1]")
 @click.option(
     "--attempts", default=3, type=click.IntRange(1), help="How often a shard that ended early is started  [3]"
 )
@@ -232,7 +247,7 @@ def run(  # noqa: PLR0913 - its options
         click.echo(line)
     if state.status().missing:
         sys.exit(ExitCode.NOTHING_MEASURED if not state.status().done else ExitCode.FAILED)
-    sys.exit(max((code for code in codes.values() if code in DONE), default=ExitCode.FINE))
+    sys.exit(ExitCode.FAILED if ExitCode.FAILED in codes.values() else ExitCode.FINE)
 
 
 @main.command()
@@ -241,6 +256,31 @@ def status(*, folder: Path) -> None:
     """Print what is done, running and missing, per host, and the time left."""
     for line in status_lines(state_of(folder.absolute()).status()):
         click.echo(line)
+
+
+@main.command()
+@_FOLDER
+@click.argument("sources", nargs=-1)
+@click.option("--selection", type=Path, hidden=True, help="File for the folders to store.")
+def collect(*, folder: Path, sources: tuple[str, ...], selection: Path | None) -> None:
+    r"""Bring hosts' journals from SOURCES into FOLDER, and store those of all fit hosts.
+
+    A source is a folder, user@host:folder (by rsync), or an address such as s3://bucket/folder (by fsspec); without
+    one, what FOLDER holds is stored. --db names another store.
+
+    \b
+    fusebench fleet collect sweep
+    fusebench fleet collect sweep gpu1:/data/sweep gpu2:/data/sweep
+    """
+    folder = folder.absolute()
+    for line in collected(folder, sources):
+        click.echo(line)
+    state = state_of(folder)
+    for line in status_lines(state.status()):
+        click.echo(line)
+    if selection is not None:
+        fit = [str(folder / "hosts" / host) for host in state.records if host not in state.unfit]
+        write_whole(selection, json.dumps({"folders": fit}))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidSettings
-from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet.engines import EngineName, Job
 from benchmarks.ruler.fleet.folder import shard_path
 from benchmarks.ruler.plan.settings import ROOT
@@ -27,8 +26,6 @@ _ENGINES = {
     EngineName.SLURM: ("benchmarks.ruler.fleet.engines.slurm", "fleet-slurm"),
     EngineName.RAY: ("benchmarks.ruler.fleet.engines.ray_cluster", "fleet-ray"),
 }
-# A point that failed is a measurement; its shard is done.
-DONE = frozenset({ExitCode.FINE, ExitCode.FAILED})
 
 
 def engine(name: EngineName) -> Start:
@@ -58,14 +55,14 @@ def dispatched(  # noqa: PLR0913 - the engine, and what it is asked
     attempts: int,
     say: Callable[[str], None],
 ) -> dict[int, int]:
-    """Start the jobs that are left, and those that did not come to their end again, up to `attempts` times each.
+    """Start the jobs that are left until none is, at most `attempts` times; return the last exit code of each shard.
 
-    jobs: those of shards with groups to measure, asked anew before each attempt. avoid: hosts found unfit meanwhile.
-    Return the last exit code of each shard.
+    jobs: those of shards with groups that no fit host has completed, asked anew before each attempt: a point that
+    failed is measured, and what a host had measured that was found unfit is not. avoid: hosts found unfit meanwhile.
     """
     codes: dict[int, int] = {}
     for attempt in range(1, attempts + 1):
-        left = [job for job in jobs() if codes.get(job.shard) not in DONE]
+        left = list(jobs())
         if not left:
             break
         if attempt > 1:

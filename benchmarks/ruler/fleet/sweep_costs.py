@@ -59,12 +59,18 @@ def groups_of_shard(shard: Shard, known: Mapping[str, Group], keys: Sequence[str
 
 def costs_of(fleet: Fleet, axes: Axes, groups: Mapping[str, Group]) -> dict[str, float]:
     """Return the seconds that each group is expected to take: all visits and profiles of every commit."""
+    known: dict[tuple[int, str, str], float] = {}
 
     def seconds(group: Group) -> float:
         shape, contenders = group.shape, group.contenders
         call_s = call_seconds(shape, None, device=fleet.device, threads=fleet.threads)
-        first = visit_seconds(shape, contenders, axes, call_s=call_s, is_first=True)
-        later = visit_seconds(shape, contenders, axes, call_s=call_s, is_first=False)
-        return first + (fleet.visits - 1) * later + profile_seconds(shape, contenders, call_s=call_s)
+        # By two digits of a call's time: hundreds of thousands of groups are planned in seconds.
+        same = (id(contenders), shape.pass_, f"{call_s:.1e}")
+        if same not in known:
+            first = visit_seconds(shape, contenders, axes, call_s=call_s, is_first=True)
+            later = visit_seconds(shape, contenders, axes, call_s=call_s, is_first=False)
+            profiles = profile_seconds(shape, contenders, call_s=call_s)
+            known[same] = first + (fleet.visits - 1) * later + profiles
+        return known[same]
 
     return {key: len(fleet.commits) * seconds(group) for key, group in groups.items()}

@@ -46,6 +46,8 @@ _VALUES: Mapping[str, Callable[[Shape, Contender], str]] = {
 def selected(all_groups: Sequence[Group], filters: Filters) -> tuple[Group, ...]:
     """Return the groups with the contenders that pass all `filters`; groups left empty are dropped."""
     wanted = filters.set_ones()
+    if not wanted:
+        return tuple(all_groups)
     kept = []
     for group in all_groups:
         contenders = tuple(

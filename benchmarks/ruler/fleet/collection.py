@@ -1,0 +1,75 @@
+"""Collection of hosts' folders into one: from a folder or an object store by fsspec, from another machine by rsync."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fsspec
+
+from benchmarks.ruler.errors import InvalidShard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_OF_RSYNC = re.compile(r"(?!\w+://)[^/]+:.*|rsync://.*")
+_LINES_SHOWN = 3
+
+
+def collected(folder: Path, sources: Sequence[str]) -> list[str]:
+    """Bring the hosts' folders below `sources`, folders of the same fleet, into `folder`; return in words what came.
+
+    A source is a folder, `user@host:folder` (rsync), or an address that fsspec knows, as `s3://bucket/folder`. Journals
+    only grow: a shorter one never replaces a longer one. Raises: InvalidShard for a source that cannot be read.
+    """
+    return [_by_rsync(folder, source) if _OF_RSYNC.fullmatch(source) else _copied(folder, source) for source in sources]
+
+
+def _by_rsync(folder: Path, source: str) -> str:
+    (folder / "hosts").mkdir(parents=True, exist_ok=True)
+    command = ["rsync", "-a", "--stats", f"{source.rstrip('/')}/hosts/", f"{folder}/hosts/"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise InvalidShard(
+            f"{source}: rsync is not installed here; install it, or name a folder or an address"
+        ) from None
+    if done.returncode:
+        said = " ".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
+        raise InvalidShard(f"{source}: rsync ended with {done.returncode} ({said}); does it hold a folder `hosts`?")
+    found = re.search(r"files transferred: ([\d,]+)", done.stdout)
+    return f"{source}: {found[1] if found else 'unknown'} files came"
+
+
+def _copied(folder: Path, source: str) -> str:
+    try:
+        files, root = fsspec.core.url_to_fs(source)
+        root = root.rstrip("/")
+        found = files.find(f"{root}/hosts", detail=True)
+    except (ImportError, ValueError, OSError) as error:
+        raise InvalidShard(f"{source}: cannot be read ({error}); name the folder that holds `hosts`") from error
+    if not found:
+        raise InvalidShard(
+            f"{source}: there is no host's folder below `hosts`; name the folder that `fleet work` wrote to"
+        )
+    n_taken = sum(_taken(files, path, int(info["size"]), folder, path[len(root) + 1 :]) for path, info in found.items())
+    return f"{source}: {n_taken} of {len(found)} files came"
+
+
+def _taken(files: fsspec.AbstractFileSystem, path: str, size: int, folder: Path, name: str) -> bool:
+    """Copy one file unless ours is as long or, a journal, longer; return whether it was copied."""
+    target = folder / name
+    # An object store may name anything; hosts' folders are all that is taken.
+    if not Path(os.path.normpath(target)).is_relative_to(folder / "hosts"):
+        raise InvalidShard(f"{path}: leads out of the fleet's folder; remove it from the store")
+    is_journal = target.suffix == ".jsonl"
+    if is_journal and target.exists() and target.stat().st_size >= size:
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partly = target.with_name(f".{target.name}.part")
+    files.get_file(path, str(partly))
+    partly.replace(target)
+    return True

@@ -1,0 +1,81 @@
+"""`fusebench fleet` as it is typed: what is planned, what is refused and with which words."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.ruler.fleet.command import main
+from benchmarks.ruler.fleet.folder import read_fleet, read_shards
+from benchmarks.ruler.fleet.planning import commits_from_text
+
+
+@pytest.fixture
+def typed(monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSEBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("FUSEBENCH_DEVICE", "cpu")
+    monkeypatch.setenv("FUSEBENCH_THREADS", "1")
+    return lambda *words: CliRunner().invoke(main, list(words))
+
+
+def test_a_plan_is_written_where_ingest_will_find_its_hosts_journals(typed, tmp_path):
+    done = typed("plan", "--axes", "quick", "--shards", "3", "--machine", "box", "--commits", "HEAD~1,HEAD")
+    assert done.exit_code == 0, done.output
+    [folder] = (tmp_path / "data" / "fleet").iterdir()
+    fleet, shards = read_fleet(folder), read_shards(folder)
+    assert (fleet.machine, fleet.device, fleet.threads, len(fleet.commits), fleet.visits) == ("box", "cpu", 1, 2, 3)
+    assert sum(len(shard.groups) for shard in shards) == 12
+    assert f"written to {folder}" in done.output
+    assert typed("status", str(folder)).output.startswith("0 of 12 groups done, 12 missing, 0 of 2 repeated")
+
+
+def test_values_of_axes_narrow_a_plan_as_they_narrow_a_run(typed, tmp_path):
+    done = typed("plan", "--shards", "2", "--batch", "16", "--operation", "mlp", "--out", str(tmp_path / "f"))
+    assert done.exit_code == 0, done.output
+    assert sum(len(shard.groups) for shard in read_shards(tmp_path / "f")) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--shards", "0"), "--shards 0: a sweep has at least one shard"),
+        (("--shards", "1", "--device", "cuda"), "--machine has to name the class of those that do"),
+        (("--shards", "1", "--batch", "17"), "no point has batch '17'"),
+        (("--shards", "1", "--axes", "nothing"), "no axes are called 'nothing'"),
+        (("--shards", "1", "--commits", "HEAD,HEAD"), "names a commit twice"),
+        (("--shards", "1", "--commits", "no-such"), "git knows no commit 'no-such'"),
+    ],
+)
+def test_a_mistake_in_a_plan_is_named(typed, tmp_path, words, said):
+    done = typed("plan", "--out", str(tmp_path / "f"), *words)
+    assert said in str(done.exception)
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_folder_holds_one_plan(typed, tmp_path):
+    words = ("plan", "--shards", "2", "--out", str(tmp_path / "f"))
+    assert typed(*words).exit_code == 0
+    assert "holds a fleet's plan already" in str(typed(*words).exception)
+    assert typed("plan", "--shards", "3", "--missing", str(tmp_path / "f")).exit_code == 0
+    assert len(read_shards(tmp_path / "f")) == 5
+
+
+def test_a_range_of_commits_holds_both_ends():
+    found = commits_from_text("HEAD~2..HEAD")
+    assert found[0].hash == commits_from_text("HEAD~2")[0].hash
+    assert found[-1].hash == commits_from_text("HEAD")[0].hash
+    assert len(found) >= 3
+
+
+@pytest.mark.parametrize("words", [("run", "x", "--slurm", "partition"), ("run", "x", "--engine", "nomad")])
+def test_a_mistake_in_a_run_is_named(typed, words):
+    done = typed(*words)
+    assert done.exit_code
+    assert "write NAME=VALUE" in str(done.exception) or "'local', 'slurm', 'ray'" in done.output
+
+
+def test_a_cpu_s_host_is_not_shared(typed, tmp_path):
+    typed("plan", "--shards", "1", "--out", str(tmp_path / "f"))
+    assert "on a CPU one shard at a time" in str(
+        typed("work", str(tmp_path / "f/shards/0001.json"), "--share").exception
+    )
