@@ -93,6 +93,10 @@ def profile(  # noqa: PLR0913 - each is an option
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if kind is not None and asks_for_trace:
         raise click.UsageError("--stacks and --trace each print one thing instead of the profile; give one of them")
+    if profile_format == "json" and (kind is not None or asks_for_trace):
+        raise click.UsageError(
+            "--format json is of the profile; leave it out to print its stacks or where its trace lies"
+        )
     selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
         selected = select_rows(store, selection)

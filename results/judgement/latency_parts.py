@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from results.files.records import State
 from results.kernel_names import PRODUCT, SPLIT_K_SUM, decoded
 from results.product_libraries import is_product
+from results.units import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from results.files.stacks import FoldedStack
     from results.rows import PointRow, ProfileRow
 
+MOST_OVER_LATENCY = 5.0
+"""Profiled over timed: a profiler may double a short call, and beyond this others took the processor in its midst."""
 PYTHON = "Python and the rest of the host"
 _LAUNCHES = frozenset({PRODUCT, SPLIT_K_SUM})
 Within = tuple[tuple[str, float], ...]
@@ -122,6 +125,11 @@ def _on_cuda(point: PointRow, profile: ProfileRow | None) -> LatencyParts:
 def _summed(point: PointRow, working: _Working, beside: LatencyPart) -> LatencyParts:
     """Return the floor, what of `working` is above it, what is beside that, and the rest of the latency."""
     latency_s = point.latency_s or 0.0
+    worked_s = sum(time_s for _, time_s, _ in working)
+    if worked_s > MOST_OVER_LATENCY * latency_s:
+        times = f"{figures(worked_s / latency_s)} × as long as" if latency_s else "longer than"
+        reason = f"what was profiled took {times} the timed call, so it was disturbed; run --again measures anew"
+        return LatencyParts(latency_s=latency_s, reason=reason)
     floor_s = point.floor_s if point.has_valid_ceiling else None
     left_s, parts = floor_s or 0.0, []
     for part, time_s, within in working:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from results.judgement.latency_parts import MOST_OVER_LATENCY
 from results.kernel_names import PRODUCT, SPLIT_K_SUM, decoded
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from results.kernel_names import KernelName
     from results.rows import ProfileRow
 
-# Stacks hold all profiled calls. Beyond these multiples of the least time that operators took in one of them, and of
-# the latency, which a profiler may double, another process took the processor in the midst of a call.
-_MOST_OVER_BEST, _MOST_OVER_LATENCY = 1.5, 5.0
+# Stacks hold all profiled calls. Beyond this multiple of the least time that operators took in one of them another
+# process took the processor in the midst of a call, as beyond MOST_OVER_LATENCY of the latency.
+_MOST_OVER_BEST = 1.5
 # Operators of ATen that compute a matrix product.
 PRODUCTS = frozenset({"aten::addmm", "aten::mm", "aten::bmm", "aten::_addmm_activation"})
 # Frames of a compiled call: finding the compiled code that fits, and entering it.
@@ -139,7 +140,7 @@ def call_from(profile: ProfileRow, stacks: Sequence[FoldedStack], *, latency_s: 
             bookkeeping[stack.frames[-1]] = bookkeeping.get(stack.frames[-1], 0.0) + stack.time_s
     computing_s = sum(time_s for inner in outer.values() for time_s in inner.values())
     is_disturbed = _is_over(computing_s, None if profile.kernels else profile.operator_time_s, times=_MOST_OVER_BEST)
-    is_disturbed |= _is_over(sum(stack.time_s for stack in stacks), latency_s, times=_MOST_OVER_LATENCY)
+    is_disturbed |= _is_over(sum(stack.time_s for stack in stacks), latency_s, times=MOST_OVER_LATENCY)
     steps = _merged(_from_kernels(profile) if profile.kernels else _from_operators(profile, outer))
     if is_disturbed:
         steps = tuple(replace(step, share=None, within=dict.fromkeys(step.within)) for step in steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from results.commands.profile import profile
@@ -103,3 +104,9 @@ def test_without_a_trace_it_says_how_to_keep_one(stored):
 def test_a_trace_and_stacks_are_not_printed_at_once():
     answer = run_profile("unused", *ONE_POINT, "--trace", "--stacks", "host")
     assert "give one of them" in answer.exception.message
+
+
+@pytest.mark.parametrize("asked", [("--trace",), ("--stacks", "host")])
+def test_json_is_of_the_profile_alone(asked):
+    answer = run_profile("unused", *ONE_POINT, "--format", "json", *asked)
+    assert "--format json is of the profile" in answer.exception.message

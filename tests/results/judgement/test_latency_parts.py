@@ -127,6 +127,16 @@ def test_what_an_older_ruler_did_not_tell_is_the_rest_and_not_the_hosts():
     assert micros(parts_of(point(latency=60, operator_time=48, floor=25)))[Part.OUTSIDE] == 0
 
 
+@pytest.mark.parametrize(("operator_time", "has_parts"), [(250, True), (83_200, False)])
+def test_a_profile_that_was_disturbed_splits_nothing_and_says_so(operator_time, has_parts):
+    at = point(latency=211, operator_time=operator_time, overhead=0)
+    found = parts_of(at, profile(*COMPUTING), EAGER)
+    assert bool(found.parts) == has_parts
+    said = "".join(parts_as_text(found, at, UNLIMITED))
+    assert ("394 × as long as the timed call, so it was disturbed" in said) != has_parts
+    assert (largest_part_in_words(at) is not None) == has_parts
+
+
 def test_a_point_that_was_not_measured_has_no_parts():
     found = parts_of(point()._replace(state="crashed"))
     assert (found.parts, found.latency_s, found.reason) == ((), None, "it was not measured: crashed")
