@@ -90,7 +90,7 @@ FIELDS = {
 }
 _LABELS = {
     Quantity.ROWS_PER_S: "rows/s", Quantity.FLOP_PER_S: "FLOP/s", Quantity.BYTES_PER_S: "B/s",
-    Quantity.PERCENT_OF_FLOOR: "% of the floor's speed", Quantity.LAUNCHES: "kernel launches",
+    Quantity.PERCENT_OF_FLOOR: "% of the floor", Quantity.LAUNCHES: "kernel launches",
 }  # fmt: skip
 _RATE_UNITS = {Quantity.ROWS_PER_S: "rows/s", Quantity.FLOP_PER_S: "FLOP/s", Quantity.BYTES_PER_S: "B/s"}
 LOWER, HIGHER = "lower is better", "higher is better"

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
     from werkzeug.wrappers import Response
 
+    from dashboard.quantities import Quantity
     from dashboard.views.advice import Answer
     from dashboard.views.throughput_choice import ThroughputChoice
     from dashboard.views.throughput_drawing import ThroughputDrawing
@@ -129,6 +130,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
     """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
     view, choice = drawing.view, drawing.view.choice
     query = query_from_choice(choice)
+    measured = measured_quantities(drawing.by_batch)
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,
@@ -147,11 +149,11 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         },
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
         "providers": provider_props(view.providers, chosen=[name for name in view.providers if choice.shows(name)]),
-        "quantity": quantity_props(measured_quantities(drawing.by_batch), chosen=choice.quantity),
+        "quantity": quantity_props(measured, chosen=choice.quantity),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
         "answer": answer_lines(answer_from(drawing.by_batch, batch=choice.batch)),
-        "problems": alert(view.problems),
+        "problems": alert([*view.problems, *_problems_of_quantity(choice.quantity, measured)]),
         "batch_note": note_of_commit(drawing.by_batch),
         "commits_note": note_of_commits(drawing),
         **_batch_props(drawing),
@@ -162,6 +164,12 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "winners_note": note_of_winners(drawing.by_batch),
         "winners": [winners_table(rankings_by_batch(drawing.by_batch)), absences_list(drawing.by_batch)],
     }
+
+
+def _problems_of_quantity(quantity: Quantity, measured: Sequence[Quantity]) -> list[str]:
+    if quantity in measured or not measured:
+        return []
+    return [f"{quantity.label[:1].upper()}{quantity.label[1:]} was not measured with the rest of this choice; Metric lists what was."]
 
 
 def answer_lines(answer: Answer) -> list[Component]:
