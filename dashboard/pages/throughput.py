@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import dash_mantine_components as dmc
@@ -28,9 +28,11 @@ from dashboard.selectors import (
     switch,
 )
 from dashboard.sweep_axes import AXES, text_of
+from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
 from dashboard.views.advice import answer_from
+from dashboard.views.chosen_point import chosen_point_of
 from dashboard.views.throughput_choice import query_from_choice, query_from_values
 from dashboard.views.throughput_drawing import (
     ALWAYS_SHOWN,
@@ -78,6 +80,7 @@ def layout() -> Component:
             html.Div([_batch_card(), _commits_card()], className="charts"),
             card([html.H2("Which one to run at each batch"), html.Span(id=_id("winners-note"), className="dimmed")],
                  html.Div(id=_id("winners"), className="verdict")),
+            html.Div(card([html.H2("The chosen point")], html.Div(id=_id("point"))), id=_id("point-card")),
         ],
         className="page",
     )  # fmt: skip
@@ -130,7 +133,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
     """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
     view, choice = drawing.view, drawing.view.choice
     query = query_from_choice(choice)
-    measured = measured_quantities(drawing.by_batch)
+    measured, point = measured_quantities(drawing.by_batch), chosen_point_of(drawing)
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,
@@ -161,6 +164,8 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         # A single commit has no course; what it measured is in the other chart.
         "commits_card": {} if len({row.commit for row in drawing.by_commit}) > 1 else HIDDEN,
         "csv": [f"{PAGE.path}.csv{query}"] * 2,
+        "point": [] if point is None else chosen_point_lines(**asdict(point)),
+        "point_card": HIDDEN if point is None else {},
         "winners_note": note_of_winners(drawing.by_batch),
         "winners": [winners_table(rankings_by_batch(drawing.by_batch)), absences_list(drawing.by_batch)],
     }
@@ -169,7 +174,8 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
 def _problems_of_quantity(quantity: Quantity, measured: Sequence[Quantity]) -> list[str]:
     if quantity in measured or not measured:
         return []
-    return [f"{quantity.label[:1].upper()}{quantity.label[1:]} was not measured with the rest of this choice; Metric lists what was."]
+    name = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
+    return [f"{name} was not measured with the rest of this choice; Metric lists what was."]
 
 
 def answer_lines(answer: Answer) -> list[Component]:
@@ -216,6 +222,8 @@ OUTPUTS = {
     "commits_card": Output(_id("commits-card"), "style"),
     "commits_figure": Output(_id("commits-graph"), "figure"),
     "csv": [Output(_id(f"{name}-card-csv"), "href") for name in ("batch", "commits")],
+    "point": Output(_id("point"), "children"),
+    "point_card": Output(_id("point-card"), "style"),
     "winners_note": Output(_id("winners-note"), "children"),
     "winners": Output(_id("winners"), "children"),
 }

@@ -11,6 +11,7 @@ from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import FIELDS, Quantity, reading_of
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES
+from dashboard.views.chosen_point import chosen_point_of
 from dashboard.views.throughput_drawing import throughput_drawing_of
 from results.queries import throughput_by_commit
 from results.store import open_store
@@ -89,6 +90,17 @@ def test_each_quantity_has_an_axis_with_its_unit_and_reads_the_row(point, quanti
     assert text == "2" if is_count else not text[-1].isdigit()
     assert quantity.ordinate.title
     assert quantity.ordinate.better
+
+
+def test_the_chosen_point_leads_to_its_profile_and_to_the_command_that_measures_it_again(store):
+    point = chosen_point_of(throughput_drawing_of(store, query="?operation=mlp&hidden=1024&batch=64"))
+    assert point.commands[0] == f"git checkout {point.commit[:10]}"
+    assert "--operation mlp --provider " in point.commands[1]
+    assert point.commands[1].endswith("--batch 64 --hidden 1024 --again")
+    assert throughput_drawing_of(store, query=point.profile_query).view.choice.batch == 64
+    lines = html_of(shown(store, "?operation=mlp&hidden=1024&batch=64")["point"])
+    assert all(command in lines for command in point.commands)
+    assert "/profile?operation=mlp" in lines
 
 
 def test_the_callback_returns_what_it_declares(store):
