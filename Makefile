@@ -67,10 +67,10 @@ mutation: setup  ## plant faults in the verdict rules, one at a time, and let th
 fleet-test: setup  ## a fleet on Ray, submitit and a Slurm of three nodes on this machine; installs what is missing
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fleet-ray,fleet-slurm]'
 	@command -v slurmctld >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q --no-install-recommends slurmctld slurmd slurm-client; } || echo "without Slurm: apt-get install slurmctld slurmd slurm-client, as root"
-	$(BIN)/python -m pytest tests/benchmarks/fleet tests/system/test_fleet.py tests/results/ingest/test_hosts_at_once.py
+	$(BIN)/python -m pytest tests/benchmarks/fleet tests/system/fleet tests/results/ingest/test_hosts_at_once.py
 
 bench-fleet: setup  ## how a fleet of 64 GPUs scales: planning, journals, PostgreSQL by eight processes (docs/fleet.md)
-	$(BIN)/python tools/bench_fleet.py $(SIZES)
+	PYTHONPATH=tools $(BIN)/python tools/fleet/bench.py $(SIZES)
 
 bench-store: setup  ## how fast the store fills and answers; CORPUS=asv results, REPOSITORY=its git (or MADE=commits)
 	$(BIN)/python tools/bench_store.py $(CORPUS) $(if $(REPOSITORY),--repository $(REPOSITORY)) \

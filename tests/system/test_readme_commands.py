@@ -32,8 +32,13 @@ NOT_TYPED = {
     ("fusebench", "ab", "main", "HEAD"): "rounds of minutes, and uncertain on a busy machine; test_ab.py types it",
     ("fusebench", "ab", "--stack", "torch==2.12.0"): "downloads another torch; test_ab_stacks.py types it, smaller",
     ("fusebench", "bisect", "v1.2", "HEAD"): "minutes to hours, and needs a tag; test_bisect.py types it",
-    ("fusebench", "fleet", "run", "sweep"): "hours; test_fleet.py types it for few points",
-    ("fusebench", "fleet", "collect", "sweep"): "what was not run has nothing to collect; test_fleet.py types it",
+    ("fusebench", "fleet", "run", "sweep"): "hours; fleet/test_engines.py types it for few points",
+    (
+        "fusebench",
+        "fleet",
+        "collect",
+        "sweep",
+    ): "what was not run has nothing to collect; fleet/test_engines.py types it",
     ("asv", "run", "HEAD~3..HEAD"): "an environment with PyTorch for each commit; test_plain_asv.py types it",
     ("asv", "compare", "HEAD~1", "HEAD"): "needs both commits measured by asv; test_plain_asv.py types it",
 }

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.plan.points import Group
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SERVER = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
 N_HOSTS = 8
 AIMED_VALUES = 50_000_000

@@ -26,7 +26,7 @@ from benchmarks.ruler.fleet.reading import state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 AXES = """
 name = "fleet test"
 providers = ["eager", "fused"]
