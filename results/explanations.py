@@ -6,8 +6,9 @@ What is found is explained by `results.judgement.explanation`, which is pure.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable  # noqa: TC003 - of a tuple's fields
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from results.files.records import State
 from results.files.stacks import StackKind
@@ -20,8 +21,6 @@ from results.queries import conditions_of, latest_points, profile_of, run_with_p
 from results.questions.revisions import have_equal_kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from results.judgement.explanation import Explanation
     from results.judgement.outcomes import ControlChange, Judgement, Verdict
     from results.rows import ParameterValue, PointFilter, PointRow, SeriesValueRow
@@ -68,20 +67,30 @@ def explanations_of_points(store: Store, judgement: Judgement, chosen: PointFilt
     return found
 
 
-def sentences_of(store: Store, judgement: Judgement | None = None) -> Callable[[Finding], str | None]:
-    """Return what tells of a finding, in one sentence, why it is; None where nothing is known of that.
+class Reasons(NamedTuple):
+    """Answers about a finding: why it is, in one sentence, None where nothing is known; and its class."""
+
+    sentence: Callable[[Finding], str | None]
+    class_: Callable[[Finding], FindingClass | None]
+
+
+def reasons_of(store: Store, judgement: Judgement | None = None) -> Reasons:
+    """Return what tells of a finding why it is; each is explained when it is asked for, once.
 
     judgement: that the findings are of; without it, of a history, nothing is known of control series.
     """
     are_equal = cache(have_equal_kernels)
 
     @cache
-    def sentence(finding: Finding) -> str | None:
+    def explained(finding: Finding) -> Explanation:
         is_of_sweep, base = finding.metric in SWEEP_METRICS, finding.last_good
         equal = are_equal(base, finding.first_bad) if is_of_sweep and base else None
-        return explain(_subject(store, finding, judgement, are_kernels_equal=equal)).sentence
+        return explain(_subject(store, finding, judgement, are_kernels_equal=equal))
 
-    return sentence
+    def class_of(finding: Finding) -> FindingClass | None:
+        return explained(finding).class_ or finding.class_
+
+    return Reasons(lambda finding: explained(finding).sentence, class_of)
 
 
 def _subject(store: Store, finding: Finding, judgement: Judgement | None, *, are_kernels_equal: bool | None) -> Subject:

@@ -13,6 +13,7 @@ from results.output.reports.finding_words import (
     floor_in_words,
     interval_in_words,
     name_in_words,
+    own_class,
     range_in_words,
     scope_in_words,
     size_in_words,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from results.judgement.changes.from_histories import PlaceChanges
     from results.judgement.findings import Finding
-    from results.output.reports.finding_words import Explained
+    from results.output.reports.finding_words import Classed, Explained
     from results.output.terminal import Terminal
 
 COLUMNS = (
@@ -82,20 +83,24 @@ SECTIONS: tuple[tuple[str, Callable[[Finding], bool], Style], ...] = (
 )
 
 
-def changes_rendered(
+def changes_rendered(  # noqa: PLR0913 - findings, and how to tell them
     places: Sequence[PlaceChanges],
     *,
     report_format: ReportFormat,
     terminal: Terminal = UNLIMITED,
     limit: int | None = None,
     explained: Explained = unexplained,
+    classed: Classed = own_class,
 ) -> str:
-    """Render the findings of each place; text lists `limit` of a kind. explained: their cause, as one sentence."""
+    """Render the findings of each place; text lists `limit` of a kind.
+
+    explained: their cause, as one sentence; classed: their class, for JSON.
+    """
     match report_format:
         case ReportFormat.TEXT:
             return changes_as_text(places, terminal, limit=limit, explained=explained)
         case ReportFormat.JSON:
-            return changes_as_json(places, explained=explained)
+            return changes_as_json(places, explained=explained, classed=classed)
         case ReportFormat.MARKDOWN:
             return changes_comment(places, explained=explained)
         case ReportFormat.JUNIT:
@@ -155,7 +160,9 @@ def _row(one: Finding, style: Style, cause: str | None) -> tuple[Cell, ...]:
     )
 
 
-def changes_as_json(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
+def changes_as_json(
+    places: Sequence[PlaceChanges], *, explained: Explained = unexplained, classed: Classed = own_class
+) -> str:
     """Render every finding as one object in a list, with the places they were looked for in."""
     return json_for_terminal(
         json.dumps(
@@ -173,7 +180,9 @@ def changes_as_json(places: Sequence[PlaceChanges], *, explained: Explained = un
                     for place in places
                 ],
                 "findings": [
-                    finding_as_json(one, explanation=explained(one)) for place in places for one in place.findings
+                    finding_as_json(one, explanation=explained(one), class_=classed(one))
+                    for place in places
+                    for one in place.findings
                 ],
             },
             indent=2,

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from results.judgement.findings import Finding
+    from results.judgement.findings import Finding, FindingClass
     from results.rows import ParameterValue
 
 FINDINGS_FORMAT = 1
 """Version of the documents that hold findings; findings.schema.json describes it."""
 
 
-def finding_as_json(finding: Finding, *, explanation: str | None = None) -> dict[str, object]:
-    """Return a finding as an object; findings.schema.json describes the keys. explanation: left out where unknown."""
+def finding_as_json(
+    finding: Finding, *, explanation: str | None = None, class_: FindingClass | None = None
+) -> dict[str, object]:
+    """Return a finding as an object; findings.schema.json describes the keys.
+
+    explanation: left out where there is none. class_: comes before the finding's own.
+    """
+    class_ = class_ or finding.class_
     surface = finding.surface
     return {
         "project": surface.project,
@@ -32,7 +38,7 @@ def finding_as_json(finding: Finding, *, explanation: str | None = None) -> dict
         "floor": finding.floor,
         "turn": finding.turn.value,
         "state": finding.state.value,
-        "class": None if finding.class_ is None else finding.class_.value,
+        "class": None if class_ is None else class_.value,
         "why": finding.why,
         **({} if explanation is None else {"explanation": explanation}),
     }

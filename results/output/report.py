@@ -9,20 +9,20 @@ from results.judgement.commit_findings import findings_of
 from results.judgement.verdicts import Outcome
 from results.output.report_json import as_json
 from results.output.reports.annotations import Level, annotations_of
-from results.output.reports.finding_words import name_in_words, unexplained
+from results.output.reports.finding_words import name_in_words, own_class, unexplained
 from results.output.reports.gate_comment import gate_comment
 from results.output.reports.judgement_words import benchmark_in_words, headline, notes, shared_parameters, warnings
 from results.output.reports.junit import gate_junit
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.rows import parameters_in_words
-from results.units import change_in_words, in_words
+from results.units import change_in_words, in_words, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from results.judgement.verdicts import Judgement, Verdict
-    from results.output.reports.finding_words import Explained
+    from results.output.reports.finding_words import Classed, Explained
     from results.output.terminal import Terminal
 
 SECTIONS = (
@@ -43,6 +43,7 @@ COLUMNS = (
     Column(name="base", is_right=True),
     Column(name="head", is_right=True),
     Column(name="change", is_right=True),
+    Column(name="invisible", is_right=True, drop=1),
     Column(name="why", is_note=True),
 )
 
@@ -57,23 +58,25 @@ class ReportFormat(StrEnum):
     GITHUB = "github"
 
 
-def rendered(
+def rendered(  # noqa: PLR0913 - a judgement, and how to tell it
     judgement: Judgement,
     *,
     report_format: ReportFormat,
     terminal: Terminal = UNLIMITED,
     limit: int | None = None,
     explained: Explained = unexplained,
+    classed: Classed = own_class,
 ) -> str:
     """Render the report; text lists `limit` verdicts of a kind, the others have a limit of their own or none.
 
-    explained: what a finding comes from, as one sentence; JUnit, which lists points, has none.
+    explained: what a finding comes from, as one sentence; JUnit, which lists points, has none. classed: its
+    class, for JSON.
     """
     match report_format:
         case ReportFormat.TEXT:
             return as_text(judgement, terminal, limit=limit, explained=explained)
         case ReportFormat.JSON:
-            return as_json(judgement, explained=explained)
+            return as_json(judgement, explained=explained, classed=classed)
         case ReportFormat.MARKDOWN:
             return gate_comment(judgement, explained=explained)
         case ReportFormat.JUNIT:
@@ -134,6 +137,7 @@ def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> li
             Cell(in_words(verdict.base.value, unit=verdict.base.unit)),
             Cell(in_words(verdict.head.value, unit=verdict.head.unit), style),
             Cell(change_in_words(verdict.ratio), style),
+            Cell(f"< {percent(verdict.evidence.floor)}" if verdict.evidence else ""),
             Cell(verdict.why),
         )
         for verdict in verdicts

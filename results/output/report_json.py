@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from results.judgement.commit_findings import findings_of
 from results.judgement.verdicts import Change, Outcome, exit_code
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
-from results.output.reports.finding_words import unexplained
+from results.output.reports.finding_words import own_class, unexplained
 from results.printable import json_for_terminal
 
 if TYPE_CHECKING:
     from results.judgement.verdicts import Judgement, Verdict
-    from results.output.reports.finding_words import Explained
+    from results.output.reports.finding_words import Classed, Explained
     from results.rows import KnownChange, SeriesValueRow
 
 
-def as_json(judgement: Judgement, *, explained: Explained = unexplained) -> str:
-    """Render everything but the unchanged series, which are counted. explained: why a finding is, as one sentence."""
+def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed: Classed = own_class) -> str:
+    """Render everything but the unchanged series, which are counted. explained: why a finding is; classed: as what."""
     counts = judgement.count()
     document = json.dumps(
         {
@@ -37,7 +37,8 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained) -> str:
             "only_at_base": [_named(row) for row in judgement.only_at_base],
             "only_at_head": [_named(row) for row in judgement.only_at_head],
             "findings": [
-                finding_as_json(finding, explanation=explained(finding)) for finding in findings_of(judgement)
+                finding_as_json(finding, explanation=explained(finding), class_=classed(finding))
+                for finding in findings_of(judgement)
             ],
             "changes": [
                 _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))

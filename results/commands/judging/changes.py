@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,7 @@ from results.commands.no_data import EMPTY_STORE, nothing_to_show
 from results.commands.options import all_option, db_option, where_option
 from results.commands.selection import selection_from_texts, series_filter_from
 from results.exit_codes import ExitCode
-from results.explanations import sentences_of
+from results.explanations import reasons_of
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.from_histories import changes_of_place
 from results.output.changes import changes_rendered
@@ -94,13 +95,10 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         )
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
-        why = sentences_of(store)
-        echo_rendered(
-            changes_rendered(found, report_format=printed, terminal=terminal_of_output(), limit=limit, explained=why)
-        )
-        write_reports(
-            files, printed, lambda each: changes_rendered(found, report_format=each, limit=limit, explained=why)
-        )
+        why = reasons_of(store)
+        report = partial(changes_rendered, found, limit=limit, explained=why.sentence, classed=why.class_)
+        echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
+        write_reports(files, printed, lambda each: report(report_format=each))
     return ExitCode.FINE
 
 

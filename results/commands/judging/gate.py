@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,7 @@ from results.commands.no_data import how_to_measure, not_measured
 from results.commands.options import all_option, db_option
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
-from results.explanations import sentences_of
+from results.explanations import reasons_of
 from results.judgement.exact_only import exact_only
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
 from results.output.report import ReportFormat, rendered
@@ -91,11 +92,10 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
             tell_unmatched(settings, ((row.benchmark, row.metric, row.parameters) for row in rows))
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
-        why = sentences_of(store, judgement)
-        echo_rendered(
-            rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit, explained=why)
-        )
-        write_reports(files, printed, lambda each: rendered(judgement, report_format=each, limit=limit, explained=why))
+        why = reasons_of(store, judgement)
+        report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)
+        echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
+        write_reports(files, printed, lambda each: report(report_format=each))
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:
             if n_undecided := judgement.n_perhaps_worse:

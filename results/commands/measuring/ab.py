@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,7 @@ def _told(
 ) -> int:
     from results.commands.echo import echo_rendered, terminal_of_output  # noqa: PLC0415 - needs the store's modules
     from results.commands.judging.report_files import report_paths, write_reports  # noqa: PLC0415 - the same
-    from results.explanations import sentences_of  # noqa: PLC0415 - the same
+    from results.explanations import reasons_of  # noqa: PLC0415 - the same
     from results.judgement.verdicts import exit_code  # noqa: PLC0415 - the same
     from results.output.report import ReportFormat, rendered  # noqa: PLC0415 - the same
     from results.output.text_tables import MANY  # noqa: PLC0415 - the same
@@ -99,12 +100,8 @@ def _told(
 
     printed, limit = ReportFormat(report_format), None if shows_all else MANY
     with open_store(place.db, mode=OpenMode.READ) as store:
-        why = sentences_of(store, judgement)
-        text = rendered(judgement, report_format=printed, terminal=terminal_of_output(), limit=limit, explained=why)
-        echo_rendered(text)
-        write_reports(
-            report_paths(reports),
-            printed,
-            lambda each: rendered(judgement, report_format=each, limit=limit, explained=why),
-        )
+        why = reasons_of(store, judgement)
+        report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)
+        echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
+        write_reports(report_paths(reports), printed, lambda each: report(report_format=each))
     return exit_code(judgement)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     Explained = Callable[[Finding], str | None]
     """What a finding comes from as one sentence; None where that is not known."""
+    Classed = Callable[[Finding], FindingClass | None]
+    """What a finding is classed as; None where that is not known."""
 
 FACTORS = 3
 WORSE = frozenset({Turn.FAILED, Turn.SLOWER})
@@ -25,6 +27,11 @@ NO_CODE = frozenset({FindingClass.MACHINE, FindingClass.NOISE})
 def unexplained(finding: Finding) -> None:
     """Return None: nothing is known of what a finding comes from."""
     del finding
+
+
+def own_class(finding: Finding) -> FindingClass | None:
+    """Return the class that a finding was made with."""
+    return finding.class_
 
 
 def is_worse_and_open(finding: Finding) -> bool:

@@ -107,6 +107,24 @@ def test_the_comment_of_the_gate_says_why(compared):
     assert "ost fusion: \\`fused" in run("--format", "markdown", command=gate).stdout
 
 
+@pytest.mark.parametrize("command", [gate, changes])
+def test_json_of_other_commands_has_the_sentence_and_the_class(compared, command):
+    def newer(line):
+        return line | {"conditions": line["conditions"] | {"torch": "2.14.0"}} if line["run"]["commit"] == B else line
+
+    # An operator that only the version of torch can explain: eager's.
+    run = compared(
+        lambda line: ran(line, "aten::mm", "aten::mul") if line["point"]["provider"] == "eager" else line,
+        also=lambda line: newer(line) if line["point"]["provider"] != "eager" else newer(ran(line, "aten::mm")),
+    )
+    document = json.loads(run("--format", "json", command=command).stdout)
+    found = [one for one in document["findings"] if one["metric"] == "operator_count"]
+    assert {one["class"] for one in found} == {"stack"}
+    assert {one["explanation"] for one in found} == {
+        "Torch 2.13.0 → 2.14.0 between the two; `aten::mul` runs in addition."
+    }
+
+
 def test_the_history_says_why(compared):
     run = compared(of_fused_mlp(lost_fusion), also=FUSED)
     assert "ost fusion" in run("--format", "markdown", command=changes).stdout
