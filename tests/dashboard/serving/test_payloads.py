@@ -86,3 +86,17 @@ def test_a_refusal_is_one_line_of_the_log(client, caplog):
 @pytest.mark.parametrize("path", ["/", "/throughput", "/explore", "/throughput.csv", "/explore.csv"])
 def test_no_query_string_is_a_fault(client, path, query):
     assert client.get(f"{path}?{query}").status_code in {200, 302}
+
+
+def test_an_output_that_several_callbacks_fill_is_known_with_its_hash(app):
+    name = next(name for name in app.callback_map if "explore-graph.figure@" in name)
+    places = [one.rpartition(".") for one in name.strip(".").split("...")]
+    sent = {
+        "output": name,
+        "outputs": [{"id": component, "property": prop} for component, _, prop in places],
+        "inputs": [{**one, "value": None} for one in app.callback_map[name]["inputs"]],
+        "state": [],
+        "changedPropIds": [],
+    }
+    assert "@" in sent["outputs"][0]["property"]
+    assert problem_of(sent, callbacks=app.callback_map) is None
