@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import JournalError
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What a journal holds of a contender at a shape in a run. n_visits: of a point that is ok."""
+    """What a journal holds of a contender at a shape in a run. n_visits, latency_s: of a point that is ok."""
 
     is_ok: bool
     n_visits: int
+    latency_s: float | None = None
     is_profiled: bool = False
 
 
@@ -99,8 +100,9 @@ def _take(record: HostRecord, run_id: str, values: Mapping[str, Any]) -> None:
         of_group[contender] = Point(
             is_ok=values["state"] == State.OK,
             n_visits=len(visits),
+            latency_s=values.get("latency_s"),
             is_profiled=known is not None and known.is_profiled,
         )
     elif known is not None:
-        of_group[contender] = Point(is_ok=known.is_ok, n_visits=known.n_visits, is_profiled=True)
+        of_group[contender] = replace(known, is_profiled=True)
     record.last_at = max(record.last_at or "", values["measured_at"])

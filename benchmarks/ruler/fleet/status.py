@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.fleet.between_hosts import differences
 from benchmarks.ruler.fleet.folder import Note, WorkState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from benchmarks.ruler.fleet.between_hosts import Difference
     from benchmarks.ruler.fleet.recorded import HostRecord
     from benchmarks.ruler.fleet.shards import Fleet, Shard
     from benchmarks.ruler.plan.points import Group
@@ -48,7 +50,8 @@ class Overlap:
 class FleetStatus:
     """How far a fleet is. Groups are `done` on a fit host, `running` on a living one, else `missing`.
 
-    n_repeats_done of n_repeats: by a host that is not the one that measured the group. seconds_left: None if unknown.
+    n_repeats_done of n_repeats: by a host that is not the one that measured the group; differences: what
+    lies between the two. seconds_left: None if unknown.
     """
 
     hosts: tuple[HostState, ...]
@@ -58,6 +61,7 @@ class FleetStatus:
     n_repeats: int
     n_repeats_done: int
     overlaps: tuple[Overlap, ...]
+    differences: tuple[Difference, ...]
     seconds_left: float | None
 
     @property
@@ -107,6 +111,7 @@ def fleet_status(  # noqa: PLR0913 - what is planned, and what the hosts say
         n_repeats=len(repeats),
         n_repeats_done=len(second),
         overlaps=overlaps_of(fleet, records, unfit),
+        differences=differences(fleet, {host: record for host, record in records.items() if host not in unfit}),
         seconds_left=_seconds_left(costs, done, planned.keys() - done, hosts),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.fleet.between_hosts import words_from_differences
 from benchmarks.ruler.sweep.progress import text_from_seconds
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def status_lines(status: FleetStatus) -> list[str]:
         for host in status.hosts
         if host.lost is not None
     ]
+    lines += [between] if (between := words_from_differences(status.differences)) else []
     for overlap in status.overlaps[:_SHOWN]:
         lines.append(f"measured twice: {overlap.key} by {' and '.join(overlap.hosts)}; each point's later time counts")
     if len(status.overlaps) > _SHOWN:
