@@ -10,12 +10,14 @@ from dash.exceptions import PreventUpdate
 from dashboard.pages import Page
 from dashboard.selectors import labelled_select, select_props
 from dashboard.sweep_axes import text_of
+from dashboard.tables.findings import findings_list
 from dashboard.tables.map_drawing import headlines_table, map_card, map_key
 from dashboard.tables.standings import failing_in_words, failing_list, freshness_in_words
 from dashboard.tables.surfaces import answer_of, commits_of, surfaces_list
 from dashboard.views.comparison import MOST_SURFACES
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of, query_from_axes
-from dashboard.widgets import alert, card
+from dashboard.views.regressions_drawing import open_regressions_of
+from dashboard.widgets import alert, at_end, card
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
     from dashboard.tables.standings import FreshnessSummary
     from dashboard.tables.surfaces import Comparison
     from dashboard.views.overview import MapsView, Overview
+    from results.judgement.changes.ranked import RankedFinding
     from results.store import Store
 
 MOST_FAILING = 10
+MOST_OPEN = 5
 
 
 def layout() -> Component:
@@ -39,6 +43,7 @@ def layout() -> Component:
             dcc.Store(id=_id("shown")),
             html.H1("Did the last commit make it slower?"),
             html.Div(html.P("Judging the newest commits …", className="dimmed"), id=_id("changes"), className="charts"),
+            html.Div(id=_id("open")),
             html.Section(
                 [
                     html.H2("Which one to run", className="headline"),
@@ -62,6 +67,10 @@ def register(app: Dash, store: Store) -> None:
     def show_changes(_: object) -> tuple[list[Component], list[Component]]:
         overview = overview_of(store)
         return change_cards(overview), failing_cards(overview)
+
+    @app.callback(Output(_id("open"), "children"), Input(_id("url"), "pathname"))
+    def show_open(_: object) -> list[Component]:
+        return open_cards(open_regressions_of(store))
 
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show_maps(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
@@ -105,6 +114,15 @@ def change_cards(overview: Overview) -> list[Component]:
     """Build a card per project and machine: the answer, the commits, what changed, and how fresh it is."""
     freshness = {(one.project, one.machine): one for one in overview.freshness}
     return [_change_card(each, freshness.get((each.project, each.machine))) for each in overview.comparisons]
+
+
+def open_cards(found: Sequence[RankedFinding]) -> list[Component]:
+    """Build the card of the regressions of earlier commits, too, that nobody has acknowledged; nothing without any."""
+    if not found:
+        return []
+    note = html.Span("in all histories, the heaviest first", className="dimmed")
+    more = dcc.Link(f"All on the page Regressions ({len(found):,})", href="/regressions", className="link")
+    return [card([html.H2("Open regressions"), note, at_end(more)], findings_list(found, most=MOST_OPEN))]
 
 
 def failing_cards(overview: Overview) -> list[Component]:

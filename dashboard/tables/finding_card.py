@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MOST_LINES = 7  # of a finding's points, on the page *Explore*
 
 
-def finding_facts(found: RankedFinding) -> tuple[str, list[Component], list[Component]]:
+def finding_facts(found: RankedFinding, *, explanation: str | None) -> tuple[str, list[Component], list[Component]]:
     """Build the title, the badges, and the lines that say what is known of a finding and where to look next."""
     finding = found.finding
     badges = [
         state_badge(finding),
         dmc.Badge(f"cause: {cause_of(finding)}", size="sm", variant="light", color="gray"),
     ]
-    lines: list[Component] = [html.P(_size(finding)), html.P(_since(found)), html.P(_why(finding))]
+    lines: list[Component] = [html.P(_size(finding)), html.P(_since(found)), html.P(_why(finding, explanation))]
     return f"{change_of(finding)} {title_of(finding)}", badges, [*lines, html.P(_links(found), className="links")]
 
 
@@ -57,10 +57,12 @@ def _since(found: RankedFinding) -> list[Component | str]:
     return [f"Since {since_of(found)}; the cause is a commit of {range_of(finding)}{order}.", *listed]
 
 
-def _why(finding: Finding) -> str:
-    class_ = "The cause is not known" if finding.class_ is None else f"Cause: {finding.class_.value}"
-    why = f"; {finding.why}" if finding.why else ""
-    return f"{class_}{why}. {finding.surface.machine}, {finding.surface.environment}."
+def _why(finding: Finding, explanation: str | None) -> list[Component | str]:
+    """Write why it is, as far as that is known, the evidence, and where it was measured."""
+    known = "The cause is not known" if finding.class_ is None else f"Cause: {finding.class_.value}"
+    parts = [explanation.rstrip(".") if explanation else known, finding.why, finding.surface.machine]
+    words = "; ".join(part for part in parts if part)
+    return [html.Strong(words) if explanation else words, f", {finding.surface.environment}."]
 
 
 def _links(found: RankedFinding) -> list[Component | str]:

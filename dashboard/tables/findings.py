@@ -50,6 +50,11 @@ def findings_table(
     return parts
 
 
+def findings_list(found: Sequence[RankedFinding], *, most: int) -> Component:
+    """Build a line for each of the first findings, which leads to it on the page Regressions."""
+    return html.Ul([_line(one) for one in found[:most]], className="surfaces")
+
+
 def state_badge(finding: Finding) -> Component:
     """Build a badge with the finding's state."""
     colour = STATE_COLOURS.get(finding.state, "gray")
@@ -60,6 +65,23 @@ def state_badge(finding: Finding) -> Component:
 def cause_of(finding: Finding) -> str:
     """Write the class of the cause, as far as it is known."""
     return "not known" if finding.class_ is None else finding.class_.value
+
+
+def _line(found: RankedFinding) -> Component:
+    finding, kind, course = found.finding, kind_of(found.finding), _decimated(found.course)
+    points = f" at {len(finding.points):,} of {finding.n_points:,} points" if finding.points else ""
+    return html.Li(
+        [
+            sparkline(course, kind=kind) if len(course) > 1 else html.Span(className="sparkline"),
+            html.Span(
+                [
+                    dcc.Link(title_of(finding), href=f"/regressions?finding={found.uid}"),
+                    html.Span(f" {change_of(finding)}", className=f"tone {kind}"),
+                    f"{points}, since {since_of(found)} ({finding.state}), on {finding.surface.machine}",
+                ]
+            ),
+        ]
+    )
 
 
 def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:

@@ -21,6 +21,7 @@ from dashboard.views.regressions_choice import (
     regressions_choice_of,
 )
 from dashboard.views.winner_flips import winner_flips_of
+from results.explanations import sentences_of
 from results.queries import commits, history_of
 from results.units import counted
 
@@ -48,7 +49,8 @@ LISTS = (
 class RegressionsDrawing:
     """Content of the page. `found`: what the choice takes, by weight; `chosen`: the one that is shown, with `chart`.
 
-    `lists`: label, query and number of findings of the lists that one looks for.
+    `explanation`: why it is, in a sentence; None where nothing is known of that. `lists`: label, query and number of
+    findings of the lists that one looks for.
     """
 
     choice: RegressionsChoice
@@ -57,6 +59,7 @@ class RegressionsDrawing:
     found: tuple[RankedFinding, ...]
     chosen: RankedFinding | None
     chart: Chart | None
+    explanation: str | None
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
 
@@ -91,9 +94,16 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
         found=found,
         chosen=chosen,
         chart=None if chosen is None else _chart(store, chosen, every),
+        explanation=None if chosen is None else sentences_of(store)(chosen.finding),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
         flips=winner_flips_of(store),
     )
+
+
+def open_regressions_of(store: Store) -> tuple[RankedFinding, ...]:
+    """Return what the page lists at first: the open regressions of all places, the heaviest first."""
+    first = RegressionsChoice()
+    return tuple(one for one in judged_histories(store) if first.takes(one))
 
 
 def finding_of(store: Store, uid: str) -> RankedFinding | None:

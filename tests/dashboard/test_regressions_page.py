@@ -10,10 +10,12 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
+from dashboard.pages.overview import open_cards
 from dashboard.pages.regressions import OUTPUTS, asked_query, page_props
+from dashboard.tables.finding_card import finding_facts
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import RegressionsChoice, query_from_regressions_choice
-from dashboard.views.regressions_drawing import regressions_drawing_of
+from dashboard.views.regressions_drawing import open_regressions_of, regressions_drawing_of
 from results.judgement.findings import FindingState, Turn
 from results.store import open_store
 
@@ -247,3 +249,16 @@ def test_without_a_file_for_decisions_the_page_says_what_to_do(planted):
 
 def test_a_finding_that_is_gone_is_said(own, tmp_path):
     assert decide(own, tmp_path / "decisions.toml", given="0" * 16).status_code == 404
+
+
+def test_the_overview_lists_it_too_one_click_from_its_finding(planted):
+    found = judged_histories(planted)[0]
+    assert f"/regressions?finding={found.uid}" in links(open_cards(open_regressions_of(planted))[0])
+    assert open_cards([]) == []
+
+
+def test_why_it_is_is_told_where_it_is_known(planted):
+    said = "one more kernel: copy_"
+    facts = str(finding_facts(judged_histories(planted)[0], explanation=said)[2])
+    assert said in facts
+    assert "The cause is not known" not in facts
