@@ -252,7 +252,7 @@ def test_a_finding_that_is_gone_is_said(own, tmp_path):
 
 
 def test_the_overview_lists_it_too_one_click_from_its_finding(planted):
-    found = judged_histories(planted)[0]
+    [found] = open_regressions_of(planted)
     assert f"/regressions?finding={found.uid}" in links(open_cards(open_regressions_of(planted))[0])
     assert open_cards([]) == []
 
