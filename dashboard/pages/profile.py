@@ -20,7 +20,7 @@ from dashboard.tables.export import csv_of_rows
 from dashboard.tables.grids import connect_grids
 from dashboard.tables.profiles import DIFFERENCE_COLUMNS, difference_rows, kernel_rows, operator_rows, runtime_rows
 from dashboard.views.profiles.choice import NOBODY, SAME, query_from_profile_choice
-from dashboard.views.profiles.difference import change_of_latency, difference_in_words
+from dashboard.views.profiles.difference import change_of_latency, explained_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.profiles.words import answer_of_call, details_of_call
 from dashboard.views.throughput_drawing import fact
@@ -140,7 +140,7 @@ def _answer(drawing: ProfileDrawing) -> list[Component]:
     sentence, details = answer_of_call(call), details_of_call(call)
     rows = [row]
     if base is not None and difference is not None:
-        details = [difference_in_words(difference), f"{sentence}.", *details]
+        details = [*explained_in_words(drawing.explanation, difference), f"{sentence}.", *details]
         sentence = change_of_latency(difference, base=base.point, head=row)
         rows.append(base.point)
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"

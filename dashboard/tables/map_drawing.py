@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dash import dcc, html
 
+from dashboard.addresses import point_profile_address
 from dashboard.looks import look_of
 from dashboard.tables.winner_map import map_in_words
 from dashboard.widgets import contender_label, labelled_cells
@@ -31,7 +32,7 @@ HEADINGS = (
     ("Median over shapes", "number"),
     ("Least", "number"),
     ("Most, 95 % interval", "number"),
-    ("Most at", ""),
+    ("Most at, its profile", ""),
 )
 
 
@@ -160,7 +161,7 @@ def _headline(one: Headline) -> Component:
                     [html.B(ratio(one.middle)), html.Span(f" at {one.n} shapes{disturbed}", className="dimmed")],
                     _speedup(one.least),
                     _speedup(most),
-                    f"batch {most.batch}, hidden{THIN_SPACE}{most.hidden}",
+                    dcc.Link(f"batch {most.batch}, hidden{THIN_SPACE}{most.hidden}", href=point_profile_address(most)),
                 ],
             )
         ]

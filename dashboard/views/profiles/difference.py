@@ -9,7 +9,7 @@ from results.judgement.explanation import RowKind, RowPlace
 from results.units import THIN_SPACE, TIMES, si
 
 if TYPE_CHECKING:
-    from results.judgement.explanation import DifferenceRow, ProfileDifference
+    from results.judgement.explanation import DifferenceRow, Explanation, ProfileDifference
     from results.rows import PointRow
 
 MOST_NAMED = 4
@@ -56,6 +56,15 @@ def change_of_latency(difference: ProfileDifference, *, base: PointRow, head: Po
     return f"{after} takes {abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'} time than {before}: {times}".replace(
         "%", f"{THIN_SPACE}%"
     )
+
+
+def explained_in_words(explanation: Explanation | None, difference: ProfileDifference) -> list[str]:
+    """Write the sentence of `fusebench explain` and what was ruled out; where it is silent, what changed most."""
+    changed = difference_in_words(difference)
+    if explanation is None:
+        return [changed]
+    found = [f"Why: {explanation.sentence}"] if explanation.sentence else [changed]
+    return [*found, *([f"Ruled out: {'; '.join(explanation.ruled_out)}."] if explanation.ruled_out else [])]
 
 
 def title_of(point: PointRow, *, than: PointRow) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dashboard.views.profiles.choice import profile_view_of
-from results.judgement.explanation import ProfiledCall, compare_profiles
+from results.judgement.explanation import ProfiledCall, Subject, compare_profiles, explain
 from results.judgement.latency_parts import parts_of
 from results.judgement.winners import ranking_of
 from results.queries import (
     StackKind,
     commits,
+    conditions_of,
     point_choices,
     profile_of,
     stacks_of,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dashboard.views.profiles.choice import ProfileChoice, ProfileView
-    from results.judgement.explanation import ProfileDifference
+    from results.judgement.explanation import Explanation, ProfileDifference
     from results.judgement.latency_parts import LatencyParts
     from results.queries import FoldedStack
     from results.rows import CommitRow, NoTimeline, PointRow, ProfileRow, TimelineRow
@@ -75,7 +76,8 @@ class CallView:
 class ProfileDrawing:
     """Content of the page. call: None where nothing was measured at the commit. base: what it is compared with.
 
-    difference: from base to call. rivals: the points of the shape at the commit.
+    difference: from base to call; explanation: of it, where both are of one provider. rivals: the points of the shape
+    at the commit.
     """
 
     view: ProfileView
@@ -84,6 +86,7 @@ class ProfileDrawing:
     call: CallView | None
     base: CallView | None
     difference: ProfileDifference | None
+    explanation: Explanation | None
     timeline: TimelineRow | NoTimeline | None
     problems: tuple[str, ...]
 
@@ -104,6 +107,7 @@ def profile_drawing_of(store: Store, *, query: str) -> ProfileDrawing:
         call=call,
         base=base,
         difference=compare_profiles(base.call, call.call) if base and call else None,
+        explanation=_explanation(base, call) if base and call else None,
         timeline=None if point is None else timeline_of(store, point=point),
         problems=tuple(problems),
     )
@@ -145,10 +149,21 @@ def _base(
     return _call(store, found)
 
 
+def _explanation(base: CallView, head: CallView) -> Explanation | None:
+    """Explain what one provider's call does otherwise at another commit; two providers differ for no cause."""
+    if base.point.contender != head.point.contender:
+        return None
+    return explain(Subject(revisions=(base.point.commit, head.point.commit), base=base.call, head=head.call))
+
+
 def _call(store: Store, point: PointRow) -> CallView:
     profile = profile_of(store, point=point)
     host = stacks_of(store, point=point, kind=StackKind.HOST)
     call = ProfiledCall(
-        point=point, profile=profile, host=host, device=stacks_of(store, point=point, kind=StackKind.DEVICE)
+        point=point,
+        profile=profile,
+        host=host,
+        device=stacks_of(store, point=point, kind=StackKind.DEVICE),
+        conditions=conditions_of(store, point=point),
     )
     return CallView(call=call, parts=parts_of(point, profile, host))

@@ -100,9 +100,11 @@ def test_the_difference_of_two_commits_names_exactly_what_was_planted(profiled_s
     }
     props = props_of(profiled_store(), COMPARED)
     assert answer_of(props) == "b2b2b2b2b2 takes 23.1 % more time than a1a1a1a1a1: 112 µs against 91.0 µs."
-    assert "(tile 128x64x64 → 64x64x64, stages 3 → 5; +12.0 µs); copy (DtoD) · CUDA added (+6.00 µs)" in text_of(
-        props["answer"]
-    )
+    said = text_of(props["answer"])
+    assert "tile 128x64x64 → 64x64x64, stages 3 → 5 (12 µs of the 21.0 µs more)" in said
+    assert "(copy (DtoD) · CUDA) is launched in addition (6.00 µs of the 21.0 µs more)" in said
+    assert "Ruled out: method: ruler 3 at both" in said
+    assert "aten::gelu" not in said
     assert text_of(props["difference"]["note"]) == (
         "91.0 µs + 12.0 µs matrix product · cuBLAS + 6.00 µs copy (DtoD) · CUDA + 3.00 µs the device waits for the "
         "host = 112 µs"
@@ -118,6 +120,8 @@ def test_two_providers_are_compared_and_their_parts_sum(profiled_store):
     assert sum(part.change_s for part in difference.parts) == pytest.approx(difference.change_s)
     kinds = {str(row.kind) for row in difference.work}
     assert kinds == {"added", "removed"}
+    assert drawing.explanation is None
+    assert "added (+52.0 µs)" in text_of(props_of(profiled_store(), f"{GPU}&against=fused")["answer"])
     assert props_of(profiled_store(), f"{GPU}&against=fused")["difference"]["names"] == "from fused to eager"
 
 
