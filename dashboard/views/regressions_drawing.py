@@ -21,7 +21,7 @@ from dashboard.views.regressions_choice import (
     regressions_choice_of,
 )
 from dashboard.views.winner_flips import winner_flips_of
-from results.explanations import sentences_of
+from results.explanations import reasons_of
 from results.queries import commits, history_of
 from results.units import counted
 
@@ -94,7 +94,7 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
         found=found,
         chosen=chosen,
         chart=None if chosen is None else _chart(store, chosen, every),
-        explanation=None if chosen is None else sentences_of(store)(chosen.finding),
+        explanation=None if chosen is None else reasons_of(store).sentence(chosen.finding),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
         flips=winner_flips_of(store),
     )
