@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SERVER = os.environ.get("FUSEBENCH_TEST_POSTGRESQL", "postgresql+psycopg://postgres@127.0.0.1:5432/test")
 N_HOSTS = 8
-AIMED_VALUES = 50_000_000
+AIMED_VALUES, AIMED_COMMITS = 50_000_000, 50
+QUESTIONS = ("values at a commit s", "newest points s")
 _SAMPLES, _VISITS = 60, 3
 
 
@@ -238,8 +239,14 @@ def main() -> None:
         print(", ".join(f"{name} {value:,.2f}" for name, value in size.items()))
     values = [size["values"] for size in sizes]
     for name in list(sizes[0])[1:]:
-        slope, intercept = linear_regression(values, [size[name] for size in sizes])
-        print(f"at {AIMED_VALUES:,} values, {name}: {intercept + slope * AIMED_VALUES:,.0f} (a line through the three)")
+        # A question about a commit takes what is stored of that commit.
+        is_of_commit, aimed = name in QUESTIONS, AIMED_VALUES
+        if is_of_commit:
+            aimed = AIMED_VALUES // AIMED_COMMITS
+        of = [value / chosen.commits for value in values] if is_of_commit else values
+        slope, intercept = linear_regression(of, [size[name] for size in sizes])
+        where = f"{aimed:,} values of a commit" if is_of_commit else f"{aimed:,} values"
+        print(f"at {where}, {name}: {intercept + slope * aimed:,.0f} (a line through the three)")
 
 
 if __name__ == "__main__":

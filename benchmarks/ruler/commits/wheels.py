@@ -34,8 +34,12 @@ def installed_wheel(commit: Commit, *, builds: Path = BUILDS) -> Path:
         source, target = Path(name, "source"), Path(name, "site")
         _extract(commit, source)
         _pip_install(source, target, commit)
-        # In one step: a folder that is there is whole.
-        target.rename(site)
+        # In one step: a folder that is there is whole, whichever host of a shared checkout was first.
+        try:
+            target.rename(site)
+        except OSError:
+            if not site.exists():
+                raise
     return site
 
 

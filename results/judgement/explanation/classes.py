@@ -123,6 +123,15 @@ def _state(known: Around) -> Classed | None:
     return class_, f"it is {head.point.state}: {head.point.reason or 'no reason given'}"
 
 
+def _other_machine(known: Around) -> Classed | None:
+    """Class what another host or GPU of the same class measured, where no code of ours can have changed it."""
+    machines = of_kind(known.conditions, ConditionKind.MACHINE)
+    if not machines or (known.is_ours and not known.are_kernels_equal):
+        return None
+    equal = ", and both have the same kernels" if known.are_kernels_equal else ""
+    return FindingClass.MACHINE, f"{in_words(machines)} between the two{equal}"
+
+
 def _noise(known: Around) -> Classed | None:
     finding = known.finding
     if finding is not None and (finding.class_ is FindingClass.NOISE or finding.state is FindingState.WITHDRAWN):
@@ -149,7 +158,9 @@ def _code(known: Around) -> Classed | None:
     return None
 
 
-_RULES: tuple[Callable[[Around], Classed | None], ...] = (_method, _everything, _stack, _state, _noise, _code)
+_RULES: tuple[Callable[[Around], Classed | None], ...] = (
+    *(_method, _everything, _stack, _state, _other_machine, _noise, _code),
+)
 
 
 def ruled_out(known: Around) -> tuple[str, ...]:

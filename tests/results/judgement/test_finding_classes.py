@@ -48,6 +48,25 @@ def test_equal_kernels_under_equal_versions_are_noise():
     assert "the same kernels" in found.sentence
 
 
+def test_what_one_host_of_a_fleet_measured_otherwise_is_of_the_machine():
+    elsewhere = SAME | {"host": "gpu7"}
+    found = explained(
+        cpu(FUSED, 100, conditions=SAME | {"host": "gpu0"}),
+        cpu(FUSED, 120, conditions=elsewhere),
+        are_kernels_equal=True,
+    )
+    assert found.class_ is FindingClass.MACHINE
+    assert "ost gpu0 → gpu7 between the two, and both have the same kernels" in found.sentence
+    found = explained(
+        cpu(FUSED, 100, conditions=SAME | {"host": "gpu0"}), cpu(FUSED, 121, conditions=elsewhere), control=MOVED
+    )
+    assert found.class_ is FindingClass.MACHINE
+    assert "the machine (host gpu0 → gpu7)" in found.sentence
+    # With eager where it was, a slower host is no excuse for our code.
+    found = explained(cpu(FUSED, 100, conditions=SAME | {"host": "gpu0"}), cpu(FUSED, 121, conditions=elsewhere))
+    assert found.class_ is not FindingClass.MACHINE
+
+
 def test_without_a_profile_a_suspicion_is_of_no_class_though_eager_stayed_where_it_was():
     found = explained(ProfiledCall(point=point(100 * US), conditions=SAME), cpu(FUSED, 130))
     assert (found.sentence, found.class_) == (None, None)
