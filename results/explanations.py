@@ -15,7 +15,7 @@ from results.files.stacks import StackKind
 from results.judgement.commit_findings import findings_of
 from results.judgement.explanation import ProfiledCall, Subject, explain
 from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.sides import BASELINE, is_control, surface_parameters
+from results.judgement.sides import BASELINE, surface_parameters
 from results.metrics import LATENCY, SWEEP_METRICS
 from results.queries import conditions_of, latest_points, profile_of, run_with_profile, stacks_of
 from results.questions.revisions import have_equal_kernels
@@ -30,11 +30,16 @@ if TYPE_CHECKING:
     Calls = tuple[ProfiledCall | None, ProfiledCall | None]
 
 EVERYTHING = "*"
+_OF_CONTROL = BASELINE + " moved over {n} series: nothing is said of kernels"
+_OF_ALL = "more than half of {n} series moved together: the machine, or all code; measure the base again"
 
 
 def explanations_of(store: Store, judgement: Judgement) -> list[Explanation]:
     """Explain each finding between two commits, the worst first; before them, where the machine or torch changed."""
-    moved = [_of_control(judgement, control) for control in judgement.controls if control.is_moved]
+    moved = [
+        *(_of_everything(judgement, one, why=_OF_CONTROL) for one in judgement.controls if one.is_moved),
+        *(_of_everything(judgement, one, why=_OF_ALL) for one in judgement.shifts),
+    ]
     are_equal = have_equal_kernels(judgement.base_commit, judgement.head_commit)
     return [
         explain(_subject(store, finding, judgement, are_kernels_equal=are_equal))
@@ -113,31 +118,31 @@ def _control(judgement: Judgement, machine: str, environment: str) -> ControlCha
     return max(found, key=lambda one: (one.is_moved, one.n_series), default=None)
 
 
-def _of_control(judgement: Judgement, control: ControlChange) -> Finding:
-    """Return control series that moved as a finding about everything there; its point is one of theirs."""
-    rows = [verdict.head for verdict in judgement.verdicts if is_control(verdict.head)]
-    there = [row for row in rows if (row.machine, row.environment) == (control.machine, control.environment)]
+def _of_everything(judgement: Judgement, change: ControlChange, *, why: str) -> Finding:
+    """Return what moved all series of a testbed as one finding about everything there."""
+    rows = [verdict.head for verdict in judgement.verdicts]
+    there = [row for row in rows if (row.machine, row.environment) == (change.machine, change.environment)]
     project = there[0].project if there else EVERYTHING
     return Finding(
         surface=Surface(
             project=project,
-            machine=control.machine,
-            environment=control.environment,
+            machine=change.machine,
+            environment=change.environment,
             benchmark=EVERYTHING,
             metric=EVERYTHING,
         ),
         points=(),
-        n_points=control.n_series,
+        n_points=change.n_series,
         last_good=judgement.base_commit,
         first_bad=judgement.head_commit,
         n_unmeasured=None,
-        ratio=control.ratio,
+        ratio=change.ratio,
         interval=None,
         floor=None,
         turn=Turn.CHANGED,
         state=FindingState.SUSPECTED,
         class_=FindingClass.MACHINE,
-        why=f"{BASELINE} moved over {control.n_series:,} series: nothing is said of kernels",
+        why=why.format(n=f"{change.n_series:,}"),
     )
 
 
@@ -153,12 +158,13 @@ def _is_of(row: SeriesValueRow, surface: Surface) -> bool:
 
 
 def _calls_of(store: Store, finding: Finding, judgement: Judgement | None) -> Calls:
-    """Return the worst point of a finding at both commits; of control series that moved, any point of eager's."""
+    """Return the worst point of a finding at both commits; of a finding about everything, any there."""
     surface = finding.surface
     if finding.last_good is None:
         return None, None
     if surface.benchmark == EVERYTHING:
-        chosen: dict[str, object] = {"provider": BASELINE}
+        # Any call tells the conditions; eager's tells nothing else.
+        chosen: dict[str, object] = {} if judgement is not None and judgement.shifts else {"provider": BASELINE}
     elif surface.metric in SWEEP_METRICS and finding.points:
         parameters = {one.name: one.value for one in finding.points[0]}
         chosen = {"pass_" if name == "pass" else name: [value] for name, value in parameters.items()}

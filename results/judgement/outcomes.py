@@ -95,7 +95,8 @@ class Judgement:
 
     only_at_base: those that the head did not set out to measure: its axes are others. Series of the base that it should
     have measured have a verdict, `gone`. floor: the relative change that half of the noisy series would show, or None.
-    is_paired: whether both were measured in the same minutes, in rounds.
+    is_paired: whether both were measured in the same minutes, in rounds. shifts: of testbeds without control series in
+    which more than half of all series moved together, how far.
     """
 
     base_commit: str
@@ -107,6 +108,7 @@ class Judgement:
     controls: tuple[ControlChange, ...] = ()
     floor: float | None = None
     is_paired: bool = False
+    shifts: tuple[ControlChange, ...] = ()
 
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with these outcomes, the largest change first."""

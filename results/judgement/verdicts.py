@@ -27,7 +27,7 @@ from results.judgement.thresholds import Limits, limits_of
 from results.metrics import Precision, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from results.files.settings import Threshold
     from results.judgement.comparison.processes import Controls, Pair
@@ -78,7 +78,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     compared = compare(pairs, is_paired=is_paired, spreads=dict((spreads or {}).items()), q=q)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
-    shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else set()
+    shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else {}
     evidence = dict(zip((pair.name for pair in pairs), compared.evidence, strict=True))
     of_pair = {pair.name: pair for pair in pairs}
     limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}
@@ -110,6 +110,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         controls=tuple(controls.values()),
         floor=median(one.floor for one in compared.evidence) if compared.evidence else None,
         is_paired=is_paired,
+        shifts=tuple(shifted.values()),
     )
 
 
@@ -157,19 +158,27 @@ def _control_changes(controls: Mapping[Hashable, Controls], *, least_change: flo
     return found
 
 
-def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) -> set[Hashable]:
-    """Return the testbeds without control series where more than half of many series moved the same way."""
+def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) -> dict[Hashable, ControlChange]:
+    """Return how far the testbeds without control series moved in which more than half of many series did so."""
     of_testbed: dict[Hashable, list[float]] = {}
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
         if compared.controls[pair.testbed].move is None:
             of_testbed.setdefault(pair.testbed, []).append(math.log(evidence.ratio))
     least = math.log1p(least_change)
     return {
-        testbed for testbed, moves in of_testbed.items() if len(moves) >= _LEAST_OF_ALL and abs(median(moves)) >= least
+        testbed: ControlChange(
+            machine=testbed[1],
+            environment=testbed[2],
+            ratio=math.exp(median(moves)),
+            n_series=len(moves),
+            is_moved=True,
+        )
+        for testbed, moves in of_testbed.items()
+        if len(moves) >= _LEAST_OF_ALL and abs(median(moves)) >= least and isinstance(testbed, tuple)
     }
 
 
-def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: set[Hashable]) -> str | None:
+def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hashable]) -> str | None:
     if pair is None:
         return None
     if pair.testbed in moved:

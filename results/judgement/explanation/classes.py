@@ -62,6 +62,11 @@ class Around:
         return any(one is not None and one.point.provider.startswith(OURS) for one in (self.base, self.head))
 
     @property
+    def may_be_code(self) -> bool:
+        """Whether a commit may change what ran: any provider's but the baseline's."""
+        return any(one is not None and one.point.provider != BASELINE for one in (self.base, self.head))
+
+    @property
     def is_control_still(self) -> bool:
         """Whether there are control series, and they stayed where they were."""
         control = self.control
@@ -96,7 +101,9 @@ def _everything(known: Around) -> Classed | None:
         differing = f" ({in_words(known.others)})" if known.others else ""
         return FindingClass.MACHINE, f"{moved}: the machine{differing}"
     if finding is not None and finding.class_ is FindingClass.MACHINE:
-        return FindingClass.MACHINE, finding.why or None
+        differing = in_words(known.versions or known.others)
+        why = f"{finding.why} ({differing})" if differing and finding.why else finding.why or differing
+        return (FindingClass.STACK if known.versions else FindingClass.MACHINE), why or None
     return None
 
 
@@ -117,7 +124,7 @@ def _state(known: Around) -> Classed | None:
     base, head = known.base, known.head
     if base is None or head is None or base.point.state == head.point.state:
         return None
-    class_ = FindingClass.CODE if known.is_ours else None
+    class_ = FindingClass.CODE if known.may_be_code else None
     if head.point.state == State.OK:
         return class_, f"it was {base.point.state} at the base: {base.point.reason or 'no reason given'}"
     return class_, f"it is {head.point.state}: {head.point.reason or 'no reason given'}"
@@ -136,7 +143,7 @@ def _noise(known: Around) -> Classed | None:
     finding = known.finding
     if finding is not None and (finding.class_ is FindingClass.NOISE or finding.state is FindingState.WITHDRAWN):
         return FindingClass.NOISE, finding.why or None
-    if known.are_kernels_equal and known.is_ours and not known.has_new_structure:
+    if known.are_kernels_equal and known.may_be_code and not known.has_new_structure:
         return FindingClass.NOISE, "both commits have the same kernels, and the versions are the same"
     return None
 
@@ -144,7 +151,7 @@ def _noise(known: Around) -> Classed | None:
 def _code(known: Around) -> Classed | None:
     finding = known.finding
     if finding is None:
-        return (FindingClass.CODE, None) if known.is_ours and known.has_new_structure else None
+        return (FindingClass.CODE, None) if known.may_be_code and known.has_new_structure else None
     # With eager where it was and the same machine and versions, what is left of ours is the code; but one comparison
     # of stored runs, of which no profile shows anything, may be noise as well.
     is_borne_out = finding.state is FindingState.CONFIRMED or known.has_causes
@@ -153,7 +160,7 @@ def _code(known: Around) -> Classed | None:
     is_counted = finding.metric in _COUNTED
     if finding.class_ is FindingClass.CODE:
         return FindingClass.CODE, None
-    if known.is_ours and (known.has_new_structure or is_counted or is_all_else_excluded):
+    if known.may_be_code and (known.has_new_structure or is_counted or is_all_else_excluded):
         return FindingClass.CODE, None
     return None
 

@@ -29,10 +29,10 @@ def compared(tmp_path, journals, monkeypatch):
         base = journals.Sweep(commit=A, device=device, n_visits=3)
         head = replace(base, commit=B, **of_head)
         monkeypatch.chdir(tmp_path)  # outside of any repository
-        for sweep, change in ((base, also), (head, lambda line: planted(also(line)))):
+        for sweep, change in ((base, lambda line: line), (head, planted)):
             path = tmp_path / "data" / "journal" / sweep.machine / f"{sweep.commit[:8]}-{sweep.environment}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [change(line) for line in journals.lines_of(sweep)]
+            lines = [change(line) for line in map(also, journals.lines_of(sweep)) if line is not None]
             path.write_text("".join(json.dumps(line) + "\n" for line in lines if line is not None))
         db = str(tmp_path / "explain.db")
         CliRunner().invoke(ingest, [str(tmp_path / "data"), "--db", db], standalone_mode=False)
@@ -164,6 +164,24 @@ def test_a_slower_machine_is_one_finding_about_everything(compared):
     text = run().stdout
     assert "everything: +30.0 %  (machine" in text
     assert "the machine (cpu_mhz 2600 → 2000)" in text
+
+
+def test_where_everything_moved_and_there_is_no_eager_that_is_one_finding(compared):
+    def throttled(line):
+        return line | {"conditions": line["conditions"] | {"cpu_mhz": 2000.0}}
+
+    providers = ("compiled", "fused")
+    slowdowns = {(operation, each): 1.3 for operation in ("linear", "mlp", "gated_mlp") for each in providers}
+    run = compared(
+        throttled,
+        also=lambda line: None if line["point"]["provider"] == "eager" else line,
+        slowdowns=slowdowns,
+    )
+    text = run().stdout
+    assert "1 finding" in text
+    assert "everything: +30.0 %  (machine" in text
+    assert "More than half of 24 series moved together: the machine, or all code" in text
+    assert "(cpu_mhz 2600 → 2000)" in text
 
 
 def test_a_sleep_on_the_host_is_told_as_time_outside_operators(compared):

@@ -105,3 +105,19 @@ def test_what_was_ruled_out_comes_with_its_evidence():
         "disturbance: none was seen",
         "machine: eager is +0.4 % over 12 series",
     )
+
+
+def test_what_moved_everything_without_control_series_is_the_machine_or_the_stack():
+    everything = finding("*", class_=FindingClass.MACHINE, points=(), why="more than half of 40 series moved together")
+    slow = cpu(EAGER, 130, conditions=SAME | {"cpu_mhz": 2000.0})
+    found = explained(cpu(EAGER, 100), slow, control=None, found=everything)
+    assert found.class_ is FindingClass.MACHINE
+    assert found.sentence == "More than half of 40 series moved together (cpu_mhz 2600 → 2000)."
+    newer = cpu(EAGER, 130, conditions=SAME | {"triton": "3.8.0"})
+    assert explained(cpu(EAGER, 100), newer, control=None, found=everything).class_ is FindingClass.STACK
+
+
+def test_a_compiled_call_that_runs_something_else_under_equal_versions_is_of_the_code_and_eagers_of_no_class():
+    for provider, class_ in (("compiled", FindingClass.CODE), ("eager", None)):
+        known = {"of_point": {"provider": provider}}
+        assert explained(cpu(FUSED, 100, **known), cpu(EAGER, 130, **known)).class_ is class_
