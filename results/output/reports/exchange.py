@@ -45,9 +45,10 @@ def exchange_as_text(
     exchange: Exchange, stack: str, terminal: Terminal = UNLIMITED, *, limit: int | None = None
 ) -> str:
     """Render what moves which series, by factor; `limit` of each. stack: the other one, as it was asked for."""
-    parts = [_headline(exchange, stack)]
+    parts, shared = [_headline(exchange, stack)], _shared(exchange)
     blocks = [
-        Block(title=f"{title}:", rows=[_cells(one) for one in found]) for title, found in _sections(exchange, limit)
+        Block(title=f"{title}:", rows=[_cells(one, shared) for one in found])
+        for title, found in _sections(exchange, limit)
     ]
     if blocks:
         parts.append(render_blocks(_COLUMNS, blocks, terminal))
@@ -57,9 +58,9 @@ def exchange_as_text(
 def exchange_as_markdown(exchange: Exchange, stack: str, *, limit: int | None = None) -> str:
     """Render the same as Markdown."""
     parts = [f"**{_headline(exchange, stack)}**"]
-    names = [column.name for column in _COLUMNS]
+    names, shared = [column.name for column in _COLUMNS], _shared(exchange)
     for title, found in _sections(exchange, limit):
-        lines = [[_plain(cell.text) for cell in _cells(one)] for one in found]
+        lines = [[_plain(cell.text) for cell in _cells(one, shared)] for one in found]
         parts.append(f"### {title}\n\n{tabulate(lines, headers=names, disable_numparse=True, tablefmt='github')}")
     return "\n\n".join([*parts, *_notes(exchange, limit)])
 
@@ -125,11 +126,18 @@ def _notes(exchange: Exchange, limit: int | None) -> list[str]:
     return notes
 
 
-def _cells(one: Exchanged) -> tuple[Cell, ...]:
+def _shared(exchange: Exchange) -> frozenset[str]:
+    """Return the parameters that every series has with the same value: they tell nothing apart."""
+    if len(exchange.series) < 2:
+        return frozenset()
+    return frozenset(one.name for one in set.intersection(*(set(one.whole.head.parameters) for one in exchange.series)))
+
+
+def _cells(one: Exchanged, shared: frozenset[str]) -> tuple[Cell, ...]:
     row = one.whole.head
     return (
         Cell(f"{row.benchmark} {row.metric}"),
-        Cell(parameters_in_words(row.parameters)),
+        Cell(parameters_in_words(row.parameters, without=shared)),
         *(_cell(verdict) for verdict in (*one.verdicts, one.whole)),
     )
 
