@@ -107,12 +107,13 @@ def factor_of(code: _Effect, stack: _Effect) -> Factor:
 
 
 def exchange_exit_code(exchange: Exchange) -> ExitCode:
-    """Return the exit code of the whole difference: what failed or got slower by code or stack counts alike."""
+    """Return the exit code: what failed or got slower by code or stack counts alike, then what perhaps did."""
     codes = {exit_code(judgement) for judgement in exchange.judgements}
     for code in (ExitCode.FAILED, ExitCode.REGRESSION):
         if code in codes:
             return code
-    return ExitCode.FINE if exchange.series else ExitCode.NOTHING_COMPARABLE
+    is_open = any(judgement.n_perhaps_worse for judgement in exchange.judgements)
+    return ExitCode.FINE if exchange.series and not is_open else ExitCode.NOTHING_COMPARABLE
 
 
 def _effect(one: Verdict | None, other: Verdict | None, *, is_of_state: bool) -> _Effect:

@@ -105,10 +105,10 @@ def test_another_question_waits_until_this_one_is_answered(clone):
     ) as process:  # fmt: skip
         assert "(good) to" in process.stdout.readline()
         running = bisected(clone, FUSEBENCH_DATA=str(state))
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.communicate()
     assert "another bisection is running there" in running.err
-    assert process.returncode == 128 + signal.SIGINT
+    assert process.returncode == 128 + signal.SIGTERM
     refused = bisected(clone, FUSEBENCH_DATA=str(state))
     assert refused.code == 64
     assert "another bisection is unfinished there" in refused.err
