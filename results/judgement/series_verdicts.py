@@ -89,7 +89,7 @@ def _ratio(before: float | None, after: float | None, evidence: Evidence | None)
 
 def _of_states(base: Side, head: Side) -> _Finding:
     """Judge a series that was not ok in every run of both commits, and ok in some."""
-    if not head.is_ok and (base.is_ok or not head.has_value):
+    if base.is_ok or not head.has_value:  # then the head is not ok
         return _Finding(
             Change.STATE_CHANGED, Outcome.FAILED, f"{head.row.state}: {head.row.reason or 'no reason given'}"
         )

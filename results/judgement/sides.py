@@ -70,7 +70,7 @@ def _side(rows: Sequence[SeriesValueRow]) -> Side:
     shown = rows[-1]
     if failed and ok:
         shown = replace(failed[-1], reason=_how_often(failed, len(rows)))
-    elif len(ok) > 1 and len(processes) > 1:
+    elif len(ok) > 1:
         calm = [one.value for one in processes if one.disturbed is None] or [one.value for one in processes]
         reasons = Counter(row.reason for row in ok)
         shown = replace(shown, value=median(calm), reason=None if None in reasons else shown.reason)

@@ -153,7 +153,7 @@ def _control_changes(controls: Mapping[Hashable, Controls], *, least_change: flo
             environment=testbed[2],
             ratio=math.exp(move.log_ratio),
             n_series=move.n_series,
-            is_moved=abs(move.log_ratio) >= max(math.log1p(least_change), 3 * se),
+            is_moved=abs(move.log_ratio) > max(math.log1p(least_change), 3 * se),
         )
     return found
 
@@ -174,7 +174,7 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
             is_moved=True,
         )
         for testbed, moves in of_testbed.items()
-        if len(moves) >= _LEAST_OF_ALL and abs(median(moves)) >= least and isinstance(testbed, tuple)
+        if len(moves) >= _LEAST_OF_ALL and abs(median(moves)) > least and isinstance(testbed, tuple)
     }
 
 

@@ -91,13 +91,12 @@ def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool
         dof = n_base + n_head - 2
         sums = (n_base - 1) * _variance(before) + (n_head - 1) * _variance(after)
         variance, factor = sums / dof if dof else 0.0, 1 / n_base + 1 / n_head
-    within = sum(sum(one.within_sd**2 for one in side) / len(side) ** 2 for side in (base, head))
     return Difference(
         log_ratio=float(after.mean() - before.mean()),
         variance=variance,
         dof=dof,
         factor=factor,
-        within=0.0 if dof else within,
+        within=0.0 if dof else sum(side[0].within_sd ** 2 for side in (base, head)),
         n_base=n_base,
         n_head=n_head,
         is_disturbed=is_disturbed,
@@ -118,8 +117,6 @@ def _sides(pair: Pair, *, is_paired: bool) -> tuple[Sequence[Process], Sequence[
 def _of_machine(one: Process, pair: Pair, controls: Controls, slope: float) -> float:
     """Return the part of a log value that the control series explain."""
     level = controls.levels.get(one.key, 0.0)
-    if pair.is_control or pair.control is None:
-        return level
     deviation = controls.deviations.get(pair.control, {}).get(one.key)
     if controls.levels and one.key not in controls.levels and deviation is not None:
         # A round of a few shapes: the machine's level is known by the own shape's control alone.
@@ -138,7 +135,7 @@ def _slope(pairs: Sequence[Pair], controls: Controls, *, is_paired: bool) -> flo
     dof = 0
     for pair in pairs:
         deviations = controls.deviations.get(pair.control, {})
-        if pair.is_control or not deviations:
+        if not deviations:
             continue
         for values, control in _repeated(pair, controls, deviations, is_paired=is_paired):
             own.append(values - values.mean())

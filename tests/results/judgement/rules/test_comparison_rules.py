@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -146,20 +147,46 @@ class TestControls:
         first -= level[("head", 0)] - level[("base", 0)]
         assert found[-1].log_ratio == pytest.approx((first + second) / 2)
 
+    def test_a_control_that_never_varies_tells_no_share(self):
+        """It is 1 away from the level of all in every round: nothing says that the series follows it."""
+        n = 12
+        controls = [
+            pair([0.0] * n, [1.0] * n, name="c", is_control=True, surface="eager"),
+            *machine(4, [0.0] * n, [0.0] * n),
+        ]
+        ours = pair([0.0] * n, [0.3] * n, name="ours", control="c")
+        assert difference(*controls, ours, is_paired=True, at=-1).log_ratio == pytest.approx(0.3)
+
+    @pytest.mark.parametrize("control", [None, 0])
+    def test_of_a_process_that_no_control_has_the_machines_part_is_not_known(self, control):
+        controls = machine(5, [0.0], [1.0])
+        ours = pair([5.0, 5.0], [6.0, 8.0], name="ours", control=control)
+        # The level is -0.5 and 0.5 in the first round, and nothing in the second.
+        assert difference(*controls, ours, at=-1).log_ratio == pytest.approx(7.0 - 0.25 - (5.0 + 0.25))
+
     @pytest.mark.parametrize(
-        ("share", "n", "expected"), [(0.5, 11, 0.5), (0.5, 10, 0.0), (2.0, 11, 1.0), (-1.0, 11, 0.0), (0.0, 11, 0.0)]
+        ("share", "n", "n_others", "expected"),
+        [
+            (0.5, 11, 4, 0.5),
+            (0.5, 10, 4, 0.0),
+            (2.0, 11, 4, 1.0),
+            (-1.0, 11, 4, 0.0),
+            (0.0, 11, 4, 0.0),
+            (0.5, 11, 0, 0.5),
+            (0.5, 10, 0, 1.0),
+        ],
     )
-    def test_the_share_of_the_own_control_is_by_least_squares_between_0_and_1(self, share, n, expected):
-        """Rounds: n − 1 degrees of freedom, of which ten are needed where the level of all is known."""
+    def test_the_share_of_the_own_control_is_by_least_squares_between_0_and_1(self, share, n, n_others, expected):
+        """Rounds: n − 1 degrees of freedom, of which ten are needed; with fewer it is 0 where the level is known, else 1."""
         rng = np.random.default_rng(4)
         own = rng.normal(0, 1, n)
         controls = [
             pair([0.0] * n, list(own), name="c", is_control=True, surface="eager"),
-            *machine(4, [0.0] * n, [0.0] * n),
+            *machine(n_others, [0.0] * n, [0.0] * n),
         ]
         ours = pair([0.0] * n, [1.0 + share * x for x in own], name="ours", control="c")
         found = difference(*controls, ours, is_paired=True, at=-1)
-        level = controls_of(controls).levels
+        level = controls_of(controls).levels or dict.fromkeys([(run, i) for run, _ in SIGNS for i in range(n)], 0.0)
         deviations = controls_of(controls).deviations["c"]
         of_machine = [
             sum(sign * (level[run, i] + expected * (deviations[run, i] - level[run, i])) for run, sign in SIGNS)
@@ -177,8 +204,8 @@ def scenes():
     """Comparisons of every kind: many and few controls, rounds or not, once or often, histories, disturbed, wild."""
     rng = np.random.default_rng(20)
 
-    def of(n_controls, n, *, rounds, is_paired, name, single=0, spreads=None, disturbed=False, tails=None):
-        def logs(level, sd=0.01):
+    def of(n_controls, n, *, rounds, is_paired, name, single=0, spreads=None, disturbed=False, tails=None, sd=0.01):
+        def logs(level):
             noise = rng.normal(0, sd, len(level)) if tails is None else sd * rng.standard_t(tails, len(level))
             return list(level + noise)
 
@@ -213,6 +240,14 @@ def scenes():
     yield of(6, 30, rounds=3, is_paired=True, name="disturbed rounds", disturbed=True)
     yield of(6, 30, rounds=1, is_paired=True, name="one round")
     yield of(6, 30, rounds=3, is_paired=False, name="wild", tails=2)
+    yield of(0, 20, rounds=1, is_paired=False, name="twenty quiet single processes", sd=0.0003)
+    for is_paired in (True, False):
+        name, pairs, options = of(6, 6, rounds=14, is_paired=is_paired, name=f"rounds of a few shapes, {is_paired}")
+        # Only two shapes have all rounds; the control of one lacks the last of its head.
+        few = [replace(one, base=one.base[:8], head=one.head[:8]) if one.name[1] > "1" else one for one in pairs]
+        few[0] = replace(few[0], head=few[0].head[:13])
+        few[1] = replace(few[1], base=few[1].base[:12])
+        yield name, few, options
 
 
 def told(pairs, options):

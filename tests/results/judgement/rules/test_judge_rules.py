@@ -48,6 +48,12 @@ class TestControlsThatMove:
         assert (found.machine, found.environment) == ("m", "e")
         assert found.ratio == pytest.approx(factor)
 
+    def test_what_did_not_move_at_all_has_not_moved_where_every_change_is_relevant(self):
+        [found] = judged(*controls(1.0, values=[1.0]), least_change=0).controls
+        assert not found.is_moved
+        told = judged(suite(A, [1.0] * 12), suite(B, [1.0] * 12), least_change=0)
+        assert not any("more than half" in verdict.why for verdict in told.verdicts)
+
     def test_the_limit_is_the_one_that_was_asked_for(self):
         [found] = judged(*controls(1.15, values=[1.0, 1.0, 1.0]), least_change=0.2).controls
         assert not found.is_moved
@@ -66,6 +72,14 @@ class TestControlsThatMove:
         se = math.sqrt(0.02 * (1 / 2 + 1 / 2))
         [found] = judged(*controls(math.exp(factor * se), values=values)).controls
         assert found.is_moved is is_moved
+
+
+def test_where_no_controls_are_wanted_eager_is_a_series_like_any_other():
+    base, head = controls(1.3)
+    ours = row(CALM), row(times(1.3), commit=B)
+    found = judged([*base, ours[0]], [*head, ours[1]], has_controls=False)
+    assert found.count()[Outcome.REGRESSION] == 9
+    assert found.controls == ()
 
 
 def suite(commit, factors):
@@ -164,6 +178,13 @@ class TestEvidence:
         assert judged([wide[0]], [wide[1]], spreads=spread).verdicts[0].outcome is Outcome.REGRESSION
         other = {head.series_id + 10_000: Prior(sd=0.005, dof=20)}
         assert judged([wide[0]], [wide[1]], spreads=other).verdicts[0].outcome is Outcome.UNDECIDED
+
+    def test_a_history_tells_what_is_certain(self):
+        """Six percent are within the usual spread of single processes, and far beyond 0.2 %."""
+        base, head = row(1.0), row(1.07, commit=B)
+        assert judged([base], [head]).verdicts[0].outcome is Outcome.UNDECIDED
+        spread = {head.series_id: Prior(sd=0.002, dof=20)}
+        assert judged([base], [head], spreads=spread).verdicts[0].outcome is Outcome.REGRESSION
 
     def test_rounds_are_paired_where_that_is_said(self):
         """The machine drifts by far more than the difference, in both alike."""

@@ -90,6 +90,12 @@ class TestTimes:
             assert (verdict.why, verdict.ratio, verdict.is_doubtful) == (why, 2.0, True)
             assert (verdict.change, verdict.outcome) == (Change.UNCERTAIN, Outcome.UNDECIDED)
 
+    def test_of_several_causes_the_first_is_told(self):
+        head = row([2.0, 2.0], commit=B, disturbed="x")
+        causes = zip(head.processes, ("first", "second"), strict=True)
+        head = replace(head, processes=tuple(one._replace(disturbed=why) for one, why in causes))
+        assert judged(evidence(1.5, is_disturbed=True), head=side(head)).why == "disturbed: first"
+
     def test_its_own_limit_is_kept_beside_the_verdict(self):
         verdict = judged(evidence(1.2), limits=Limits(least_change=0.3))
         assert (verdict.outcome, verdict.least_change) == (Outcome.UNCHANGED, 0.3)

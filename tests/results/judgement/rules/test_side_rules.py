@@ -78,6 +78,9 @@ class TestSides:
     def test_a_run_that_is_ok_without_a_value_counts_for_none(self):
         found = side(replace(row(1.0, run="a"), value=None, processes=()), row(2.0, run="b"))
         assert (found.values, len(found.processes), found.row.value) == ((2.0,), 1, 2.0)
+        wild = [row(each, run=str(each), disturbed="stolen time") for each in (2.0, 4.0)]
+        found = side(replace(row(1.0, run="a"), value=None, processes=()), *wild)
+        assert (found.row.value, found.row.reason) == (3.0, "stolen time")
 
 
 def pair(base, head, **changes):
