@@ -44,7 +44,7 @@ def _explained(verdict: Verdict, level: KnownLevel) -> Verdict:
         return _is_level_worse(verdict, before, after)
 
     base, head, change = verdict.base, verdict.head, level.change
-    has_recovered = any(one.state == "ok" and not is_level_worse(base, one) for one in level.later)
+    has_recovered = any(not is_level_worse(base, one) for one in level.later)
     is_at_level = level.value.state == head.state and (head.state != "ok" or not is_level_worse(level.value, head))
     if is_at_level and not has_recovered:
         return replace(verdict, change=Change.KNOWN, outcome=Outcome.KNOWN, why=change.reason, known=change)

@@ -133,7 +133,7 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
     wanted, shapes, found = set(series_ids), dict[object, int](), dict[object, list[int]]()
     for row in rows:
         parameters = {one.name: one.value for one in row.parameters}
-        if row.metric not in SWEEP_METRICS or "provider" not in parameters:
+        if "provider" not in parameters:
             continue
         key = (row.project, row.machine, row.environment, row.metric, _shape(row))
         if is_control(row):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -41,9 +42,11 @@ def explained(
     half=0.01,
     is_doubtful=False,
     least_change=0.05,
+    without=(),
 ):
     """The verdict after what is known was taken into account."""
-    head_row = side(head, state=head_state, commit=B, half=half)
+    missing = dict.fromkeys(without)
+    head_row = replace(side(head, state=head_state, commit=B, half=half), **missing)
     verdict = Verdict(
         base=side(base, half=half), head=head_row, metric=metric, change=Change.SLOWER, outcome=outcome, ratio=1.5,
         why="measured", is_doubtful=is_doubtful, least_change=least_change,
@@ -53,7 +56,9 @@ def explained(
         commit_date=None, decision="accepted", note="agreed", decided_by=None, decided_at=None, benchmark="mlp",
         metric=metric.name, parameters=(),
     )  # fmt: skip
-    level = KnownLevel(change=change, value=value(known, state=known_state, half=half), later=tuple(later))
+    level = KnownLevel(
+        change=change, value=value(known, state=known_state, half=half)._replace(**missing), later=tuple(later)
+    )
     judgement = Judgement(
         base_commit=A, head_commit=B, verdicts=(verdict,), only_at_base=(), only_at_head=(), least_change=0.05
     )
@@ -86,6 +91,10 @@ def explained(
         ({"metric": UNKNOWN, "outcome": Outcome.CHANGED, "head": 0.5}, False),  # changed the other way
         ({"half": None}, True),
         ({"half": None, "head": 2.0}, False),
+        ({"half": None, "known": 0.0, "head": 1.0}, False),
+        ({"half": math.inf, "head": 2.0}, True),  # too little is known to say that it is worse
+        (CRASHED | {"base": None, "known": None, "known_state": "crashed"}, True),
+        (CRASHED | {"base": None, "known": None, "known_state": "crashed", "later": [value(1.0)]}, False),
         (CRASHED | {"known": None, "known_state": "crashed"}, True),
         (CRASHED | {"head_state": "wrong", "known": None, "known_state": "crashed"}, False),
         (CRASHED, False),
@@ -110,6 +119,13 @@ def test_what_is_no_worse_than_the_known_level_is_known(arguments, is_known):
         assert found.outcome is arguments.get("outcome", Outcome.REGRESSION)
         assert found.why == "measured; not the known change at cafecafe"
         assert found.known is None
+
+
+@pytest.mark.parametrize("edges", [("ci_low",), ("ci_high",), ("ci_low", "ci_high")])
+def test_half_an_interval_is_none(edges):
+    """Of 1.5 and 1.6, known to ± 10 %, nothing is certain; without intervals the ratio alone tells."""
+    assert explained(head=1.6, half=0.1).outcome is Outcome.KNOWN
+    assert explained(head=1.6, half=0.1, without=edges).outcome is Outcome.REGRESSION
 
 
 @pytest.mark.parametrize(

@@ -145,8 +145,14 @@ class TestDifference:
         assert difference_between(base, head) is expected
         assert difference_between(head, base) is expected
 
+    @pytest.mark.parametrize(("p", "expected"), [(0.002, Evidence.SAME), (0.0019, Evidence.SAMPLES)])
+    def test_the_largest_p_is_no_evidence(self, monkeypatch, p, expected):
+        monkeypatch.setattr("results.judgement.noise._p_value", lambda *_: p)
+        assert difference_between(seen(1.0, samples=LOW), seen(2.0, samples=HIGH)) is expected
+
     @pytest.mark.parametrize(
-        ("n", "m", "expected"), [(6, 6, False), (7, 6, True), (7, 7, True), (5, 8, True), (5, 7, False)]
+        ("n", "m", "expected"),
+        [(6, 6, False), (7, 6, True), (7, 7, True), (5, 8, True), (5, 7, False), (1, 999, False)],
     )
     def test_so_many_samples_can_be_tested(self, n, m, expected):
         """2 / C(13, 6) is 0.00117, 2 / C(12, 6) is 0.00216, 2 / C(13, 5) is 0.00155 and 2 / C(12, 5) is 0.0025."""
@@ -264,6 +270,13 @@ class TestFindings:
         new = replace(known, known=None, outcome=Outcome.REGRESSION)
         found = findings_of(judged([known, new]))
         assert [(one.state is FindingState.ACKNOWLEDGED, one.n_points) for one in found] == [(False, 2), (True, 2)]
+
+    def test_the_largest_change_comes_first_and_one_to_0_before_all(self):
+        verdicts = []
+        for provider, ratio in (("a", 0.9), ("b", 0.5), ("c", 0.0), ("d", 0.7)):
+            head = row(1.0, commit=B, provider=provider)
+            verdicts.append(verdict(Outcome.IMPROVEMENT, metric=COUNT, ratio=ratio, base=row(1.0), head=head))
+        assert [one.ratio for one in findings_of(judged(verdicts))] == [0.0, 0.5, 0.7, 0.9]
 
     def test_a_failure_has_no_ratio_and_a_count_that_was_0_neither(self):
         failed = verdict(Outcome.FAILED, ratio=2.0)

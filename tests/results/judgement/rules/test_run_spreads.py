@@ -1,25 +1,132 @@
-"""How series vary from run to run, by their histories."""
+"""How series vary from run to run, by their histories: by hand, and what is left out."""
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from results.judgement.run_spreads import run_spreads
+import numpy as np
+import pytest
+
+from results.judgement.run_spreads import LEAST_RUNS, MOST_RUNS, run_spreads
 from results.rows import HistoryValue, SeriesHistory, SeriesRow
 from tests.made_values import B
+
+
+def history(logs, *, series_id=1, judged=(), states=None, runs=None):
+    """A history by the logarithms of its values; judged: places of the runs of commit B."""
+    named = SeriesRow(
+        series_id=series_id, project="p", machine="m", environment="e", benchmark="b", metric="latency_s", unit="s",
+        version="3", interval_level=0.95, parameters=(),
+    )  # fmt: skip
+    values = []
+    for i, log in enumerate(logs):
+        value = None if log is None else math.exp(log) if math.isfinite(log) else 0.0
+        state = (states or {}).get(i, "ok" if value is not None else "crashed")
+        run = str(i) if runs is None else runs[i]
+        values.append(
+            HistoryValue(B if i in judged else f"{i:040x}", None, None, run, None, state, None, value, *[None] * 5)
+        )
+    return SeriesHistory(series=named, values=tuple(values))
+
+
+def spread(*arguments, **options):
+    return run_spreads([history(*arguments, **options)], without=B).get(1)
+
+
+ALTERNATING = [0.0, 0.1] * 20
+
+
+def test_the_spread_of_a_steady_noise_is_by_the_median_of_its_steps():
+    """Forty runs, steps of 0.1 each: 1.4826·0.1/√2 is more than 0.1/2.326; 0.37·39 degrees of freedom."""
+    found = spread(ALTERNATING)
+    assert found.sd == pytest.approx(1.4826 * 0.1 / math.sqrt(2))
+    assert found.dof == pytest.approx(0.37 * 39)
+
+
+def test_the_spread_of_a_rare_noise_is_by_the_largest_tenth_of_its_steps():
+    """Of ten steps the two largest are 1: their 90 % quantile is 1, their median 0."""
+    found = spread([0.0] * 9 + [1.0, 0.0])
+    assert found.sd == pytest.approx(1 / 2.326)
+    assert found.dof == pytest.approx(0.37 * 10)
+
+
+def test_no_series_is_steadier_than_rounding_and_few_runs_have_few_degrees_of_freedom():
+    found = spread([0.0] * LEAST_RUNS)
+    assert (found.sd, found.dof) == (5e-4, pytest.approx(0.37 * 7))
+    only = spread([0.0, *[0.0] * 7], judged=(1, 3))
+    assert only is None
+
+
+@pytest.mark.parametrize(("n", "is_known"), [(8, True), (7, False), (0, False)])
+def test_eight_runs_are_needed(n, is_known):
+    assert (spread([0.1 * (i % 2) for i in range(n)]) is not None) is is_known
+
+
+def test_at_least_two_degrees_of_freedom():
+    """Nine known runs with gaps between most of them: three steps, of which 0.37 each would be 1.1."""
+    logs = [0.0, 0.1, 0.0, 0.1] + [0.0] * 10
+    found = spread(logs, judged=(4, 6, 8, 10, 12))
+    assert found.dof == 2.0
+
+
+def test_only_the_last_sixty_runs_count():
+    assert spread([5.0 * (i % 2) for i in range(30)] + [0.0] * MOST_RUNS).sd == 5e-4
+    assert spread([5.0 * (i % 2) for i in range(30)] + [0.0] * 40).sd > 1
+    found = spread([9.0] + [0.0] * MOST_RUNS)
+    assert found.dof == pytest.approx(0.37 * 59)
+    assert MOST_RUNS == 60
+
+
+@pytest.mark.parametrize("odd", [None, -math.inf])
+def test_what_failed_and_what_has_no_logarithm_is_left_out(odd):
+    assert spread([odd, *ALTERNATING]) == spread(ALTERNATING)
+
+
+def test_a_value_of_a_run_that_was_not_ok_is_left_out():
+    assert spread([7.0, *ALTERNATING], states={0: "wrong"}) == spread(ALTERNATING)
+
+
+def test_small_values_count_as_others_do():
+    assert spread([log - 50 for log in ALTERNATING]).sd == pytest.approx(spread(ALTERNATING).sd)
 
 
 def test_the_step_that_is_judged_is_no_noise_of_its_history_even_in_its_middle():
     """Nine runs about 1, the judged commit, nine about 1.3: the series itself does not vary by 30 %."""
     rng = np.random.default_rng(8)
-    levels = [(f"{i:040x}", 1.0) for i in range(9)] + [(B, 1.3)] + [(f"{i:040x}", 1.3) for i in range(20, 29)]
-    values = [
-        HistoryValue(commit, None, None, str(i), None, "ok", None, level * float(np.exp(rng.normal(0, 0.01))), *[None] * 5)  # noqa: E501
-        for i, (commit, level) in enumerate(levels)
-    ]  # fmt: skip
-    named = SeriesRow(
-        series_id=1, project="p", machine="m", environment="e", benchmark="b", metric="latency_s", unit="s",
-        version="3", interval_level=0.95, parameters=(),
-    )  # fmt: skip
-    found = run_spreads([SeriesHistory(series=named, values=tuple(values))], without=B)
-    assert found[1].sd < 0.02
+    logs = [rng.normal(level, 0.01) for level in [0.0] * 9 + [0.3] * 10]
+    assert spread(logs, judged=(9,)).sd < 0.02
+    assert spread(logs).sd < spread([*logs, 0.0]).sd
+
+
+class TestControls:
+    """What the control series of the same run did is taken out."""
+
+    RNG = np.random.default_rng(1)
+    MACHINE = RNG.normal(0, 0.3, 20)
+    OWN = [0.0, 0.01] * 10
+
+    def both(self, *, controls=None, **options):
+        ours = history([m + o for m, o in zip(self.MACHINE, self.OWN, strict=True)])
+        control = history(list(self.MACHINE), series_id=2, **options)
+        found = run_spreads(
+            [ours], without=B, controls={1: 2} if controls is None else controls, control_histories=[control]
+        )
+        return found[1]
+
+    def test_of_the_same_run(self):
+        assert self.both().sd == pytest.approx(1.4826 * 0.01 / math.sqrt(2))
+
+    def test_without_one_the_machines_part_stays(self):
+        assert self.both(controls={}).sd > 0.1
+        assert self.both(controls={1: 3}).sd > 0.1
+
+    def test_runs_that_the_control_lacks_are_left_out(self):
+        runs = [str(i) if i != 5 else "another" for i in range(20)]
+        found = self.both(runs=runs)
+        assert found.sd == pytest.approx(1.4826 * 0.01 / math.sqrt(2), rel=0.01)
+        assert found.dof == pytest.approx(0.37 * 18)
+
+    def test_a_series_without_a_control_has_none_of_anothers(self):
+        other = history(list(np.linspace(0, 9, 40)), series_id=1)
+        found = run_spreads([history(ALTERNATING)], without=B, controls={}, control_histories=[other])
+        assert found[1] == spread(ALTERNATING)

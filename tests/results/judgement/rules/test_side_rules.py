@@ -139,7 +139,7 @@ class TestPairs:
         rows = [row(1.0, provider=p, batch=b) for p in ("eager", "fused") for b in (1, 2)]
         others = [
             row(1.0, metric="time", provider="fused", batch=1),
-            row(1.0, parameters={"batch": 1}),
+            row(1.0, parameters={"batch": 1, "hidden": 256, "pass": "forward"}),
             row(1.0, provider="fused", batch=9),
         ]
         eager1, eager2, fused1, fused2 = (each.series_id for each in rows)
@@ -167,6 +167,7 @@ class TestOtherAxes:
         ("missing", "head", "expected"),
         [
             ({}, [], True),  # the head measured nothing there
+            ({"parameters": {}}, [], True),
             ({}, [{"provider": "eager"}], False),  # a provider vanished
             ({"batch": 4}, [{"batch": 1}], True),
             ({"batch": 4}, [{"batch": 1}, {"batch": 4, "provider": "eager"}], False),
