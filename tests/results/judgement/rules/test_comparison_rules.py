@@ -177,7 +177,7 @@ class TestControls:
         ],
     )
     def test_the_share_of_the_own_control_is_by_least_squares_between_0_and_1(self, share, n, n_others, expected):
-        """Rounds: n − 1 degrees of freedom, of which ten are needed; with fewer it is 0 where the level is known, else 1."""
+        """Rounds: n − 1 degrees of freedom, of which ten are needed; else it is 0 where the level is known, or 1."""
         rng = np.random.default_rng(4)
         own = rng.normal(0, 1, n)
         controls = [
