@@ -51,6 +51,7 @@ class SeriesNoise:
     row: SeriesValueRow
     n_runs: int
     n_processes: int
+    n_disturbed: int
     sd: float | None
     corrected_sd: float | None
     floor: float
@@ -139,7 +140,7 @@ def noise_of(
     noisy = [row for row in rows if _is_noisy(row) and row.value is not None]
     whole = sides_of(noisy)
     pairs = _halves(noisy)
-    names = [_series_id(pair) for pair in pairs]
+    names = [pair.name for pair in pairs if isinstance(pair.name, int)]  # of all: pair_of has named them
     of_machine = _levels(pairs)
     sides = _sides_of_runs(noisy)
     raw = _spreads(noisy, sides, {}, spreads or {})
@@ -152,6 +153,7 @@ def noise_of(
             row=whole[key].row,
             n_runs=whole[key].n_runs,
             n_processes=len(whole[key].processes),
+            n_disturbed=sum(one.disturbed is not None for one in whole[key].processes),
             sd=raw[key].sd if key in raw else None,
             corrected_sd=corrected[key].sd if key in corrected else None,
             floor=without[key].floor,
@@ -287,11 +289,6 @@ def _by_surface(found: Iterable[SeriesNoise]) -> list[SurfaceNoise]:
 def _is_noisy(row: SeriesValueRow) -> bool:
     metric = metric_of(row.metric, unit=row.unit)
     return metric.role is Role.JUDGED and metric.precision is Precision.NOISY and row.state == "ok"
-
-
-def _series_id(pair: Pair) -> int:
-    assert isinstance(pair.name, int)  # noqa: S101 - pair_of has named it
-    return pair.name
 
 
 def _median(values: Iterable[float | None]) -> float | None:

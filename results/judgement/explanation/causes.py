@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from results.judgement.explanation.calls import ProfiledCall
-    from results.judgement.explanation.difference import DifferenceRow, ProfileDifference
+    from results.judgement.explanation.difference import DifferenceRow, NameCount, ProfileDifference
     from results.judgement.explanation.exact_differences import Quantity
 
 LEAST_SHARE = 0.5
@@ -63,7 +63,7 @@ def causes_of(
     """Return what the two calls show to have changed: exact causes first, then by the time they account for."""
     if difference.reason is not None or base is None or head is None:
         return ()
-    found = [*_compilation(quantities, difference), *_of_structure(difference.work), *_implementation(quantities)]
+    found = [*_compilation(quantities, difference), *_of_structure(difference), *_implementation(quantities)]
     found += [*_memory(quantities, base, head), *_of_times(difference), *_of_host(difference, quantities)]
     return tuple(sorted(found, key=lambda cause: (not cause.is_exact, -abs(cause.change_s or 0.0))))
 
@@ -78,8 +78,9 @@ def _compilation(quantities: Iterable[Quantity], difference: ProfileDifference) 
     return []
 
 
-def _of_structure(work: Sequence[DifferenceRow]) -> list[Cause]:
+def _of_structure(difference: ProfileDifference) -> list[Cause]:
     """Return what other names and counts say: rows that only one side has are one exchange."""
+    work = difference.work
     added = [row for row in work if row.kind in {RowKind.ADDED, RowKind.MORE_CALLS}]
     removed = [row for row in work if row.kind in {RowKind.REMOVED, RowKind.FEWER_CALLS}]
     renamed = [row for row in work if row.kind is RowKind.RENAMED]
@@ -103,10 +104,19 @@ def _of_structure(work: Sequence[DifferenceRow]) -> list[Cause]:
     elif removed:
         words = f"{_names(removed, of_base=True)} no longer runs"
         causes.append(Cause(kind=CauseKind.REMOVED, words=words, change_s=change_s, is_exact=True))
+    elif not renamed:
+        # Of a name at several places the profile does not tell which was called more often.
+        causes += [_of_count(one) for one in difference.counts]
     for row in renamed:
         words = f"`{row.before}` became `{row.name}`{f': {row.detail}' if row.detail else ''}"
         causes.append(Cause(kind=CauseKind.RENAMED, words=words, change_s=row.change_s, is_exact=True))
     return causes
+
+
+def _of_count(one: NameCount) -> Cause:
+    kind = CauseKind.ADDED if one.head > one.base else CauseKind.REMOVED
+    words = f"`{one.name}` runs {figures(one.head)} times in a call instead of {figures(one.base)}"
+    return Cause(kind=kind, words=words, change_s=None, is_exact=True)
 
 
 def _kind_of_exchange(added: Sequence[DifferenceRow], removed: Sequence[DifferenceRow]) -> tuple[CauseKind, str]:

@@ -15,6 +15,7 @@ from results.judgement.explanation.alignment import (
 from results.judgement.explanation.difference import (
     DifferencePart,
     DifferenceRow,
+    NameCount,
     ProfileDifference,
     RowKind,
     RowPlace,
@@ -45,13 +46,13 @@ def compare_profiles(base: ProfiledCall | None, head: ProfiledCall | None) -> Pr
     whole_s = max(base_s or 0.0, head_s or 0.0)
     has_trees = all(one.device if one.is_on_device else one.host for one in (base, head))
     place = RowPlace.KERNEL if base.is_on_device else RowPlace.OPERATOR
-    working = _rows(
-        _working(base, by_tree=has_trees), _working(head, by_tree=has_trees), place, _counts((base, head)), whole_s
-    )
+    counts = _counts_of(base), _counts_of(head)
+    working = _rows(_working(base, by_tree=has_trees), _working(head, by_tree=has_trees), place, counts, whole_s)
     host = _rows(_on_host(base), _on_host(head), RowPlace.HOST, ({}, {}), whole_s) if base.host and head.host else []
     return ProfileDifference(
         rows=(*working, *host),
         parts=_parts(base, head, working),
+        counts=_changed_counts(*counts),
         is_by_tree=has_trees,
         base_s=base_s,
         head_s=head_s,
@@ -117,9 +118,9 @@ def _outermost(path: Path, computing: frozenset[str]) -> int | None:
     return next((i for i, frame in enumerate(path) if frame in computing), None)
 
 
-def _counts(calls: Iterable[ProfiledCall]) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    base, head = (_counts_of(call) for call in calls)
-    return base, head
+def _changed_counts(base: Mapping[str, float], head: Mapping[str, float]) -> tuple[NameCount, ...]:
+    both = ((name, base.get(name, 0.0), head.get(name, 0.0)) for name in dict.fromkeys((*base, *head)))
+    return tuple(NameCount(name=name, base=before, head=after) for name, before, after in both if before != after)
 
 
 def _counts_of(call: ProfiledCall) -> dict[str, float]:

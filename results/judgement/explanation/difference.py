@@ -70,16 +70,27 @@ class DifferencePart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NameCount:
+    """Calls of everything of one stable name that computes, wherever it is called; differing at the two commits."""
+
+    name: str
+    base: float
+    head: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProfileDifference:
     """Two profiles aligned. Without rows, `reason` says why.
 
     rows: of each place the largest change first. parts: their base_s sum to the base's latency, head_s to the head's,
     so their changes to its change; the last is the rest, what profile and timing do not share. Empty without both
-    latencies. is_by_tree: whether rows were aligned by the tree of operators; else by names alone.
+    latencies. counts: names that compute more often, or less. is_by_tree: whether rows were aligned by the tree of
+    operators; else by names alone.
     """
 
     rows: tuple[DifferenceRow, ...] = ()
     parts: tuple[DifferencePart, ...] = ()
+    counts: tuple[NameCount, ...] = ()
     is_by_tree: bool = False
     base_s: float | None = None
     head_s: float | None = None
@@ -98,4 +109,4 @@ class ProfileDifference:
     @property
     def is_equal(self) -> bool:
         """Whether both ran the same, as often, and none of it took a different time."""
-        return self.reason is None and all(row.kind is RowKind.SAME for row in self.rows)
+        return self.reason is None and not self.counts and all(row.kind is RowKind.SAME for row in self.rows)

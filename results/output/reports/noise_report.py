@@ -27,6 +27,8 @@ COLUMNS = (
     Column(name="so corrected", is_right=True),
     Column(name="noisiest", is_note=True),
 )
+MUCH = 0.1
+"""Floor above which more is to be done before changes are looked for."""
 LEGEND = (
     "varies by: standard deviation from run to run, the median of the points. invisible: a smaller change is found in "
     "less than four of five comparisons of two commits, each with half as many runs as here, one at least. so "
@@ -66,10 +68,16 @@ def _told(noise: MeasuredNoise) -> Iterator[str]:
     if noise.floor is not None:
         by = "the machine's part taken out" if noise.is_corrected else "not corrected"
         yield f"Changes under {_share(noise.floor)} are invisible here, in half of the points ({by})."
+        if noise.floor > MUCH:
+            yield "More runs (--rounds), or a quieter machine (fusebench doctor), make smaller changes visible."
     if not noise.n_controls:
         yield "There are no control series (eager) among them, so nothing of it is told to be the machine's."
     elif not noise.is_corrected:
         yield f"{counted(noise.n_controls, 'point')} of eager: from five on, the machine's part is taken out."
+    n_processes = sum(one.n_processes for one in noise.series)
+    n_disturbed = sum(one.n_disturbed for one in noise.series)
+    if n_disturbed:
+        yield f"{n_disturbed:,} of {n_processes:,} processes were disturbed: this is the machine as busy as it was."
     repeated = [one for one in noise.series if one.n_runs > 1]
     if repeated:
         n_false = sum(one.differs for one in repeated)
@@ -121,6 +129,7 @@ def _fields(one: SeriesNoise) -> dict[str, object]:
         "parameters": {parameter.name: parameter.value for parameter in row.parameters},
         "runs": one.n_runs,
         "processes": one.n_processes,
+        "disturbed": one.n_disturbed,
         "sd": one.sd,
         "corrected_sd": one.corrected_sd,
         "floor": one.floor,

@@ -46,6 +46,12 @@ def test_a_generated_kernel_that_split_in_two_is_a_lost_fusion():
     assert explained(base, head).causes[0].kind is CauseKind.LOST_FUSION
 
 
+def test_a_name_at_several_places_that_runs_more_often_says_how_often():
+    base, head = (cpu({"first;aten::mm": (20, n), "second;aten::mm": (50, 2), "aten::gelu": 20}, 100) for n in (1, 2))
+    found = explained(base, head, found=finding("operator_count"))
+    assert found.sentence == "`aten::mm` runs 4 times in a call instead of 3."
+
+
 def test_a_fusion_gained_is_told_as_well():
     found = explained(cpu(EAGER, 130), cpu(FUSED, 100), found=finding(ratio=0.8, turn=Turn.FASTER))
     assert found.causes[0].kind is CauseKind.NEW_FUSION
