@@ -74,13 +74,16 @@ def create_app(
     for page in PAGES:
         page.register(app, store)
 
-    @app.callback(
-        Output("page", "children"), Output("nav", "children"), Input("url", "pathname"), Input("store-state", "data")
-    )
-    def show_page(pathname: str | None, state: str | None) -> tuple[Component, list[Component]]:
-        page, links = page_and_links(pathname or "/", store)
+    @app.callback(Output("page", "children"), Input("url", "pathname"), Input("store-state", "data"))
+    def show_page(pathname: str | None, state: str | None) -> Component:
         # Another key is another component: its callbacks begin anew, from the URL alone.
-        return html.Div(page, key=state or "first"), links
+        return html.Div(page_and_links(pathname or "/", store)[0], key=state or "first")
+
+    @app.callback(
+        Output("nav", "children"), Input("url", "pathname"), Input("url", "search"), Input("store-state", "data")
+    )
+    def show_links(pathname: str | None, search: str | None, _: str | None) -> list[Component]:
+        return page_and_links(pathname or "/", store, search=search or "")[1]
 
     return app
 
@@ -116,14 +119,19 @@ def moved_page() -> Response | None:
     return redirect(f"{path}?{query}" if query else path)
 
 
-def page_and_links(path: str, store: Store) -> tuple[Component, list[Component]]:
-    """Build the page at `path`, or a notice in its place, and the header's links, the page's own marked."""
+def page_and_links(path: str, store: Store, *, search: str = "") -> tuple[Component, list[Component]]:
+    """Build the page at `path`, or a notice in its place, and the header's links, the page's own marked.
+
+    The links take along what their pages know of the query `search`: machine, shape, provider.
+    """
     pages = _pages_with_content(store)
     shown = next((page for page in pages if page.path == path), pages[0] if pages else None)
     if path not in {page.path for page in PAGES}:
-        return unknown_path(path, pages=[(page.path, page.name) for page in pages]), _links(pages, shown=None)
+        return unknown_path(path, pages=[(page.path, page.name) for page in pages]), _links(
+            pages, shown=None, search=search
+        )
     # Without a sweep, the first page that needs none stands in for the others.
-    return shown.layout() if shown else empty_store(), _links(pages, shown=shown)
+    return shown.layout() if shown else empty_store(), _links(pages, shown=shown, search=search)
 
 
 def show_error(error: Exception) -> None:
@@ -132,8 +140,15 @@ def show_error(error: Exception) -> None:
     set_props("fault", {"children": dmc.Alert(words, title="Something failed", color="red", withCloseButton=True)})
 
 
-def _links(pages: Sequence[Page], *, shown: Page | None) -> list[Component]:
-    return [dcc.Link(page.name, href=page.path, className="link here" if page is shown else "link") for page in pages]
+def _links(pages: Sequence[Page], *, shown: Page | None, search: str) -> list[Component]:
+    return [
+        dcc.Link(
+            page.name,
+            href=page.path if page is shown else page.address(search),
+            className="link here" if page is shown else "link",
+        )
+        for page in pages
+    ]
 
 
 def _pages_with_content(store: Store) -> Sequence[Page]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.wrappers import Response
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class Page:
     """Page of the dashboard: its path, its name in the header, its layout, and the registration of its callbacks.
 
-    `needs_sweep`: it is empty unless sweep points are stored.
+    `needs_sweep`: it is empty unless sweep points are stored. `takes`: URL parameters that travel here from another
+    page.
     """
 
     path: str
@@ -31,6 +33,12 @@ class Page:
     layout: Callable[[], Component]
     register: Callable[[Dash, Store], None]
     needs_sweep: bool = True
+    takes: tuple[str, ...] = ()
+
+    def address(self, search: str) -> str:
+        """Return the page's address with what it takes of the query `search` of another page."""
+        pairs = [(name, value) for name, value in parse_qsl(search.removeprefix("?")) if name in self.takes]
+        return f"{self.path}?{urlencode(pairs, safe=':,')}" if pairs else self.path
 
 
 def csv_response(text: str, *, name: str) -> Response:

@@ -184,4 +184,11 @@ OUTPUTS = {
 }
 
 
-PAGE = Page(path="/", name="Overview", layout=layout, register=register, needs_sweep=False)
+PAGE = Page(
+    path="/",
+    name="Overview",
+    layout=layout,
+    register=register,
+    needs_sweep=False,
+    takes=tuple(axis.name for axis in MAP_AXES),
+)

@@ -212,4 +212,10 @@ OUTPUTS = {
 }  # fmt: skip
 
 
-PAGE = Page(path="/profile", name="Profile", layout=layout, register=register)
+PAGE = Page(
+    path="/profile",
+    name="Profile",
+    layout=layout,
+    register=register,
+    takes=(*(axis.name for axis in AXES), "provider", "commit"),
+)

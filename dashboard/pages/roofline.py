@@ -201,4 +201,10 @@ OUTPUTS = {
     "points": Output(_id("points-table"), "data"),
 }  # fmt: skip
 
-PAGE = Page(path="/roofline", name="Roofline", layout=layout, register=register)
+PAGE = Page(
+    path="/roofline",
+    name="Roofline",
+    layout=layout,
+    register=register,
+    takes=(*(axis.name for axis in ROOF_AXES), "commit"),
+)

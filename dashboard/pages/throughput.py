@@ -291,4 +291,10 @@ def _zoom_key(choice: ThroughputChoice, name: str) -> str:
     return query_from_choice(moves)
 
 
-PAGE = Page(path="/throughput", name="Throughput", layout=layout, register=register)
+PAGE = Page(
+    path="/throughput",
+    name="Throughput",
+    layout=layout,
+    register=register,
+    takes=(*(axis.name for axis in AXES), "commit", "providers"),
+)

@@ -60,6 +60,17 @@ def test_a_copied_url_shows_the_same_comparison_and_going_back_undoes_it(visit):
     page.wait_for_function("() => document.querySelector('#profile-answer h1').innerText.startsWith('eager takes 112')")
 
 
+def test_a_changed_shape_travels_to_the_next_page(visit):
+    page = opened(visit)
+    pick(page, "batch", "256")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#nav a')].some(one => one.href.includes('/roofline?')) &&"
+        " [...document.querySelectorAll('#nav a')].every(one => !one.href.includes('batch=16'))"
+    )
+    page.get_by_role("link", name="Throughput").click()
+    page.wait_for_url("**/throughput?**batch=256**")
+
+
 def test_tables_sort_by_their_headings_and_filter(visit):
     page = opened(visit)
     cells = page.locator("#profile-kernels .ag-row [col-id=device_time_s]")
