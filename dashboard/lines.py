@@ -49,8 +49,23 @@ def _shared(rows: Sequence[SeriesRow]) -> frozenset[str]:
     return frozenset(parameter.name for parameter in set.intersection(*(set(row.parameters) for row in rows)))
 
 
-def parameter_names_of(lines: Iterable[HistoryLine]) -> tuple[str, ...]:
+def parameter_names_of(lines: Sequence[HistoryLine]) -> tuple[str, ...]:
     """Return the names of the parameters that tell the lines apart, in their order."""
     rows = [line.series[0] for line in lines]
     shared = _shared(rows)
     return tuple(dict.fromkeys(one.name for row in rows for one in row.parameters if one.name not in shared))
+
+
+def parameter_choices(lines: Sequence[HistoryLine]) -> dict[str, tuple[str, ...]]:
+    """Return `name=value` of each parameter that tells the lines apart, by its name, values in their order."""
+    found: dict[str, dict[str, None]] = {name: {} for name in parameter_names_of(lines)}
+    for line in lines:
+        for one in line.series[0].parameters:
+            if one.name in found:
+                found[one.name][f"{one.name}={one.value}"] = None
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def words_of(line: HistoryLine) -> set[str]:
+    """Return `name=value` of each parameter of a line."""
+    return {f"{one.name}={one.value}" for one in line.series[0].parameters}

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from dashboard.figures.drawing import FONT, TITLE
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of_side
+from results.units import TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from dashboard.quantities import Ordinate
 
 MOST_POINTS = 5000  # of a figure
+MOST_TICKS = 12
+FINE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0)
+COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +59,9 @@ def thinned(sides: Sequence[RatioSide], *, most: int = MOST_POINTS) -> tuple[tup
 
 def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: str, are_providers: bool) -> go.Figure:
     """Draw one trace per side over logarithmic axes; what changed beyond the noise is filled."""
-    figure = go.Figure(layout=_layout(ordinate, base=base))
+    figure = go.Figure(
+        layout=_layout(ordinate, base=base, ratios=[mark.ratio for side in sides for mark in side.marks])
+    )
     for number, side in enumerate(sides):
         look = look_of_side(side.name, number, is_provider=are_providers)
         figure.add_trace(
@@ -79,7 +85,18 @@ def note_of_mark(name: str, *, side: str, words: str) -> str:
     return "<br>".join([f"<b>{escaped(words)}</b>", wrapped(name), wrapped(side)])
 
 
-def _layout(ordinate: Ordinate, *, base: str) -> dict[str, object]:
+def _ticks(ratios: Sequence[float]) -> dict[str, object]:
+    """Return labels at round ratios, fine ones where all lie near to 1; plotly's own beyond the labelled range."""
+    low, high = min(ratios, default=0.5) / 1.05, max(ratios, default=2.0) * 1.05
+    shown = [tick for tick in FINE if low <= tick <= high]
+    if len(shown) > MOST_TICKS or low < FINE[0] or high > FINE[-1]:
+        shown = [tick for tick in COARSE if low <= tick <= high]
+    if low < COARSE[0] or high > COARSE[-1]:
+        return {"tickformat": "~g", "ticksuffix": TIMES, "dtick": 1}
+    return {"tickmode": "array", "tickvals": shown, "ticktext": [f"{tick:g}{TIMES}" for tick in shown]}
+
+
+def _layout(ordinate: Ordinate, *, base: str, ratios: Sequence[float]) -> dict[str, object]:
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
         "template": "none",
@@ -96,7 +113,7 @@ def _layout(ordinate: Ordinate, *, base: str) -> dict[str, object]:
             "title": {**TITLE, "text": escaped(f"{ordinate.title} at {base}")},
         },
         "yaxis": {
-            **rule, "type": "log", "tickformat": ".3~g", "ticksuffix": "\N{MULTIPLICATION SIGN}", "dtick": "D2",
+            **rule, "type": "log", **_ticks(ratios),
             "title": {**TITLE, "text": f"Ratio to the first side{f' ({ordinate.better})' if ordinate.better else ''}"},
         },
     }  # fmt: skip

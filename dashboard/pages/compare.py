@@ -180,6 +180,8 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     parts = [f"{counted(len(drawing.rows), 'point')}; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:
         parts[0] = f"{len(drawing.rows):,} of {counted(drawing.n_points, 'point')} changed beyond the noise"
+    if drawing.shared:
+        parts.append(f"all with {drawing.shared}")
     if drawing.choice.along is not Along.COMMIT:
         parts.append("intervals: the widest that both values' own allow")
     if n_left_out:

@@ -14,7 +14,7 @@ from werkzeug.exceptions import NotFound
 
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.history import looks_of
-from dashboard.lines import parameter_names_of
+from dashboard.lines import parameter_choices, parameter_names_of
 from dashboard.pages import Page, csv_response
 from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
 from dashboard.tables.changes import changes_table
@@ -50,6 +50,7 @@ LABELS = {
     "environment": "Environment",
 }
 YES = "yes"
+PARAMETERS = tuple(f"parameter-{number}" for number in range(6))  # a benchmark with more has the rest among its lines
 ALWAYS_SHOWN = {"project", "benchmark"}
 # A change further up resets what was chosen below it; a change of benchmark keeps machine and environment.
 KEPT_BY = {"project": ("project",), "benchmark": ("project", "benchmark", "machine", "environment")}
@@ -62,7 +63,7 @@ def layout() -> Component:
         for name in CASCADE
     ]
     lines = dmc.MultiSelect(
-        id=_id("lines"), label="Parameters", data=[], value=[], searchable=True, limit=200, maxValues=MOST_LINES,
+        id=_id("lines"), label="Lines", data=[], value=[], searchable=True, limit=200, maxValues=MOST_LINES,
         hidePickedOptions=True, clearable=True, size="xs", className="axis whole", nothingFoundMessage="no match",
         placeholder="add a line",
     )  # fmt: skip
@@ -70,6 +71,13 @@ def layout() -> Component:
         labelled_select("Colour by", component_id=_id("colour")),
         labelled_select("Relative to", component_id=_id("relative"), is_searchable=True),
     ]
+    parameters = [
+        dmc.MultiSelect(
+            id=_id(name), label="", data=[], value=[], searchable=True, limit=200, hidePickedOptions=True, size="xs",
+            clearable=True, className="axis sides", nothingFoundMessage="no match", style={"display": "none"},
+        )
+        for name in PARAMETERS
+    ]  # fmt: skip
     commit = card_select(component_id=_id("commit"), label="Commit", is_wide=True)
     switches = [switch("spacing", component_id=_id("spacing")), switch("batch_scale", component_id=_id("scale"))]
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})
@@ -77,7 +85,7 @@ def layout() -> Component:
         [
             dcc.Location(id=_id("url"), refresh="callback-nav"),
             dcc.Store(id=_id("shown")),
-            html.Div([*selects, *more, lines], className="bar"),
+            html.Div([*selects, *more, *parameters, lines], className="bar"),
             html.Div(id=_id("problems"), className="problems"),
             html.Section(html.H1(id=_id("answer"), className="answer uncertain"), className="card"),
             card([html.H2("Over commits"), html.Span(id=_id("note"), className="dimmed"), at_end(*switches)],
@@ -146,7 +154,11 @@ def asked_query(
     pairs += [("spacing", picked["spacing"]), ("scale", picked["scale"])]
     if kept is CASCADE:
         pairs += [(name, picked[name]) for name in ("colour", "relative") if picked[name]]
-        pairs += [("line", name) for name in picked["lines"]] or [("line", "")]
+        # Parameters choose lines; lines that were chosen one by one need no parameters.
+        if changed != "lines":
+            pairs += [("where", one) for name in PARAMETERS for one in picked[name] or ()]
+        if changed not in PARAMETERS:
+            pairs += [("line", name) for name in picked["lines"]] or [("line", "")]
         key = clicked["points"][0].get("customdata") if changed == "graph" and clicked else None
         pairs.append(("commit", str(key)[:12] if key else picked["commit"] or LATEST))
     return "?" + urlencode(pairs)
@@ -165,6 +177,7 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
             name: select_props(view.options[name], getattr(choice, name), is_always_shown=name in ALWAYS_SHOWN)
             for name in CASCADE
         },
+        "parameters": _parameter_props(drawing),
         "lines": {
             "data": [{"value": line.name, "label": line.label} for line in view.lines],
             "value": list(choice.lines),
@@ -201,6 +214,22 @@ def figure_of(drawing: ExploreDrawing) -> go.Figure:
     )
 
 
+def _parameter_props(drawing: ExploreDrawing) -> list[dict[str, Any]]:
+    """Return the properties of the parameters' selectors; those that are not needed are hidden."""
+    view = drawing.view
+    found = [
+        {
+            "label": name,
+            "data": [{"value": one, "label": one.partition("=")[2]} for one in values],
+            "value": [one for one in view.choice.where if one in values],
+            "style": {},
+        }
+        for name, values in list(parameter_choices(view.lines).items())[: len(PARAMETERS)]
+    ]
+    empty = {"label": "", "data": [], "value": [], "style": {"display": "none"}}
+    return [*found, *([empty] * (len(PARAMETERS) - len(found)))]
+
+
 def _with_first(label: str, values: Sequence[str], chosen: str | None) -> dict[str, Any]:
     """Return the properties of a selector whose first option chooses nothing; hidden without another."""
     data = [{"value": "", "label": label}, *({"value": value, "label": value} for value in values)]
@@ -217,7 +246,7 @@ def _id(name: str) -> str:
     return f"explore-{name}"
 
 
-PICKED = (*CASCADE, "lines", "colour", "relative", "spacing", "scale", "commit")
+PICKED = (*CASCADE, *PARAMETERS, "lines", "colour", "relative", "spacing", "scale", "commit")
 INPUTS = {
     "search": Input(_id("url"), "search"),
     "picked": {name: Input(_id(name), "value") for name in PICKED},
@@ -228,6 +257,9 @@ OUTPUTS = {
     "search": Output(_id("url"), "search"),
     "shown": Output(_id("shown"), "data"),
     "selects": {name: {prop: Output(_id(name), prop) for prop in ("data", "value", "style")} for name in CASCADE},
+    "parameters": [
+        {prop: Output(_id(name), prop) for prop in ("label", "data", "value", "style")} for name in PARAMETERS
+    ],
     "lines": {prop: Output(_id("lines"), prop) for prop in ("data", "value", "style")},
     "colour": {prop: Output(_id("colour"), prop) for prop in ("data", "value", "style")},
     "relative": {prop: Output(_id("relative"), prop) for prop in ("data", "value", "style")},

@@ -22,6 +22,7 @@ MULTIPLE = frozenset(
     {
         "throughput-providers",
         "explore-lines",
+        *(f"explore-parameter-{number}" for number in range(6)),
         "compare-commit",
         "compare-machine",
         "compare-environment",

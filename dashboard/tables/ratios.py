@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from results.judgement.verdicts import Judgement, Verdict
-    from results.rows import SeriesValueRow
+    from results.rows import ParameterValue, SeriesValueRow
 
 Key = tuple[str, frozenset[tuple[str, object]]]
 CERTAIN = frozenset({Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.CHANGED, Outcome.KNOWN})
@@ -80,18 +80,28 @@ def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
     return row.benchmark, frozenset(own)
 
 
+def shared_parameters(rows: Iterable[SeriesValueRow]) -> tuple[ParameterValue, ...]:
+    """Return the parameters with one value in all rows of all their benchmarks, which need no mention at each."""
+    found = [frozenset(row.parameters) for row in rows]
+    shared = frozenset.intersection(*found) if len(found) > 1 else frozenset()
+    return tuple(sorted(shared, key=lambda one: one.name))
+
+
 def name_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> str:
     """Write a point: its benchmark and its parameters."""
     words = parameters_in_words(row.parameters, without=without)
     return f"{row.benchmark} [{words}]" if words else row.benchmark
 
 
-def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, without: Collection[str] = ()) -> list[RatioRow]:
-    """Compare the values of sides; the interval of a ratio is the widest that both values' intervals allow."""
+def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()) -> list[RatioRow]:
+    """Compare the values of sides; the interval of a ratio is the widest that both values' intervals allow.
+
+    unnamed: parameters that a point's name leaves out.
+    """
     base, *others = sides
     return [
         RatioRow(
-            name=name_of(row, without=without),
+            name=name_of(row, without=unnamed),
             base=row,
             ratios=tuple(ratio_of(row, side[key]) if key in side else None for side in others),
         )
@@ -99,7 +109,9 @@ def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, without: 
     ]
 
 
-def rows_from_judgements(judgements: Sequence[Judgement], base: Iterable[SeriesValueRow]) -> list[RatioRow]:
+def rows_from_judgements(
+    judgements: Sequence[Judgement], base: Iterable[SeriesValueRow], *, unnamed: Collection[str] = ()
+) -> list[RatioRow]:
     """Compare commits as the gate does: what a verdict says of a point is its ratio."""
     verdicts = [{key_of(each.head): each for each in judgement.verdicts} for judgement in judgements]
     found = []
@@ -107,7 +119,7 @@ def rows_from_judgements(judgements: Sequence[Judgement], base: Iterable[SeriesV
         of_point = [each.get(key_of(row)) for each in verdicts]
         found.append(
             RatioRow(
-                name=name_of(row),
+                name=name_of(row, without=unnamed),
                 base=row,
                 ratios=tuple(None if each is None else _from_verdict(each) for each in of_point),
             )

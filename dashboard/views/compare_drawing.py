@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dashboard.tables.ratios import Mean, RatioRow, key_of, mean_of, rows_from_judgements, rows_from_values
+from dashboard.tables.ratios import (
+    Mean,
+    RatioRow,
+    key_of,
+    mean_of,
+    rows_from_judgements,
+    rows_from_values,
+    shared_parameters,
+)
 from dashboard.views.compare_choice import Along, Show, compare_choice_of
 from results.judgement.explanation.conditions import differing_conditions
 from results.metrics import Role, metric_of
 from results.queries import judged_commits, run_conditions, values_at
-from results.rows import contender_of
+from results.rows import contender_of, parameters_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +39,7 @@ class CompareDrawing:
 
     `rows`: points that are listed, the largest change first; `n_points`: of the first side. `providers`, `metrics`:
     to choose from. `conditions`: what differs between the first and each other side's newest run, in words; None where
-    its runs tell nothing.
+    its runs tell nothing. `shared`: parameters that all points have, in words.
     """
 
     choice: CompareChoice
@@ -44,6 +52,7 @@ class CompareDrawing:
     n_points: int
     means: tuple[Mean, ...]
     conditions: tuple[tuple[str, ...] | None, ...]
+    shared: str
 
     @property
     def unit(self) -> str:
@@ -69,7 +78,9 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
         {key_of(row, without=without): row for row in rows if row.metric == choice.metric and _takes(choice, row)}
         for rows in every
     ]
-    rows = _rows(store, choice, sides, without) if len(sides) > 1 else []
+    shared = shared_parameters(sides[0].values()) if sides else ()
+    unnamed = without | {one.name for one in shared}
+    rows = _rows(store, choice, sides, unnamed) if len(sides) > 1 else []
     base = sides[0].keys() if sides else set()
     return CompareDrawing(
         choice=choice,
@@ -84,6 +95,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
             mean_of(rows, number, n_only=len(side.keys() - base)) for number, side in enumerate(sides[1:]) if rows
         ),
         conditions=_conditions(store, sides),
+        shared=parameters_in_words(shared, without=without),
     )
 
 
@@ -104,7 +116,7 @@ def _values(store: Store, choice: CompareChoice, number: int) -> list[SeriesValu
 
 
 def _rows(
-    store: Store, choice: CompareChoice, sides: Sequence[Mapping[Key, SeriesValueRow]], without: frozenset[str]
+    store: Store, choice: CompareChoice, sides: Sequence[Mapping[Key, SeriesValueRow]], unnamed: Collection[str]
 ) -> list[RatioRow]:
     if choice.along is Along.COMMIT:
         base, *heads = choice.commit
@@ -115,9 +127,9 @@ def _rows(
             )
             for head in heads
         ]  # fmt: skip
-        rows = rows_from_judgements(judgements, sides[0].values())
+        rows = rows_from_judgements(judgements, sides[0].values(), unnamed=unnamed)
     else:
-        rows = rows_from_values(sides, without=without)
+        rows = rows_from_values(sides, unnamed=unnamed)
     return sorted(rows, key=lambda row: (-row.size, row.name))
 
 

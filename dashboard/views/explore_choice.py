@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
-from dashboard.lines import lines_from, parameter_names_of
+from dashboard.lines import lines_from, parameter_choices, parameter_names_of, words_of
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.url import LATEST, member_of, unknown_parameters
 from results.queries import benchmark_names, places, projects, series_places, series_where
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # In the order they are settled: one offers what was measured at the values chosen before it.
 CASCADE = ("project", "benchmark", "metric", "machine", "environment")
-KEYS = (*CASCADE, "line", "colour", "relative", "commit", "spacing", "scale")
+KEYS = (*CASCADE, "line", "where", "colour", "relative", "commit", "spacing", "scale")
 MOST_LINES = 50  # of a figure
 LINES_AT_FIRST = 4
 PREFERRED_METRIC = "latency_s"
@@ -30,7 +30,8 @@ PREFERRED_METRIC = "latency_s"
 class ExploreChoice:
     """Choices of the page. `lines` by name; `commit` None: the newest measured one.
 
-    `colour`: parameter that lines are coloured by. `relative`: commit whose values the others are divided by.
+    `where`: `name=value` of parameters, several of one name are alternatives. `colour`: parameter that lines are
+    coloured by. `relative`: commit whose values the others are divided by.
     """
 
     project: str
@@ -39,6 +40,7 @@ class ExploreChoice:
     machine: str
     environment: str
     lines: tuple[str, ...]
+    where: tuple[str, ...] = ()
     colour: str | None = None
     relative: str | None = None
     commit: str | None = None
@@ -94,9 +96,11 @@ def explore_view_of(store: Store, *, query: str) -> ExploreView:
     )
     lines = tuple(lines_from(series))
     single = {name: values[-1] for name, values in wanted.items()}
+    where = _where(wanted.get("where", ()), lines, problems)
     choice = ExploreChoice(
         **found,
-        lines=_lines(wanted.get("line"), lines, problems),
+        lines=_lines(wanted.get("line"), _matching(lines, where), problems, known=lines),
+        where=where,
         colour=_colour(single.get("colour"), lines, problems),
         relative=_hash(single.get("relative")),
         commit=_hash(single.get("commit")),
@@ -110,6 +114,7 @@ def query_from_explore_choice(choice: ExploreChoice) -> str:
     """Write `choice` as a query string."""
     pairs = [(name, str(getattr(choice, name))) for name in (*CASCADE, "spacing", "scale")]
     pairs += [("line", name) for name in choice.lines] or [("line", "")]
+    pairs += [("where", one) for one in choice.where]
     pairs += [(name, value) for name in ("colour", "relative") if (value := getattr(choice, name))]
     return "?" + urlencode([*pairs, ("commit", choice.commit[:12] if choice.commit else LATEST)])
 
@@ -124,19 +129,48 @@ def _settled(name: str, wanted: Mapping[str, Sequence[str]], values: Sequence[st
     return shown
 
 
-def _lines(requested: Sequence[str] | None, lines: Sequence[HistoryLine], problems: list[str]) -> tuple[str, ...]:
-    """Return the requested lines that exist; by default all where they are few, else the first."""
-    known = [line.name for line in lines]
+def _lines(
+    requested: Sequence[str] | None,
+    matching: Sequence[HistoryLine],
+    problems: list[str],
+    *,
+    known: Sequence[HistoryLine],
+) -> tuple[str, ...]:
+    """Return the requested lines that exist; by default all that match where they are chosen or few, else the first."""
+    names = [line.name for line in known]
     if requested is None:
-        return tuple(known) if len(known) <= LINES_AT_FIRST else (known[0],)
-    names = [name for name in dict.fromkeys(requested) if name]
-    unknown = [name for name in names if name not in known]
+        found = [line.name for line in matching]
+        is_narrowed = len(matching) < len(known)
+        if not is_narrowed and len(found) > LINES_AT_FIRST:
+            return tuple(found[:1])
+        return _at_most(found, problems)
+    asked = [name for name in dict.fromkeys(requested) if name]
+    unknown = [name for name in asked if name not in names]
     if unknown:
         problems.append(f"Not stored with the rest of this choice: {'; '.join(unknown)}.")
-    chosen = [name for name in names if name in known] or (known[:1] if unknown else [])
-    if len(chosen) > MOST_LINES:
-        problems.append(f"A figure has {MOST_LINES} lines at most; the first {MOST_LINES} are shown.")
-    return tuple(chosen[:MOST_LINES])
+    return _at_most([name for name in asked if name in names] or (names[:1] if unknown else []), problems)
+
+
+def _at_most(names: Sequence[str], problems: list[str]) -> tuple[str, ...]:
+    if len(names) > MOST_LINES:
+        problems.append(f"A figure has {MOST_LINES} lines at most; the first {MOST_LINES} of {len(names):,} are shown.")
+    return tuple(names[:MOST_LINES])
+
+
+def _where(requested: Sequence[str], lines: Sequence[HistoryLine], problems: list[str]) -> tuple[str, ...]:
+    """Return the requested `name=value` that some line has."""
+    known = {one for values in parameter_choices(lines).values() for one in values}
+    unknown = [one[:60] for one in requested if one and one not in known]
+    if unknown:
+        problems.append(f"No line has {', '.join(unknown)}.")
+    return tuple(one for one in dict.fromkeys(requested) if one in known)
+
+
+def _matching(lines: Sequence[HistoryLine], where: Sequence[str]) -> list[HistoryLine]:
+    wanted: dict[str, set[str]] = {}
+    for one in where:
+        wanted.setdefault(one.partition("=")[0], set()).add(one)
+    return [line for line in lines if all(words_of(line) & values for values in wanted.values())]
 
 
 def _colour(requested: str | None, lines: Sequence[HistoryLine], problems: list[str]) -> str | None:

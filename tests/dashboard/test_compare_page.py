@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from dash.exceptions import PreventUpdate
@@ -183,3 +184,22 @@ def test_the_axes_carry_what_they_show_with_its_unit():
     assert figure.layout.yaxis.title.text == "Ratio to the first side (lower is better)"
     assert {figure.layout.xaxis.type, figure.layout.yaxis.type} == {"log"}
     assert [symbol.endswith("-open") for symbol in figure.data[0].marker.symbol] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "labels"),
+    [((0.93, 1.08), ["0.9×", "0.95×", "1×", "1.05×", "1.1×"]), ((0.3, 20.0), ["0.5×", "1×", "2×", "5×", "10×", "20×"])],
+)
+def test_ratios_near_to_one_have_fine_labels(ratios, labels):
+    side = RatioSide(name="b", marks=tuple(replace(marks(1)[0], ratio=ratio) for ratio in ratios))
+    figure = scatter_of_ratios(
+        [side], ordinate=MetricFormat(metric="latency_s", unit="s").ordinate, base="a", are_providers=False
+    )
+    assert list(figure.layout.yaxis.ticktext) == labels
+
+
+def test_what_all_points_share_is_told_once(store):
+    drawing = compare_drawing_of(store, query="?machine=bench-01")
+    assert "dtype=float32" in drawing.shared
+    assert all("dtype" not in one.name for one in drawing.rows)
+    assert "all with" in shown(store, "?machine=bench-01")["note"]

@@ -41,6 +41,7 @@ def asked(store, *, query="", triggered, clicked=None, **changes):
     picked |= {"lines": props["lines"]["value"], "commit": props["commit"]["value"]}
     picked |= {"spacing": props["spacing"], "scale": props["scale"]}
     picked |= {name: props[name]["value"] for name in ("colour", "relative")}
+    picked |= {f"parameter-{number}": one["value"] for number, one in enumerate(props["parameters"])}
     assert set(picked) == set(PICKED)
     return asked_query(
         query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=f"explore-{triggered}"
@@ -220,3 +221,21 @@ def test_a_line_of_a_provider_keeps_its_look_of_the_other_pages(journal_store):
 def test_the_pages_old_address_leads_to_the_new_one_with_its_query(suite, old, new):
     answer = create_app(suite).server.test_client().get(f"{old}?benchmark=ops.time_sort&line=size%3D1")
     assert (answer.status_code, answer.location) == (302, f"{new}?benchmark=ops.time_sort&line=size%3D1")
+
+
+def test_a_value_of_a_parameter_chooses_the_lines_that_have_it(suite):
+    first = shown(suite, "?benchmark=ops.time_sort")
+    assert [(one["label"], [each["value"] for each in one["data"]]) for one in first["parameters"] if one["data"]] == [
+        ("size", ["size=1", "size=10"]),
+    ]  # fmt: skip
+    query = asked(suite, query="?benchmark=ops.time_sort", triggered="parameter-0", **{"parameter-0": ["size=10"]})
+    props = shown(suite, query)
+    assert props["lines"]["value"] == ["size=10, kind=a"]
+    assert props["parameters"][0]["value"] == ["size=10"]
+    assert shown(suite, props["shown"]["query"])["lines"]["value"] == ["size=10, kind=a"]
+    back = asked(suite, query=query, triggered="lines", lines=["size=1, kind=a"])
+    assert "where" not in back
+
+
+def test_a_value_that_no_line_has_is_named(suite):
+    assert "No line has size=7" in str(shown(suite, "?benchmark=ops.time_sort&where=size=7")["problems"])
