@@ -15,6 +15,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -239,10 +240,11 @@ def test_slurm_on_the_loopback(sweep, tmp_path, environ, monkeypatch):
     pytest.importorskip("submitit", reason="submitit is not installed; make fleet-test installs it")
     if not all(map(shutil.which, ("slurmctld", "slurmd", "sbatch"))) or os.geteuid():
         pytest.skip("slurmctld and slurmd are not installed, or we are not root; make fleet-test installs them")
-    folder = tmp_path / "slurm"
-    monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
-    with slurm_cluster(folder), killing_one_worker(sweep) as killed:
-        assert run(sweep, "--engine", "slurm", "--minutes", "30", "--attempts", "4") == 0
+    # Slurm's sockets lie there, whose paths have 108 characters at most.
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="fleet", ignore_cleanup_errors=True) as name:
+        monkeypatch.setenv("SLURM_CONF", f"{name}/slurm.conf")
+        with slurm_cluster(Path(name)), killing_one_worker(sweep) as killed:
+            assert run(sweep, "--engine", "slurm", "--minutes", "30", "--attempts", "4") == 0
     assert killed
     stored = assert_every_group_is_measured_once(sweep, tmp_path, environ, unfit={"slow"})
     assert set(stored.values()) == {"fast", "second"}

@@ -130,3 +130,10 @@ class TestControls:
         other = history(list(np.linspace(0, 9, 40)), series_id=1)
         found = run_spreads([history(ALTERNATING)], without=B, controls={}, control_histories=[other])
         assert found[1] == spread(ALTERNATING)
+
+
+def test_what_lies_between_two_hosts_of_a_fleet_is_noise_of_the_series():
+    """Twelve commits, each measured by a host and repeated by another one that is as fast, or 2 % slower."""
+    noise = np.random.default_rng(20).normal(0, 0.003, 24)
+    assert spread(list(noise)).sd < 0.006
+    assert 0.01 < spread([log + 0.02 * (i % 2) for i, log in enumerate(noise)]).sd < 0.03
