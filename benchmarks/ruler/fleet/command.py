@@ -52,18 +52,18 @@ _FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--cwd", type=Path, hidden=True, help="Folder that relative paths start from.")
 def main(*, cwd: Path | None) -> None:
-    r"""Measure one sweep on many GPUs and hosts, on an engine that exists, into one store.
+    """Measure one sweep on many GPUs and hosts, on an engine that exists, into one store.
 
     \b
     fusebench fleet plan --axes full --shards 16 --out FOLDER
     fusebench fleet run FOLDER --engine slurm --gpus 1
     fusebench fleet collect FOLDER
-    """
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if cwd is not None:
         os.chdir(cwd)
 
 
-@main.command()
+@main.command(short_help="Share a sweep's groups out to shards; measures nothing.")
 @click.option("--axes", default="quick", metavar="NAME|FILE.toml", help=f"{', '.join(NAMED_AXES)}, or a file [quick].")
 @click.option("--shards", "n_shards", required=True, type=int, metavar="N", help="Parts to measure, one a host.")
 @click.option("--commits", metavar="REVS", help="Commits, comma-separated, or BASE..HEAD  [default: HEAD]")
@@ -78,7 +78,13 @@ def main(*, cwd: Path | None) -> None:
 )
 @click.option("--threads", type=click.IntRange(1), help="Threads of each host  [default: as here]")
 @click.option("--visits", type=click.IntRange(1), help="Visits to each group  [default: those of the axes]")
-@click.option("--tolerance", default=0.02, help="How far a host may lie from its class  [0.02]")
+@click.option(
+    "--tolerance",
+    default=0.02,
+    type=click.FloatRange(0, min_open=True),
+    metavar="SHARE",
+    help="How far a host may lie from its class  [0.02]",
+)
 @click.option("--missing", type=click.Path(path_type=Path), help="Plan what is missing of the fleet in this folder.")
 @click.option("--operation", metavar="NAMES", help="Only these operations, comma-separated.")
 @click.option("--provider", metavar="NAMES", help="Only these providers.")
@@ -125,7 +131,7 @@ def plan(  # noqa: PLR0913 - its options
         click.echo(line)
 
 
-@main.command()
+@main.command(short_help="Measure a shard on this host.")
 @click.argument("shard", type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder to record in  [default: that of the shard's fleet]"
@@ -188,7 +194,7 @@ def _noted(notebook: Notebook) -> Iterator[None]:
         thread.join()
 
 
-@main.command()
+@main.command(short_help="Start the shards on an engine until all is measured.")
 @_FOLDER
 @click.option(
     "--engine",
@@ -250,7 +256,7 @@ def run(  # noqa: PLR0913 - its options
     sys.exit(ExitCode.FAILED if ExitCode.FAILED in codes.values() else ExitCode.FINE)
 
 
-@main.command()
+@main.command(short_help="Print what is done, running and missing, per host.")
 @_FOLDER
 def status(*, folder: Path) -> None:
     """Print what is done, running and missing, per host, and the time left."""
@@ -258,12 +264,12 @@ def status(*, folder: Path) -> None:
         click.echo(line)
 
 
-@main.command()
+@main.command(short_help="Bring hosts' journals together, and store them.")
 @_FOLDER
 @click.argument("sources", nargs=-1)
 @click.option("--selection", type=Path, hidden=True, help="File for the folders to store.")
 def collect(*, folder: Path, sources: tuple[str, ...], selection: Path | None) -> None:
-    r"""Bring hosts' journals from SOURCES into FOLDER, and store those of all fit hosts.
+    """Bring hosts' journals from SOURCES into FOLDER, and store those of all fit hosts.
 
     A source is a folder, user@host:folder (by rsync), or an address such as s3://bucket/folder (by fsspec); without
     one, what FOLDER holds is stored. --db names another store.
@@ -271,7 +277,7 @@ def collect(*, folder: Path, sources: tuple[str, ...], selection: Path | None) -
     \b
     fusebench fleet collect sweep
     fusebench fleet collect sweep gpu1:/data/sweep gpu2:/data/sweep
-    """
+    """  # noqa: D301 - click wants the character, which keeps the lines as they are
     folder = folder.absolute()
     for line in collected(folder, sources):
         click.echo(line)
