@@ -83,7 +83,7 @@ def moderated(effects: Numbers, variances: Numbers, dof: Numbers, *, factors: Nu
     from scipy.special import stdtr  # noqa: PLC0415 - as above
 
     total = dof + prior.dof
-    own = np.where(dof > 0, np.maximum(variances, LEAST_SD**2), 0.0)
+    own = np.maximum(variances, LEAST_SD**2)
     shrunk = (dof * own + prior.dof * max(prior.sd, LEAST_SD) ** 2) / total
     se = np.sqrt(shrunk * factors)
     return Moderated(se=se, dof=total, p=2 * stdtr(total, -np.abs(effects) / se))
