@@ -112,7 +112,7 @@ def _layout(labels: Sequence[str]) -> dict[str, object]:
         "bargap": 0.25,
         "xaxis": {
             "rangemode": "tozero", "gridcolor": RULE_COLOUR, "zeroline": False, "tickformat": "~s", "ticksuffix": "s",
-            "tickangle": 0, "title": {**TITLE, "text": "Time of one call (shorter is better)"}, "fixedrange": True,
+            "title": {**TITLE, "text": "Time of one call (shorter is better)"}, "fixedrange": True,
         },
         "yaxis": {
             "type": "category", "categoryorder": "array", "categoryarray": list(labels)[::-1], "automargin": True,

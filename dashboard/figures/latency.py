@@ -90,7 +90,7 @@ def _of_parts(bar: TimeBar, longest_s: float) -> list[go.Bar | go.Scatter]:
                 textposition="inside", insidetextanchor="middle", insidetextfont={"color": INK}, textangle=0,
                 marker={
                     "color": PART_COLOURS[each.part], "line": {"width": 1, "color": "rgba(255,255,255,0.8)"},
-                    "pattern": {"shape": "/" if each.part is Part.REST else "", "solidity": 0.15, "fgcolor": INK,
+                    "pattern": {"shape": "/" if each.part is Part.REST else "", "solidity": 0.15, "fgcolor": "#a3a9b0",
                                 "fillmode": "overlay"},
                 },
                 hovertext=[_note(each, name, share)], hovertemplate="%{hovertext}<extra></extra>", showlegend=False,
@@ -135,7 +135,7 @@ def _layout(bars: Sequence[TimeBar]) -> dict[str, object]:
         "bargap": 0.3,
         "xaxis": {
             "rangemode": "tozero", "gridcolor": RULE_COLOUR, "zeroline": False, "ticksuffix": "s", "tickformat": "~s",
-            "title": {**TITLE, "text": "Time of one call (shorter is better)"}, "fixedrange": True, "tickangle": 0,
+            "title": {**TITLE, "text": "Time of one call (shorter is better)"}, "fixedrange": True,
         },
         "yaxis": {
             "type": "category", "categoryorder": "array", "categoryarray": [bar.label for bar in bars][::-1],

@@ -143,7 +143,7 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
         "note": note_of_roofline(view),
         "figure": roofline_figure(view.points, peak=view.peak, dtype=view.dtype, keeps_zoom_of=_zoom_key(view)),
         "csv": f"{PAGE.path}.csv{view.query}",
-        "points_note": f"{len(rows)}, the nearest to its roof first",
+        "points_note": f"{len(rows)}, {'the nearest to its roof' if view.peak else 'the highest rate'} first",
         "points": grid(COLUMNS, rows, grid_id=_id("points")) if rows else None,
     }
 

@@ -104,11 +104,15 @@ def connect_grids(app: Dash, grid_ids: Iterable[str]) -> None:
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Mapping[str, object]], *, grid_id: str) -> dict[str, Any]:
-    """Return a table of `rows`, sorted and filtered by its columns' headings, as its slot takes it."""
+    """Return a table of `rows`, sorted and filtered by its columns' headings, as its slot takes it.
+
+    Columns in which no row has anything are left out.
+    """
+    shown = [column for column in columns if any(row[column.field] not in {None, ""} for row in rows)]
     height = HEADER_HEIGHT + ROW_HEIGHT * max(min(len(rows), MOST_ROWS_HIGH), 1) + 18
     table = dash_ag_grid.AgGrid(
         id=grid_id,
-        columnDefs=[column.definition for column in columns],
+        columnDefs=[column.definition for column in shown],
         rowData=[dict(row) for row in rows],
         dashGridOptions=OPTIONS,
         className="grid",

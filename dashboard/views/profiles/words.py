@@ -143,13 +143,18 @@ def expectations_of(call: CallView) -> list[Expectation]:
 def missing_of(profile: ProfileRow) -> list[str]:
     """Write what a profile does not know, by reason; of a CPU nothing is said of what only a device has."""
     on_gpu = profile.kernel_launches is not None
+    expected = (profile.expected_operator_count, profile.expected_kernel_launches, profile.expected_bytes)
+    if all(value is None for value in expected) and "expected_operator_count" not in profile.missing:
+        nothing = ["Nothing was expected of this call: its provider declares nothing, or an older version profiled it."]
+    else:
+        nothing = []
     by_reason: dict[str, list[str]] = {}
     for key, reason in profile.missing.items():
         if key in MISSING and (on_gpu or key not in OF_A_DEVICE):
             by_reason.setdefault(reason, []).append(MISSING[key])
     if profile.product_libraries_reason and (profile.operators or profile.kernels):
         by_reason.setdefault(profile.product_libraries_reason, []).append("the products' library")
-    return [f"Not known: {', '.join(names)} ({reason})." for reason, names in by_reason.items()]
+    return [*nothing, *(f"Not known: {', '.join(names)} ({reason})." for reason, names in by_reason.items())]
 
 
 def note_of_timeline(timeline: TimelineRow) -> str:

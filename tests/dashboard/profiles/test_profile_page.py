@@ -184,6 +184,13 @@ def test_on_a_cpu_there_are_no_kernels_and_one_flame_graph(profiled_store):
     assert "no operator ran" in props["graphs"]["timeline"]["note"]
 
 
+def test_columns_that_nothing_is_known_of_are_left_out_and_no_expectation_is_said(journal_store, journals):
+    props = props_of(journal_store(journals.history(1)), "?operation=mlp&provider=fused")
+    columns = [column["field"] for column in props["grids"]["operators"]["table"]["props"]["columnDefs"]]
+    assert columns == ["name", "count", "self_time_s", "total_time_s", "computes"]
+    assert "Nothing was expected of this call" in text_of(props["missing"])
+
+
 def test_a_point_that_failed_says_why_and_shows_nothing_else(journal_store, journals):
     store = journal_store(journals.history(1, states={("mlp", "compiled"): "crashed"}))
     props = props_of(store, "?operation=mlp&provider=compiled")
