@@ -63,7 +63,8 @@ def problem_of(body: object, *, callbacks: Mapping[str, Mapping[str, object]]) -
     if not isinstance(body, dict):
         return "the body is no JSON object"
     name = body.get("output")
-    if not isinstance(name, str) or name not in callbacks:
+    # One without a function here runs in the browser.
+    if not isinstance(name, str) or name not in callbacks or "callback" not in callbacks[name]:
         return "there is no such callback"
     if not _is_list_of_texts(body.get("changedPropIds", [])) or not _has_outputs(body.get("outputs"), name):
         return "the outputs or the changed properties are not the callback's"

@@ -34,13 +34,19 @@ TEXTS = ("\0", "\ud800", "x" * 30_000, "<script>alert(1)</script>", "{{7*7}}",
 VALUES = (*SQL, *PATHS, *TEXTS, 0, -1, 2**70, 1.5, True, [], [[]], {}, {"a": {"a": 1}}, ["x"] * 2_000,
           {"points": "x"},
           {"points": [None]}, {"points": [{"customdata": ["'"]}]}, {"query": ["x"]}, {"type": "x"})  # fmt: skip
-COMPONENTS = ("page", "overview-changes", "overview-maps", "throughput-answer", "explore-changes")
+COMPONENTS = ("page", "overview-changes", "overview-maps", "throughput-answer", "explore-changes", "profile-url",
+              "profile-operators-slot", "roofline-url", "roofline-points-slot", "roofline-picked", "regressions-url",
+              "compare-url")  # fmt: skip
 BODIES = (
     b"", b"null", b"[]", b"0", b'"x"', b"{", b"\xff\xfe", b"[" * 5_000, b'{"output":' * 500, b"NaN", b'{"output": NaN}',
     b'{"output": "page.children"}', b'{"output": ["page.children"]}', b'{"output": "..a.b...c.d..", "inputs": {}}',
     b'{"output": "_pages_content.children", "inputs": []}', b'{"output": {"id": "page"}}', b'{"output": "\\ud800.x"}',
 )  # fmt: skip
 URLS = ("/", "/throughput", "/explore", "/throughput.csv", "/explore.csv")
+LATER_URLS = (
+    "/regressions", "/compare", "/profile", "/roofline", "/regressions.csv", "/regressions.xml", "/compare.csv",
+    "/roofline.csv", "/profile-operators.csv", "/profile-difference.csv", "/profile-trace",
+)  # fmt: skip
 METHODS = ("PUT", "DELETE", "PATCH", "POST", "TRACE")
 NAMES = ("operation", "hidden", "batch", "commit", "providers", "project", "benchmark", "line")
 FORGED = ("/_dash-layout/../../etc/passwd", "/assets/../app.py", "/assets/..%2fapp.py", "/assets/%2e%2e/app.py",
@@ -93,7 +99,8 @@ def harmless(client, caplog):
 def test_no_value_of_a_callback_does_harm(harmless, payload, component, value):
     asked = payload(component)
     for part in ("inputs", "state"):
-        for i in range(len(asked[part])):
+        # Each value meets a third of the places, and each place a third of the values: a minute, not three.
+        for i in range(VALUES.index(value) % 3 if len(asked[part]) > 3 else 0, len(asked[part]), 3):
             sent = copy.deepcopy(asked)
             sent[part][i]["value"] = value
             assert harmless("POST", CALLBACK_PATH, json=sent).status_code in {200, 204, 400}
@@ -129,6 +136,22 @@ def test_no_query_string_does_harm(harmless, url, value):
     harmless("GET", f"{url}?{written}")
     for name in NAMES[:4] if len(value) > 1_000 else NAMES:
         assert harmless("GET", f"{url}?{name}={written}").status_code in {200, 302}
+
+
+@pytest.mark.parametrize("url", LATER_URLS)
+@pytest.mark.parametrize("value", [*SQL, *PATHS, *TEXTS[:8]], ids=lambda value: repr(value)[:24])
+def test_no_query_string_of_a_page_for_one_question_does_harm(harmless, url, value):
+    written = quote(value.encode(errors="surrogatepass"), safe="")
+    for name in ("operation", "commit", "machine", "against"):
+        assert harmless("GET", f"{url}?{name}={written}").status_code in {200, 302, 404}
+
+
+@pytest.mark.parametrize("value", [*SQL, *PATHS, *TEXTS], ids=lambda value: repr(value)[:24])
+@pytest.mark.parametrize("origin", ["http://localhost", "http://evil.example", None])
+def test_no_form_does_harm(harmless, value, origin):
+    sent = {name: value.encode(errors="surrogatepass") for name in ("finding", "by", "note", "decision")}
+    headers = {"Origin": origin} if origin else {}
+    assert harmless("POST", "/regressions/decide", data=sent, headers=headers).status_code < 500
 
 
 @pytest.mark.parametrize("path", FORGED)
