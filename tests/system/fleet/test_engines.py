@@ -121,6 +121,19 @@ def measured_in(db):
     return {(uid, point): host for uid, point, host in rows}, rows
 
 
+def series_in(db):
+    """Identity of each series of the store that every measurement has."""
+    with sqlite3.connect(db) as connection:
+        return set(
+            connection.execute(
+                "select b.name, b.metric, b.version, p.key, m.name, e.name from series s "
+                "join benchmark b on b.id = s.benchmark_id join point p on p.id = s.point_id "
+                "join machine m on m.id = s.machine_id join environment e on e.id = s.environment_id "
+                "where b.metric in ('latency_s', 'speedup_vs_eager', 'error_rel', 'operator_count')"
+            )
+        )
+
+
 def assert_every_group_is_measured_once(folder, tmp_path, environ, *, unfit):
     state = state_of(folder)
     status = state.status()
@@ -203,6 +216,18 @@ def test_a_shard_by_hand_goes_on_after_a_kill_and_a_second_host_repeats_a_tenth(
     assert status.n_repeats_done == status.n_repeats >= 24 / 10
     stored = assert_every_group_is_measured_once(sweep, tmp_path, environ, unfit=set())
     assert {host for (uid, _), host in stored.items() if uid.endswith("-repeat")} == {"second"}
+    assert series_in(tmp_path / "store.db") == series_of_a_run(tmp_path, environ)
+
+
+def series_of_a_run(tmp_path, environ):
+    """The series of the same sweep, measured by `run` on this machine alone."""
+    alone = {**environ, "FUSEBENCH_MACHINE": "testbox", "FUSEBENCH_DATA": str(tmp_path / "alone")}
+    command = [sys.executable, "-m", "benchmarks.ruler.sweep.run", "--directly", "run"]
+    subprocess.run([*command, "--axes", str(tmp_path / "axes.toml")], cwd=ROOT, env=alone, check=True)
+    db = tmp_path / "alone.db"
+    ingest = [sys.executable, "-m", "fusebench", "ingest", str(tmp_path / "alone"), "--db", str(db)]
+    subprocess.run(ingest, cwd=ROOT, env=alone, check=True)
+    return series_in(db)
 
 
 def test_ray_with_gpus_that_are_not_there(sweep, tmp_path, environ):
