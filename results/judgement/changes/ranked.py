@@ -11,6 +11,7 @@ import numpy as np
 
 from results.judgement.changes.control import by_commit
 from results.judgement.findings import FindingState
+from results.metrics import SWEEP_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +66,13 @@ def ranked_findings(place: PlaceChanges, table: HistoryTable) -> tuple[RankedFin
 def weight_of(finding: Finding) -> float:
     """Return size × certainty × breadth.
 
-    Size: the change's logarithm, at most a factor of 100. Certainty: how much of it the interval leaves, and half for
-    what is suspected. Breadth: the square root of the number of points, which rarely change each for itself.
+    Size: the change's logarithm beyond what the metric tolerates, at most a factor of 100. Certainty: how much of it
+    the interval leaves, and half for what is suspected. Breadth: the square root of the number of points, which rarely
+    change each for itself.
     """
-    size = MOST_SIZE if not finding.ratio else min(abs(math.log(finding.ratio)), MOST_SIZE)
+    metric = SWEEP_METRICS.get(finding.metric)
+    tolerated = math.log1p(metric.tolerance) if metric else 0.0
+    size = MOST_SIZE if not finding.ratio else min(max(abs(math.log(finding.ratio)) - tolerated, 0.0), MOST_SIZE)
     return size * _certainty(finding) * math.sqrt(max(len(finding.points), 1))
 
 
