@@ -19,6 +19,7 @@ from dashboard.pages import Page, csv_response
 from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
 from dashboard.tables.changes import changes_table
 from dashboard.tables.export import csv_of_histories
+from dashboard.tables.name_tree import name_tree
 from dashboard.views.explore_choice import CASCADE, MOST_LINES, explore_view_of, query_from_explore_choice
 from dashboard.views.explore_drawing import (
     answer_of_changes,
@@ -29,7 +30,7 @@ from dashboard.views.explore_drawing import (
 )
 from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, labelled_stroke, picture_buttons
-from results.queries import history_of, projects
+from results.queries import benchmark_names, history_of, projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,6 +88,7 @@ def layout() -> Component:
             dcc.Store(id=_id("shown")),
             html.Div([*selects, *more, *parameters, lines], className="bar"),
             html.Div(id=_id("problems"), className="problems"),
+            html.Details([html.Summary("All benchmarks by name"), html.Div(id=_id("tree"))], className="names"),
             html.Section(html.H1(id=_id("answer"), className="answer uncertain"), className="card"),
             card([html.H2("Over commits"), html.Span(id=_id("note"), className="dimmed"), at_end(*switches)],
                  html.Div(id=_id("legend"), className="keys"), graph, picture_buttons(csv_id=_id("csv"))),
@@ -115,6 +117,12 @@ def register(app: Dash, store: Store) -> None:
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
         return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
+
+    @app.callback(Output(_id("tree"), "children"), Input(_id("project"), "value"))
+    def list_names(project: str | None) -> Component:
+        if not project:
+            raise PreventUpdate
+        return name_tree(benchmark_names(store, project=project), kept={"project": project})
 
     @app.callback(
         Output(_id("graph"), "figure", allow_duplicate=True),

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from dash import dcc, html
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import PAGES, create_app, page_and_links
 from dashboard.looks import DASHES, PLACED_LOOKS, look_at, look_of
 from dashboard.pages.explore import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
+from dashboard.tables.name_tree import name_tree
 from dashboard.views.explore_choice import explore_view_of, query_from_explore_choice
 from dashboard.views.explore_drawing import explore_drawing_of
 from results.store import open_store
@@ -239,3 +241,19 @@ def test_a_value_of_a_parameter_chooses_the_lines_that_have_it(suite):
 
 def test_a_value_that_no_line_has_is_named(suite):
     assert "No line has size=7" in str(shown(suite, "?benchmark=ops.time_sort&where=size=7")["problems"])
+
+
+def test_names_are_a_tree_whose_leaves_lead_to_their_curves():
+    tree = name_tree(["a.B.time_x", "a.B.time_y", "a.time_z", "mlp"], kept={"project": "p"})
+    texts = [part.children for part in tree._traverse() if isinstance(part, html.Summary)]
+    assert [(text[0], text[1].children) for text in texts] == [("a", " 3"), ("B", " 2")]
+    found = {part.children: part.href for part in tree._traverse() if isinstance(part, dcc.Link)}
+    assert list(found) == ["time_x", "time_y", "time_z", "mlp"]
+    assert found["time_y"] == "/explore?project=p&benchmark=a.B.time_y"
+
+
+def test_a_name_that_is_a_branch_too_leads_to_its_curves():
+    tree = name_tree(["mlp", "mlp.fast"], kept={})
+    assert [part.href for part in tree._traverse() if isinstance(part, dcc.Link)] == [
+        "/explore?benchmark=mlp", "/explore?benchmark=mlp.fast",
+    ]  # fmt: skip
