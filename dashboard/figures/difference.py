@@ -88,7 +88,13 @@ def _signed(change_s: float) -> str:
 
 
 def _label(name: str) -> str:
-    return name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+    """Shorten a name at a separator, as long as that leaves what it is."""
+    shown, *others = name.split(" · ")
+    for other in others:
+        if len(shown) + len(other) + 3 > LONGEST_LABEL:
+            break
+        shown = f"{shown} · {other}"
+    return shown if len(shown) <= LONGEST_LABEL else f"{shown[: LONGEST_LABEL - 1]}…"
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:

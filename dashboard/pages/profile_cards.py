@@ -29,9 +29,10 @@ GRIDS: dict[str, tuple[str, tuple[Column, ...]]] = {
     "kernels": ("Kernels", KERNEL_COLUMNS),
     "runtime": ("Calls of the runtime", RUNTIME_COLUMNS),
 }
+PERFETTO = "https://ui.perfetto.dev"
 HOW_TO_OPEN = (
-    "Save the trace, then open it with Open trace file at ui.perfetto.dev: it is read in the browser and sent nowhere, "
-    "and the page works without a network once it was visited. chrome://tracing in Chromium opens it, too."
+    " and choose Open trace file: it is read in the browser and sent nowhere, and the page works without a network "
+    "once it was visited. chrome://tracing in Chromium opens it, too."
 )
 SIDES = {str(side): str(side) for side in StackKind}
 KEY = (Part.FLOOR, Part.PRODUCTS, Part.OPERATORS, Part.OUTSIDE, Part.REST)
@@ -131,7 +132,8 @@ def _flames_card() -> Component:
 
 def _timeline_card() -> Component:
     link = html.A("Save the trace", id=page_id("trace"), href="", download="", className="button")
-    perfetto = html.P([link, html.Span(HOW_TO_OPEN, className="dimmed")], id=page_id("perfetto"), className="detail")
+    viewer = html.A("open it in Perfetto", href=PERFETTO, target="_blank", rel="noopener noreferrer")
+    perfetto = html.P([link, "then ", viewer, HOW_TO_OPEN], id=page_id("perfetto"), className="detail")
     return html.Div(
         card(
             [html.H2("Timeline")],

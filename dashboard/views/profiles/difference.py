@@ -63,7 +63,7 @@ def explained_in_words(explanation: Explanation | None, difference: ProfileDiffe
     changed = difference_in_words(difference)
     if explanation is None:
         return [changed]
-    found = [f"Why: {explanation.sentence}"] if explanation.sentence else [changed]
+    found = [f"Why: {explanation.sentence.replace('`', '')}"] if explanation.sentence else [changed]
     return [*found, *([f"Ruled out: {'; '.join(explanation.ruled_out)}."] if explanation.ruled_out else [])]
 
 
