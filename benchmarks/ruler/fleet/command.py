@@ -51,7 +51,9 @@ _FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--cwd", type=Path, hidden=True, help="Folder that relative paths start from.")
-def main(*, cwd: Path | None) -> None:
+@click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
+@click.pass_context
+def main(ctx: click.Context, *, cwd: Path | None, parent: int | None) -> None:
     """Measure one sweep on many GPUs and hosts, on an engine that exists, into one store.
 
     \b
@@ -59,6 +61,7 @@ def main(*, cwd: Path | None) -> None:
     fusebench fleet run FOLDER --engine slurm --gpus 1
     fusebench fleet collect FOLDER
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
+    ctx.with_resource(interruptible(parent=parent))
     if cwd is not None:
         os.chdir(cwd)
 

@@ -27,7 +27,7 @@ def fleet(options: Sequence[str], db: str | None) -> int:
     require_modules(MEASURING, command="fleet", extra="bench")
     if {"-h", "--help"} & set(options) or not options:
         return tower.help_of([*tower.FLEET, *(options or ["--help"])], checkout)
-    command = [*tower.FLEET, "--cwd", str(Path.cwd()), *options]
+    command = [*tower.FLEET, "--cwd", str(Path.cwd()), "--parent", str(os.getpid()), *options]
     if options[0] != "collect":
         if db is not None:
             raise click.UsageError("--db names the store that `fusebench fleet collect` fills; the others need none")

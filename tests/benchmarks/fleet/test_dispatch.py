@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
 
 import pytest
 
@@ -63,6 +65,26 @@ def test_each_of_several_local_slots_sees_one_gpu(tmp_path):
     options = EngineOptions(logs=tmp_path, gpus=1, slots=2)
     assert run_jobs([job(1, code), job(2, code)], options, ()) == {1: 0, 2: 0}
     assert sorted((tmp_path / f"000{n}.log").read_text() for n in (1, 2)) == ["gpu 0\n", "gpu 1\n"]
+
+
+def test_an_interruption_ends_what_runs_here_and_starts_nothing_more(options, tmp_path):
+    """As Ctrl-C does: the shard that runs is asked to end, those that wait never begin."""
+    code = f"import pathlib, time; pathlib.Path(r'{tmp_path}', 'begun').open('a').write('x'); time.sleep(60)"
+
+    def interrupt(signum, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 3)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs([job(1, code), job(2, code), job(3, code)], options, ())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begun < 40
+    assert (tmp_path / "begun").read_text() == "x"
 
 
 def test_an_engine_that_is_not_installed_is_named_with_its_extra(monkeypatch):

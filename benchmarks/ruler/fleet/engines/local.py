@@ -15,30 +15,45 @@ if TYPE_CHECKING:
 
 
 def run_jobs(jobs: Sequence[Job], options: EngineOptions, avoid: Sequence[str]) -> dict[int, int]:
-    """Run `jobs` as processes of this machine; return their exit codes by shard. avoid: has no other host to go to."""
+    """Run `jobs` as processes of this machine; return their exit codes by shard. avoid: has no other host to go to.
+
+    An interruption of this process ends what it has started.
+    """
     del avoid
     slots: queue.SimpleQueue[int] = queue.SimpleQueue()
     for slot in range(options.slots):
         slots.put(slot)
+    running: set[subprocess.Popen[bytes]] = set()
 
     def run(job: Job) -> int:
         slot = slots.get()
         try:
-            return _ended(job, slot, options)
+            with _started(job, slot, options) as process:
+                running.add(process)
+                code = process.wait()
+            running.discard(process)
+            return code
         finally:
             slots.put(slot)
 
     with ThreadPoolExecutor(max_workers=options.slots) as pool:
-        return dict(zip([job.shard for job in jobs], pool.map(run, jobs), strict=True))
+        found = [pool.submit(run, job) for job in jobs]
+        try:
+            return {job.shard: each.result() for job, each in zip(jobs, found, strict=True)}
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(running):
+                process.terminate()
+            raise
 
 
-def _ended(job: Job, slot: int, options: EngineOptions) -> int:
-    options.logs.mkdir(parents=True, exist_ok=True)
+def _started(job: Job, slot: int, options: EngineOptions) -> subprocess.Popen[bytes]:
     environ = dict(os.environ)
     if options.gpus and options.slots > 1:
         environ["CUDA_VISIBLE_DEVICES"] = str(slot)
+    command = [*job.command, "--parent", str(os.getpid())]
+    if options.slots == 1:
+        return subprocess.Popen(command, cwd=job.cwd, env=environ)
+    options.logs.mkdir(parents=True, exist_ok=True)
     with (options.logs / f"{job.shard:04d}.log").open("ab") as log:
-        # Seen on the terminal where shards come one by one, kept in any case.
-        out = None if options.slots == 1 else log
-        command = [*job.command, "--parent", str(os.getpid())]
-        return subprocess.run(command, cwd=job.cwd, env=environ, stdout=out, stderr=out, check=False).returncode
+        return subprocess.Popen(command, cwd=job.cwd, env=environ, stdout=log, stderr=log)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def run_jobs(jobs: Sequence[Job], options: EngineOptions, avoid: Sequence[str]) -> dict[int, int]:
     """Submit `jobs` as one array, not on the nodes of `avoid`, and wait for its end; return their exit codes by shard.
 
-    A task that Slurm ended, or whose process was killed, is LOST. Raises: InvalidSettings where there is no Slurm.
+    A task that Slurm ended, or whose process was killed, is LOST; an interruption cancels all. Raises: InvalidSettings
+    where there is no Slurm.
     """
 
     # Inside, so that it travels whole: a node need not have our modules on its path.
@@ -48,7 +49,12 @@ def run_jobs(jobs: Sequence[Job], options: EngineOptions, avoid: Sequence[str]) 
     )
     with executor.batch():
         submitted = [executor.submit(ended, job.command, job.cwd) for job in jobs]
-    return {job.shard: _code(task) for job, task in zip(jobs, submitted, strict=True)}
+    try:
+        return {job.shard: _code(task) for job, task in zip(jobs, submitted, strict=True)}
+    except BaseException:
+        for task in submitted:
+            task.cancel()
+        raise
 
 
 def _code(task: submitit.Job[int]) -> int:
