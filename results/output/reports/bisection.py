@@ -44,7 +44,7 @@ def change_of_target(target: Target, change: float | None, interval: Sequence[fl
             edges = [f"{100 * (math.exp(edge) - 1):+.1f}" for edge in interval or ()]
             return f"{words} [{', '.join(edges)}]" if edges else words
         case Kind.COUNT:
-            return f"{'+' if change > 0 else ''}{figures(change)}"
+            return f"{'+' if change > 0 else ''}{figures(change)}" if change else "no change"
         case Kind.STATE:
             return "fails" if change >= 0.5 and target.is_worse else "works" if change >= 0.5 else "as before"
 
