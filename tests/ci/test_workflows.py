@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from pathlib import Path
@@ -113,8 +114,8 @@ def test_every_command_exists_and_takes_its_options(line):
 def options_of(name, command):
     found = {option for parameter in command.params for option in parameter.opts}
     if name in PASSED_ON:
-        source = ROOT / (PASSED_ON[name].replace(".", "/") + ".py")
-        found |= set(re.findall(r'"(--[\w-]+)"', source.read_text()))
+        passed_to = importlib.import_module(PASSED_ON[name]).main
+        found |= {option for parameter in passed_to.params for option in parameter.opts}
     return found
 
 

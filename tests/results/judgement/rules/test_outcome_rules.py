@@ -166,7 +166,7 @@ class TestLimits:
     def test_each_kind_of_limit_is_of_its_own_threshold(self):
         thresholds = [
             Threshold(better=Direction.HIGHER, tolerance=0.5, place=1),
-            Threshold(benchmark="m*", tolerance=0.1, place=2),
+            Threshold(benchmark="m*", tolerance=0.1, better=Direction.HIGHER, place=2),
             Threshold(benchmark="mlp", least_change=0.2, better=Direction.LOWER, place=3),
             Threshold(benchmark="linear", least_change=0.9, better=Direction.HIGHER, tolerance=0.9, place=4),
         ]
