@@ -62,7 +62,9 @@ class Work:
         unfit = unfit_hosts(self.folder, tolerance=self.fleet.tolerance)
         for name in (name for name in hosts_of(self.folder) if name not in unfit):
             record = record_of_host(self.folder, name, self.fleet)
-            found |= record.complete(self.fleet, self.known, is_repeat=is_repeat)
+            complete = record.complete(self.fleet, self.known, is_repeat=is_repeat)
+            # Repeated before the same host came to the group itself, it says nothing of a second one.
+            found |= complete - record.begun(self.fleet) if is_repeat else complete
             if is_repeat and name == host_folder(self.folder, self.host.name).name:
                 found |= record.begun(self.fleet)
         keys = self.shard.repeats if is_repeat else self.shard.groups

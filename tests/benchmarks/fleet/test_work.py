@@ -80,6 +80,15 @@ def test_a_host_repeats_no_group_that_it_measured_itself(made_fleet):
     assert work_on(fleet, repeater.number, "three").keys_left(is_repeat=True) == ()
 
 
+def test_what_one_host_repeated_and_then_measured_is_left_for_a_second_one(made_fleet):
+    fleet = made_fleet()
+    [repeater] = [shard for shard in fleet.shards if shard.repeats]
+    fleet.record("one", repeater.repeats, is_repeat=True)
+    assert work_on(fleet, repeater.number, "two").keys_left(is_repeat=True) == ()
+    fleet.record("one", repeater.repeats)
+    assert work_on(fleet, repeater.number, "two").keys_left(is_repeat=True) == repeater.repeats
+
+
 def test_commits_take_turns_through_their_wheels_with_the_shard_s_shapes_alone(made_fleet, monkeypatch, silent):
     fleet, seen = made_fleet(n_commits=2), []
 
