@@ -118,11 +118,11 @@ def register(app: Dash, store: Store) -> None:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
         return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
 
-    @app.callback(Output(_id("tree"), "children"), Input(_id("project"), "value"))
-    def list_names(project: str | None) -> Component:
-        if not project:
+    @app.callback(Output(_id("tree"), "children"), Input(_id("project"), "value"), Input(_id("benchmark"), "value"))
+    def list_names(project: str | None, benchmark: str | None) -> Component:
+        if not project or not benchmark:
             raise PreventUpdate
-        return name_tree(benchmark_names(store, project=project), kept={"project": project})
+        return name_tree(benchmark_names(store, project=project), chosen=benchmark, kept={"project": project})
 
     @app.callback(
         Output(_id("graph"), "figure", allow_duplicate=True),

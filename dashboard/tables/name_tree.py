@@ -1,4 +1,4 @@
-"""Tree of benchmarks' names: the parts before each dot are its branches."""
+"""Tree of benchmarks' names, open at the chosen one: the parts before each dot are its branches."""
 
 from __future__ import annotations
 
@@ -12,33 +12,26 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-Branch = dict[str, "Branch"]
+
+def name_tree(names: Sequence[str], *, chosen: str, kept: Mapping[str, str]) -> Component:
+    """Build the tree: a branch leads to its first name, a name to its curves, with what is `kept` of the address.
+
+    Only the branches of `chosen` are open: a suite has thousands of names, which no browser draws at once.
+    """
+    return html.Ul(_items(sorted(names), 0, chosen=chosen.split("."), kept=kept), className="tree")
 
 
-def name_tree(names: Sequence[str], *, kept: Mapping[str, str]) -> Component:
-    """Build a tree that opens branch by branch; a name leads to its curves, with what is `kept` of the address."""
-    root: Branch = {}
+def _items(names: Sequence[str], depth: int, *, chosen: Sequence[str], kept: Mapping[str, str]) -> list[Component]:
+    branches: dict[str, list[str]] = {}
     for name in names:
-        branch = root
-        for part in name.split("."):
-            branch = branch.setdefault(part, {})
-    return html.Ul(_items(root, "", frozenset(names), kept), className="tree")
-
-
-def n_below(branch: Branch) -> int:
-    """Return the number of names that end in a branch or below it."""
-    return sum(n_below(each) for each in branch.values()) or 1
-
-
-def _items(branch: Branch, before: str, names: frozenset[str], kept: Mapping[str, str]) -> list[Component]:
+        branches.setdefault(name.split(".")[depth], []).append(name)
     found: list[Component] = []
-    for part, below in sorted(branch.items()):
-        name = f"{before}{part}"
-        link = dcc.Link(part, href=f"/explore?{urlencode({**kept, 'benchmark': name})}") if name in names else None
-        if not below:
-            found.append(html.Li(link))
-            continue
-        summary = html.Summary([part, html.Span(f" {n_below(below):,}", className="dimmed")])
-        own = [html.Li(link)] if link is not None else []
-        found.append(html.Li(html.Details([summary, html.Ul([*own, *_items(below, f"{name}.", names, kept)])])))
+    for part, below in branches.items():
+        deeper = [name for name in below if name.count(".") > depth]
+        is_open = chosen[depth : depth + 1] == [part]
+        link = dcc.Link(part, href=f"/explore?{urlencode({**kept, 'benchmark': below[0]})}",
+                        className="here" if is_open else "")  # fmt: skip
+        count = [html.Span(f" {len(below):,}", className="dimmed")] if deeper else []
+        inner = _items(deeper, depth + 1, chosen=chosen, kept=kept) if deeper and is_open else []
+        found.append(html.Li([link, *count, *([html.Ul(inner)] if inner else [])]))
     return found

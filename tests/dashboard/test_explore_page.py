@@ -243,17 +243,24 @@ def test_a_value_that_no_line_has_is_named(suite):
     assert "No line has size=7" in str(shown(suite, "?benchmark=ops.time_sort&where=size=7")["problems"])
 
 
-def test_names_are_a_tree_whose_leaves_lead_to_their_curves():
-    tree = name_tree(["a.B.time_x", "a.B.time_y", "a.time_z", "mlp"], kept={"project": "p"})
-    texts = [part.children for part in tree._traverse() if isinstance(part, html.Summary)]
-    assert [(text[0], text[1].children) for text in texts] == [("a", " 3"), ("B", " 2")]
-    found = {part.children: part.href for part in tree._traverse() if isinstance(part, dcc.Link)}
-    assert list(found) == ["time_x", "time_y", "time_z", "mlp"]
-    assert found["time_y"] == "/explore?project=p&benchmark=a.B.time_y"
+def test_names_are_a_tree_that_is_open_at_the_chosen_one():
+    tree = name_tree(
+        ["a.B.time_x", "a.B.time_y", "a.time_z", "b.time_u", "mlp"], chosen="a.B.time_y", kept={"project": "p"}
+    )
+    found = [
+        (part.children, part.href.partition("benchmark=")[2]) for part in tree._traverse() if isinstance(part, dcc.Link)
+    ]
+    assert found == [
+        ("a", "a.B.time_x"), ("B", "a.B.time_x"), ("time_x", "a.B.time_x"), ("time_y", "a.B.time_y"),
+        ("time_z", "a.time_z"), ("b", "b.time_u"), ("mlp", "mlp"),
+    ]  # fmt: skip
+    assert [part.children for part in tree._traverse() if isinstance(part, html.Span)] == [" 3", " 2", " 1"]
+    open_ones = [part.children for part in tree._traverse() if isinstance(part, dcc.Link) and part.className == "here"]
+    assert open_ones == ["a", "B", "time_y"]
 
 
 def test_a_name_that_is_a_branch_too_leads_to_its_curves():
-    tree = name_tree(["mlp", "mlp.fast"], kept={})
+    tree = name_tree(["mlp", "mlp.fast"], chosen="mlp", kept={})
     assert [part.href for part in tree._traverse() if isinstance(part, dcc.Link)] == [
         "/explore?benchmark=mlp", "/explore?benchmark=mlp.fast",
     ]  # fmt: skip
