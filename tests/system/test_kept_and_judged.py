@@ -171,3 +171,31 @@ def test_a_truncated_file_is_named_and_the_rest_goes_in(measured_clone, gate, tm
     assert str(path) in answer.err
     assert "Traceback" not in answer.output
     assert gate(before, after, "--db", db).code == FINE
+
+
+def test_noise_measures_the_commit_twice_against_itself_and_tells_the_same_of_what_it_stored(measured_clone, tmp_path):
+    shell, data = measured_clone.shell, str(tmp_path / "noise")
+    chosen = ("--operation", "linear", "--provider", "eager", "--pass", "forward", "--batch", "16", "--hidden", "256")
+    answer = shell.fusebench(
+        "noise", "--rounds", "2", "--format", "json", *chosen, FUSEBENCH_DATA=data, FUSEBENCH_CEILINGS="0"
+    )
+    assert answer.code == FINE, answer.output
+    (series,) = json.loads(answer.out)["series"]
+    assert (series["runs"], series["parameters"]["provider"]) == (2, "eager")
+    assert series["floor"] > 0
+    again = shell.fusebench("noise", "--from-store", "--format", "json", "--db", f"{data}/fusebench.db")
+    assert json.loads(again.out) == json.loads(answer.out)
+
+
+def test_explain_names_the_providers_part_of_a_slowdown_in_what_was_measured(measured_clone, slowed, tmp_path):
+    db = tmp_path / "explained.db"
+    measured_clone.shell.fusebench("ingest", slowed, "--db", db)
+    answer = measured_clone.shell.fusebench("explain", BASE, SLOW, "--db", db, "--format", "json")
+    assert answer.code == FINE, answer.output
+    findings = [one for one in json.loads(answer.out)["findings"] if one["metric"] == "latency_s"]
+    assert findings
+    # The journal's profiles are equal: only timings were slowed, so no sentence may name a cause inside of the call.
+    assert {one["explanation"]["sentence"] for one in findings} == {None}
+    for one in findings:
+        parts = one["explanation"]["parts"]
+        assert sum(part["head_s"] for part in parts) == pytest.approx(1.5 * sum(part["base_s"] for part in parts))

@@ -32,6 +32,7 @@ NOT_TYPED = {
     ("fusebench", "ab", "main", "HEAD"): "rounds of minutes, and uncertain on a busy machine; test_ab.py types it",
     ("fusebench", "ab", "--stack", "torch==2.12.0"): "downloads another torch; test_ab_stacks.py types it, smaller",
     ("fusebench", "bisect", "v1.2", "HEAD"): "minutes to hours, and needs a tag; test_bisect.py types it",
+    ("fusebench", "noise", "--operation", "mlp"): "five runs of minutes; test_kept_and_judged.py types it, smaller",
     ("fusebench", "fleet", "run", "sweep"): "hours; fleet/test_engines.py types it for few points",
     (
         "fusebench",

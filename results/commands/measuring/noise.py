@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +84,11 @@ def _measured(
     codes, selection = [], None
     for number in range(1, rounds + 1):
         click.echo(f"Round {number} of {rounds}: another run of the same commit.", err=True)
-        measured = tower.measure(checkout, ["--directly", "noise", "--again", *options], place, stdout=_STANDARD_ERROR)
+        # What is measured and stored is told beside the answer, which may be read by a program.
+        with redirect_stdout(sys.stderr):
+            measured = tower.measure(
+                checkout, ["--directly", "noise", "--again", *options], place, stdout=_STANDARD_ERROR
+            )
         if measured.selection is None:
             return measured.exit_code, None
         codes.append(measured.exit_code)

@@ -32,6 +32,7 @@ def measuring(tmp_path, monkeypatch, journals):
     def measure(checkout, options, place, *, stdout=None):
         from results.commands.ingest import ingest
 
+        click.echo("values stored, as ingest says")
         number = len(calls)
         calls.append(list(options))
         sweep = journals.Sweep(commit=A, run_id=f"run-{number}", operations=("mlp",), n_visits=3)
@@ -67,6 +68,10 @@ def test_what_is_stored_is_told_without_measuring(measuring):
     assert {one["parameters"]["provider"] for one in document["series"]} == {"fused"}
     assert {(one["runs"], one["processes"]) for one in document["series"]} == {(3, 9)}
     assert document["n_controls"] == 4
+
+
+def test_json_of_what_was_just_measured_is_all_that_is_printed(measuring):
+    assert json.loads(run("--rounds", "2", "--format", "json").stdout)["commit"] == A
 
 
 def test_a_run_that_fails_to_start_ends_it_with_its_exit_code(monkeypatch, tmp_path):
