@@ -108,7 +108,7 @@ class TestShiftOfEverything:
         found = judged(suite(A, [1.0] * len(factors)), suite(B, factors))
         told = {verdict.why.startswith("more than half of all series") for verdict in found.verdicts}
         assert told == {is_shift}
-        assert [one.is_moved for one in found.shifts] == [True] * is_shift
+        assert [(one.is_moved, one.machine, one.environment) for one in found.shifts] == [(True, "m", "e")] * is_shift
         assert (found.count()[Outcome.REGRESSION] > 0) == (not is_shift and max(factors) > 1.05)
 
     def test_where_there_are_controls_they_tell(self):

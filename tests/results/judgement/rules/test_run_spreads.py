@@ -57,6 +57,10 @@ def test_no_series_is_steadier_than_rounding_and_few_runs_have_few_degrees_of_fr
     assert only is None
 
 
+def test_runs_of_which_no_two_follow_each_other_tell_nothing():
+    assert spread([0.0] * 17, judged=range(1, 17, 2)) is None
+
+
 @pytest.mark.parametrize(("n", "is_known"), [(8, True), (7, False), (0, False)])
 def test_eight_runs_are_needed(n, is_known):
     assert (spread([0.1 * (i % 2) for i in range(n)]) is not None) is is_known

@@ -25,7 +25,7 @@ def pair(base, head, **changes):
 
 @pytest.mark.parametrize("value", [1e-6, 1.5e-6, 1e-4, 0.01, 0.5, 1.0, 1.6449340668, 30.0, 1e4, 1e6, 1e7])
 def test_trigamma_of_its_inverse_is_the_value(value):
-    assert float(polygamma(1, _inverse_trigamma(value))) == pytest.approx(value, rel=1e-10)
+    assert float(polygamma(1, _inverse_trigamma(value))) == pytest.approx(value, rel=1e-10, abs=0)
 
 
 def test_beyond_its_limits_the_inverse_is_that_of_the_leading_term():
@@ -60,3 +60,24 @@ def test_rounds_are_told_without_the_machines_part_and_without_disturbed_ones():
     assert found[-2] == pytest.approx({0: 0.3, 1: 0.3, 2: 0.3})
     assert found[-1] == pytest.approx({0: 0.3, 2: 0.3})
     assert found[0] == pytest.approx({0: 0.0, 1: 0.0, 2: 0.0})
+
+
+def test_rounds_that_only_one_side_has_are_left_out():
+    [found] = corrected_rounds([pair([5.0, 5.0, 5.0], [5.5, 5.6])])
+    assert found == pytest.approx({0: 0.5, 1: 0.6})
+
+
+def test_the_share_of_a_control_is_told_by_rounds():
+    """Eight rounds have seven degrees of freedom, too few: of one control all is taken out."""
+    own = np.random.default_rng(4).normal(0, 1, 8)
+    control = replace(pair([0.0] * 8, list(own)), name="c", is_control=True, surface="eager")
+    ours = replace(pair([0.0] * 8, [1.0 + 0.5 * x for x in own]), control="c")
+    found = corrected_rounds([control, ours])[1]
+    assert list(found.values()) == pytest.approx([1.0 - 0.5 * x for x in own])
+
+
+def test_single_processes_that_all_agree_differ_by_a_third_of_a_percent_still():
+    pairs = [replace(pair([0.0], [0.0]), name=i) for i in range(20)]
+    found = compare(pairs).evidence[0]
+    half = math.log(found.interval[1] / found.ratio)
+    assert half / stdtrit(6, 0.975) == pytest.approx(0.003 * math.sqrt(2))
