@@ -44,9 +44,15 @@ def unfit_hosts(folder: Path, *, tolerance: float) -> dict[str, str]:
     """Return the hosts of a fleet's folder that are unfit, each with the figures. Raises: InvalidShard."""
     known = {name: read_value(host_path(folder, name), HostFile) for name in hosts_of(folder)}
     found = {name: file for name, file in known.items() if file is not None}
-    kind = read_value(class_path(folder), HostClass)
+    kind = read_value(class_path(folder), HostClass) or _usual_class(found)
     judged = {name: why_unfit(name, found, kind, tolerance=tolerance) for name in found}
     return {name: reason for name, reason in judged.items() if reason}
+
+
+def _usual_class(hosts: Mapping[str, HostFile]) -> HostClass | None:
+    """Return the class of most hosts, for folders of record that were brought together from hosts without one."""
+    kinds = [file.host.kind for file in sorted(hosts.values(), key=lambda file: file.calibration.measured_at)]
+    return max(kinds, key=kinds.count, default=None)
 
 
 def host_path(folder: Path, host: str) -> Path:

@@ -21,13 +21,13 @@ from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet import planning
 from benchmarks.ruler.fleet.calibration import admit
 from benchmarks.ruler.fleet.collection import collected
-from benchmarks.ruler.fleet.dispatch import dispatched, engine, job_of
+from benchmarks.ruler.fleet.dispatch import dispatched, engine, exit_code, job_of
 from benchmarks.ruler.fleet.engines import EngineName, EngineOptions
 from benchmarks.ruler.fleet.folder import (
     Notebook,
     WorkState,
     fleet_folder_of,
-    read_shard,
+    shard_left,
     write_shards,
 )
 from benchmarks.ruler.fleet.host import this_host
@@ -145,7 +145,7 @@ def plan(  # noqa: PLR0913 - its options
 def work(*, shard: Path, out: Path | None, share: bool, no_wait: bool, parent: int | None) -> None:
     """Measure what is left of SHARD on this host, as `run` does; the same command goes on after an interruption."""
     console = Console(highlight=False, soft_wrap=True)
-    found = read_shard(shard)
+    found = shard_left(shard)
     folder = (out or fleet_folder_of(shard)).absolute()
     settings = settings_from_environment()
     settings = replace(settings, waits_for_lock=settings.waits_for_lock and not no_wait)
@@ -254,9 +254,7 @@ def run(  # noqa: PLR0913 - its options
     state = state_of(folder)
     for line in status_lines(state.status()):
         click.echo(line)
-    if state.status().missing:
-        sys.exit(ExitCode.NOTHING_MEASURED if not state.status().done else ExitCode.FAILED)
-    sys.exit(ExitCode.FAILED if ExitCode.FAILED in codes.values() else ExitCode.FINE)
+    sys.exit(exit_code(state.status(), codes))
 
 
 @main.command(short_help="Print what is done, running and missing, per host.")

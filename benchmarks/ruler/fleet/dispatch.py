@@ -7,16 +7,18 @@ import sys
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidSettings
+from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet.engines import EngineName, Job
 from benchmarks.ruler.fleet.folder import shard_path
 from benchmarks.ruler.plan.settings import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.ruler.fleet.engines import EngineOptions
     from benchmarks.ruler.fleet.shards import Shard
+    from benchmarks.ruler.fleet.status import FleetStatus
 
     Start = Callable[[Sequence[Job], EngineOptions, Sequence[str]], dict[int, int]]
 
@@ -70,3 +72,14 @@ def dispatched(  # noqa: PLR0913 - the engine, and what it is asked
             say(f"attempt {attempt} of {attempts}: shard {names}")
         codes |= start(left, options, avoid())
     return codes
+
+
+def exit_code(status: FleetStatus, codes: Mapping[int, int]) -> ExitCode:
+    """Return how a fleet's run ends: fine if every group is measured and no shard told of a point that failed.
+
+    A worker that was killed a moment ago still looks as if it ran: what is not done is not measured.
+    """
+    if not status.done:
+        return ExitCode.NOTHING_MEASURED
+    is_fine = len(status.done) == status.n_groups and ExitCode.FAILED not in codes.values()
+    return ExitCode.FINE if is_fine else ExitCode.FAILED

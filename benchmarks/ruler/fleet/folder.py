@@ -16,6 +16,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks.ruler.errors import InvalidShard
@@ -55,7 +56,9 @@ class Note:
 
 def host_folder(folder: Path, host: str) -> Path:
     """Return a host's folder of record below the fleet's."""
-    return folder / "hosts" / re.sub(r"[^\w.-]", "_", host)
+    name = re.sub(r"[^\w.-]|^\.", "_", host)
+    # `gpu 1` and `gpu/1` are two hosts: what had to be written otherwise is told apart by its hash.
+    return folder / "hosts" / (name if name == host else f"{name}-{blake2b(host.encode(), digest_size=3).hexdigest()}")
 
 
 def hosts_of(folder: Path) -> tuple[str, ...]:
@@ -83,17 +86,23 @@ def read_fleet(folder: Path) -> Fleet:
 
 def read_shard(path: Path) -> Shard:
     """Return the shard that is written at `path`. Raises: InvalidShard."""
-    shard = _read(path, Shard)
-    if shard.format != SHARD_FORMAT:
-        raise InvalidShard(
-            f"{path}: shard format {shard.format!r}, this checkout reads {SHARD_FORMAT}; use the newer one"
-        )
-    return shard
+    return _read(path, Shard)
+
+
+def shard_left(path: Path) -> Shard:
+    """Return the shard at `path` without what was planned anew in a later one beside it. Raises: InvalidShard."""
+    shard = read_shard(path)
+    later = (
+        read_shard(each) for each in path.parent.glob("*.json") if each.stem.isdigit() and int(each.stem) > shard.number
+    )
+    anew = {key for each in later if each.fleet.name == shard.fleet.name for key in each.groups}
+    return replace(shard, groups=tuple(key for key in shard.groups if key not in anew))
 
 
 def read_shards(folder: Path) -> tuple[Shard, ...]:
     """Return all shards of `folder` by number. Raises: InvalidShard, for a folder without any, too."""
-    shards = tuple(read_shard(path) for path in sorted((folder / "shards").glob("*.json")))
+    found = (read_shard(path) for path in (folder / "shards").glob("*.json"))
+    shards = tuple(sorted(found, key=lambda shard: shard.number))
     if not shards:
         raise InvalidShard(f"{folder}: no shards are planned there; `fusebench fleet plan --out {folder}` plans some")
     return shards
@@ -145,6 +154,8 @@ def _text(value: DataclassInstance) -> str:
 def _read(path: Path, kind: type[_Value]) -> _Value:
     try:
         values: Any = json.loads(path.read_text(encoding="utf-8"))
+        if kind is Shard and (found := values.get("format", SHARD_FORMAT)) != SHARD_FORMAT:
+            raise InvalidShard(f"{path}: shard format {found!r}, this checkout reads {SHARD_FORMAT}; use the newer one")
         return value_from_json(kind, values)
     except FileNotFoundError:
         raise InvalidShard(f"{path}: no such file; `fusebench fleet plan --out FOLDER` writes it") from None

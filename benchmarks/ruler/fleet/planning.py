@@ -117,7 +117,7 @@ def announcement(folder: Path, fleet: Fleet, shards: Sequence[Shard]) -> list[st
     each = f"{len(shards)} shards of about {text_from_seconds(max(loads))} each at most"
     return [
         f"fleet {fleet.name}: {what}, for machine {fleet.machine}",
-        f"{each}; {n_repeats} groups are measured by a second host, too",
+        f"{each}; measured by a second host, too: {n_repeats} of the groups",
         f"written to {folder}",
         f"all of it on this machine: fusebench fleet run {folder}",
         f"one shard, by whatever can start a command: fusebench fleet work {folder}/shards/{shards[0].name}.json",

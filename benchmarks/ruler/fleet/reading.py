@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.errors import InvalidShard
 from benchmarks.ruler.fleet.admission import unfit_hosts
-from benchmarks.ruler.fleet.folder import hosts_of, notes_of, read_fleet, read_shards
+from benchmarks.ruler.fleet.folder import hosts_of, notes_of, read_fleet, read_shards, shard_path
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.status import fleet_status
-from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key
+from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key, groups_of_shard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +58,11 @@ class FleetState:
         """Return the shards with groups that no fit host has completed, or with repeats that nobody has begun on."""
         done = self.status().done
         begun = {number for notes in self.notes.values() for number in notes}
+        # What was planned anew is its new shard's alone.
+        latest = {key: shard.number for shard in self.shards for key in shard.groups}
+        left = {number for key, number in latest.items() if key not in done}
         return tuple(
-            shard for shard in self.shards if set(shard.groups) - done or (shard.repeats and shard.number not in begun)
+            shard for shard in self.shards if shard.number in left or (shard.repeats and shard.number not in begun)
         )
 
 
@@ -67,6 +71,13 @@ def state_of(folder: Path) -> FleetState:
     fleet, shards = read_fleet(folder), read_shards(folder)
     axes = axes_of_fleet(fleet)
     known = groups_by_key(fleet, axes)
+    for shard in shards:
+        if shard.fleet.name != fleet.name:
+            raise InvalidShard(
+                f"{shard_path(folder, shard)}: is of fleet {shard.fleet.name}, the folder of {fleet.name}; "
+                "move it to the folder of its own fleet"
+            )
+        groups_of_shard(shard, known, (*shard.groups, *shard.repeats))
     hosts = hosts_of(folder)
     return FleetState(
         folder=folder,

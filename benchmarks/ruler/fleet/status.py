@@ -81,7 +81,10 @@ def fleet_status(  # noqa: PLR0913 - what is planned, and what the hosts say
     unfit: Mapping[str, str],
     now: datetime,
 ) -> FleetStatus:
-    """Return the status by the hosts' records, their notes by shard, and why those are unfit that are."""
+    """Return the status by the hosts' records, their notes by shard, and why those are unfit that are.
+
+    known: all groups of the sweep; one whose shard's file is lost is missing.
+    """
     complete = {host: record.complete(fleet, known) for host, record in records.items() if host not in unfit}
     again = {
         host: record.complete(fleet, known, is_repeat=True) for host, record in records.items() if host not in unfit
@@ -94,7 +97,8 @@ def fleet_status(  # noqa: PLR0913 - what is planned, and what the hosts say
         )
         for host in sorted({*records, *notes, *unfit})
     )
-    alive = {host.running for host in hosts if host.running is not None}
+    # A host may have several shards: one is measured, and the others wait for the machine.
+    alive = {note.shard for of_host in notes.values() for note in of_host.values() if _is_at_work(note, now)}
     running = frozenset(key for key, shard in planned.items() if key not in done and shard.number in alive)
     repeats = {key for shard in shards for key in shard.repeats}
     second = {
@@ -107,12 +111,12 @@ def fleet_status(  # noqa: PLR0913 - what is planned, and what the hosts say
         hosts=hosts,
         done=done,
         running=running,
-        missing=tuple(key for key in planned if key not in done | running),
+        missing=tuple(key for key in {**planned, **known} if key not in done | running),
         n_repeats=len(repeats),
         n_repeats_done=len(second),
         overlaps=overlaps_of(fleet, records, unfit),
         differences=differences(fleet, {host: record for host, record in records.items() if host not in unfit}),
-        seconds_left=_seconds_left(costs, done, planned.keys() - done, hosts),
+        seconds_left=_seconds_left(costs, done, known.keys() - done, hosts),
     )
 
 
@@ -141,6 +145,10 @@ def _host_state(  # noqa: PLR0913, PLR0917 - the fields
         last_seen=newest.seen_at if newest else None,
         seconds=sum(_seconds_of(note) for note in notes.values()),
     )
+
+
+def _is_at_work(note: Note, now: datetime) -> bool:
+    return note.state is WorkState.RUNNING and now - datetime.fromisoformat(note.seen_at) <= LOST_AFTER
 
 
 def _seconds_of(note: Note) -> float:

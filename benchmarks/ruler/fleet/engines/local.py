@@ -49,8 +49,9 @@ def run_jobs(jobs: Sequence[Job], options: EngineOptions, avoid: Sequence[str]) 
 
 def _started(job: Job, slot: int, options: EngineOptions) -> subprocess.Popen[bytes]:
     environ = dict(os.environ)
-    if options.gpus and options.slots > 1:
-        environ["CUDA_VISIBLE_DEVICES"] = str(slot)
+    if options.slots > 1:
+        visible = [each.strip() for each in environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
+        environ["CUDA_VISIBLE_DEVICES"] = visible[slot % len(visible)] if visible else str(slot)
     command = [*job.command, "--parent", str(os.getpid())]
     if options.slots == 1:
         return subprocess.Popen(command, cwd=job.cwd, env=environ)
