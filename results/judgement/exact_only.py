@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from results.judgement.outcomes import Change
+from results.judgement.series_verdicts import metric_of_row
 from results.metrics import Precision
 
 if TYPE_CHECKING:
     from results.judgement.outcomes import Judgement, Verdict
+    from results.rows import SeriesValueRow
 
 _OF_STATES = frozenset({Change.STATE_CHANGED, Change.GONE})
 
@@ -19,8 +21,18 @@ def exact_only(judgement: Judgement) -> Judgement:
 
     Nor do control series matter: they tell what a machine does to times.
     """
-    verdicts = tuple(verdict for verdict in judgement.verdicts if _is_exact(verdict))
-    return replace(judgement, verdicts=verdicts, controls=(), floor=None)
+    return replace(
+        judgement,
+        verdicts=tuple(verdict for verdict in judgement.verdicts if _is_exact(verdict)),
+        only_at_base=tuple(filter(_is_counted, judgement.only_at_base)),
+        only_at_head=tuple(filter(_is_counted, judgement.only_at_head)),
+        controls=(),
+        floor=None,
+    )
+
+
+def _is_counted(row: SeriesValueRow) -> bool:
+    return metric_of_row(row).precision is Precision.EXACT
 
 
 def _is_exact(verdict: Verdict) -> bool:

@@ -63,7 +63,7 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
     elif metric.precision is Precision.EXACT:
         found = _of_counts(base, head, metric)
     elif evidence is None:
-        found = _without_ratio(before, after)
+        found = _without_ratio(before, after, context.limits.least_change)
     else:
         found = _of_times(base, head, evidence, metric=metric, context=context)
     return Verdict(
@@ -114,11 +114,13 @@ def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
     return _Finding(Change.EXACT_CHANGE, outcome_of_change(metric, before, after), "exact")
 
 
-def _without_ratio(before: float | None, after: float | None) -> _Finding:
+def _without_ratio(before: float | None, after: float | None, least_change: float) -> _Finding:
     """Judge numbers of which some are 0 or negative."""
     if before == after:
         return _Finding(Change.SAME, Outcome.UNCHANGED, "the same number")
-    return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, "numbers that are not all positive have no ratio")
+    is_large = is_relevant(before or 0.0, after or 0.0, least_change=least_change)
+    why = "numbers that are not all positive have no ratio"
+    return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, why, is_doubtful=is_large)
 
 
 def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:

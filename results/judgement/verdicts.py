@@ -195,15 +195,19 @@ def _missing(
     at_places: dict[tuple[str, str, str], list[SeriesValueRow]] = {}
     for row in head:
         at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
-    failed = {(row.benchmark, row.parameters) for row in head if row.state != "ok"}
+    failed = {_point_of(row) for row in head if row.state != "ok"}
     excused, gone = [], []
     for row in missing:
         there = at_places.get((row.project, row.machine, row.environment), [])
-        if are_other_axes(row, there) or (row.benchmark, row.parameters) in failed:
+        if are_other_axes(row, there) or _point_of(row) in failed:
             excused.append(row)
             continue
         gone.append(_gone(row, head_commit))
     return excused, gone
+
+
+def _point_of(row: SeriesValueRow) -> tuple[object, ...]:
+    return (row.project, row.machine, row.environment, row.benchmark, row.parameters)
 
 
 def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:

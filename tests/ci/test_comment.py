@@ -181,8 +181,29 @@ def test_a_post_that_may_have_arrived_is_not_sent_twice(github, commented):
 
 def test_a_report_that_is_too_long_is_cut_and_says_so(github, commented):
     commented("x" * 100_000)
-    assert len(github.comments[0]["body"]) == 65_536
+    assert 65_500 < len(github.comments[0]["body"]) <= 65_536
     assert github.comments[0]["body"].endswith("the whole report is in the summary of the workflow's run.")
+
+
+def test_of_several_reports_none_is_cut_away_by_another(github, commented, tmp_path):
+    other = tmp_path / "times.md"
+    table = "".join(f"| row {i} {'é' * 60} |\n" for i in range(1_000))
+    other.write_text(f"**times**\n\n<details><summary>Show</summary>\n\n{table}\n\n</details>\n", encoding="utf-8")
+    commented("exact" + "x" * 64_000, "--file", str(other))
+    body = github.comments[0]["body"]
+    assert 60_000 < len(body) <= 65_536
+    assert body.count("… cut") == 2
+    assert "row 100 " in body
+    assert body.count("<details>") == body.count("</details>") == 1
+    commented("short", "--file", str(other))
+    assert "short" in github.comments[0]["body"]
+    assert github.comments[0]["body"].count("… cut") == 1
+
+
+def test_a_report_that_is_missing_beside_another_is_told(github, commented, tmp_path):
+    """Times that a busy machine refused look like times that are fine otherwise."""
+    commented("exact", "--file", str(tmp_path / "times.md"))
+    assert "No report `times`" in github.comments[0]["body"]
 
 
 def test_no_report_is_told(commented, github):

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 65_536
 PER_PAGE = 100
 MOST_PAGES = 30  # of comments
+_CUT = "\n\n… cut: the whole report is in the summary of the workflow's run."
+_LINE = 2_000  # longer ones are cut within
+_ENDS_FOLD = "\n\n</details>"
+_MISSING = "**No report `{name}`**: its job ended before anything was judged; the workflow's run says why."
 REFUSALS = {401, 403, 404}
 _FORBIDDEN = 403
 _BUSY = {429, 500, 502, 503, 504}
@@ -107,13 +111,28 @@ class Comments:
         raise Unreachable(why)
 
 
-def body_of(report: str, marker: str) -> str:
-    """Return the comment: the marker, which nobody sees, then the report, cut where it is too long for a comment."""
-    body = f"{marker}\n{report}"
-    if len(body) <= MOST_CHARACTERS:
-        return body
-    end = "\n\n… cut: the whole report is in the summary of the workflow's run."
-    return body[: MOST_CHARACTERS - len(end)] + end
+def body_of(reports: Sequence[str], marker: str) -> str:
+    """Return the comment: the marker, which nobody sees, then the reports.
+
+    Where they are too long for one, each has its share of it, and what a shorter one leaves; it is cut there.
+    """
+    room, left = MOST_CHARACTERS - len(marker) - 2 * len(reports), len(reports)
+    fitting = list(reports)
+    for place in sorted(range(left), key=lambda each: len(reports[each])):
+        fitting[place] = _cut(reports[place], room // left)
+        room, left = room - len(fitting[place]), left - 1
+    return f"{marker}\n" + "\n\n".join(fitting)
+
+
+def _cut(report: str, most: int) -> str:
+    """Return a report of at most `most` characters; what is folded where it is cut ends there."""
+    if len(report) <= most:
+        return report
+    n_kept = most - len(_CUT) - len(_ENDS_FOLD)
+    end = report.rfind("\n", max(0, n_kept - _LINE), n_kept)
+    kept = report[: end if end > 0 else n_kept]
+    is_folded = kept.count("<details>") > kept.count("</details>")
+    return kept + (_ENDS_FOLD if is_folded else "") + _CUT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -123,10 +142,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--number", type=int, required=True, help="of the pull request")
     parser.add_argument("--marker", default="report", help="name of the report, where one repository has several")
     asked = parser.parse_args(arguments)
-    reports = [file.read_text(encoding="utf-8") for file in asked.file if file.is_file()]
+    reports = [
+        file.read_text(encoding="utf-8") if file.is_file() else _MISSING.format(name=file.stem) for file in asked.file
+    ]
     api = os.environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
     token, repository = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_REPOSITORY", "")
-    if not reports:
+    if not any(file.is_file() for file in asked.file):
         message("warning", f"No report to post: {', '.join(map(str, asked.file))} was not written.")
         return 0
     report = "\n\n".join(reports)
@@ -136,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     marker = f"<!-- fusebench: {asked.marker.replace('-->', '')} -->"
     comments = Comments(api=api, repository=repository, number=asked.number, token=token)
     try:
-        done = comments.put(body_of(report, marker), marker) if token else None
+        done = comments.put(body_of(reports, marker), marker) if token else None
     except Refused as error:
         return _left_in_summary(
             report, f"This token may not comment here, as on a pull request of a fork ({error}).", 0

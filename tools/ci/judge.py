@@ -17,6 +17,7 @@ from pathlib import Path
 from ci.workflow import message, output
 
 REPORTS = {"markdown": "comment.md", "json": "findings.json", "junit": "junit.xml"}
+STORE = ("fusebench.db", "fusebench.db-wal", "fusebench.db-shm")
 VERDICTS = {0: "fine", 1: "regression", 2: "failed", 3: "nothing comparable"}
 WRONG_USAGE = 64
 
@@ -30,8 +31,10 @@ def main() -> int:
         message("error", "base, head and results have to be given: two revisions, and where the results lie.")
         return WRONG_USAGE
     folder.mkdir(parents=True, exist_ok=True)
-    environ = {**os.environ, "FUSEBENCH_DB": str((folder / "fusebench.db").resolve())}
-    fusebench = [sys.executable, "-m", "fusebench"]
+    for file in (*REPORTS.values(), *STORE):  # of an earlier use in the same job, which had other results
+        (folder / file).unlink(missing_ok=True)
+    environ = {**os.environ, "FUSEBENCH_DB": str((folder / STORE[0]).resolve())}
+    fusebench = [sys.executable, "-P", "-m", "fusebench"]
     stored = subprocess.run([*fusebench, "ingest", *map(str.strip, results)], env=environ, check=False).returncode
     if stored not in {0, 2}:  # 2: a file could not be read, which it has said; the others are judged
         message("error", f"fusebench ingest ended with {stored}; what it said stands above.")

@@ -14,7 +14,7 @@ MOST_OF_A_COMMENT = 65_000
 """Bytes; GitHub takes 65,536."""
 MOST_OPEN = 10
 """Rows of a table that stand open: with those of two tables and the notes a comment fits a screen."""
-_ENDS_CELL = str.maketrans({"|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\["})
+_ENDS_CELL = str.maketrans({"\\": "\\\\", "&": "&amp;", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\["})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,6 +100,31 @@ def test_text_that_looks_like_a_command_is_a_revision_that_nobody_knows(judged, 
     assert not (tmp_path / "pwned").exists()
 
 
+def test_a_second_use_in_one_job_judges_its_own_results_and_posts_its_own_report(judged, tmp_path):
+    assert judged(1.5)[1]["verdict"] == "regression"
+    (tmp_path / "empty").mkdir()
+    done, outputs = judged(1.5, FUSEBENCH_RESULTS="empty")
+    told = Path(outputs["report"]).read_text() if "report" in outputs else ""
+    assert "### Regressions" not in told, done.stderr
+    assert outputs.get("verdict") != "regression"
+
+
+@pytest.mark.parametrize("name", ["Judge", "Comment"])
+def test_modules_of_the_judged_repository_are_not_run(judged, runner, tmp_path, name):
+    for module in ("ci/__init__.py", "ci/judge.py", "ci/comment.py", "fusebench.py", "json.py"):
+        path = tmp_path / module
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("open('pwned', 'w')\n")
+    if name == "Judge":
+        assert judged(1.5)[1]["verdict"] == "regression"
+    else:
+        (tmp_path / "report.md").write_text("the report")
+        token = {"GITHUB_TOKEN": "", "GITHUB_REPOSITORY": "owner/project"}
+        done, _ = runner("Comment", REPORT="report.md", NUMBER="12", MARKER="report", **token)
+        assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "pwned").exists()
+
+
 @pytest.mark.parametrize("missing", ["FUSEBENCH_BASE", "FUSEBENCH_RESULTS"])
 def test_what_has_to_be_given_is_named(judged, missing):
     done, outputs = judged(1.0, **{missing: ""})

@@ -19,7 +19,7 @@ from results.judgement.findings import FindingState, Turn
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat, rendered
 from results.output.reports.annotations import MOST_OF_A_LEVEL, Level, annotation, annotations_of
-from results.output.reports.comments import MOST_OPEN
+from results.output.reports.comments import MOST_OPEN, escaped
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import B, row
 
@@ -141,6 +141,18 @@ def test_names_in_a_comment_end_no_cell_open_no_tag_and_mention_nobody():
     assert "@me" not in text
     assert "&lt;b>" in row_of_it
     assert len(re.findall(r"(?<!\\)\|", row_of_it)) == len(re.findall(r"(?<!\\)\|", row_of_it.replace("\\|", ""))) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\\|b", "a\\\\\\|b"),  # a backslash of the text escapes none of ours
+        ("\\[x](http://e)", "\\\\\\[x](http://e)"),
+        ("&#64;me &lt;b>", "&amp;#64;me &amp;lt;b>"),
+    ],
+)
+def test_a_text_cannot_take_back_what_makes_it_safe(text, expected):
+    assert escaped(text) == expected
 
 
 def test_junit_parses_and_its_counts_are_its_cases():

@@ -9,6 +9,7 @@ import pytest
 
 from results.exit_codes import ExitCode
 from results.judgement.comparison.moderation import USUAL, Prior
+from results.judgement.exact_only import exact_only
 from results.judgement.outcomes import Change, ControlChange, Judgement, Outcome
 from results.judgement.verdicts import exit_code, judge
 from tests.made_values import A, B, failed, row
@@ -146,6 +147,22 @@ class TestMissing:
         assert [one.metric for one in found.only_at_base] == ["operator_count"]
         elsewhere = judged(base, [failed(commit=B, benchmark="linear"), replace(row(CALM, commit=B))])
         assert [one.change for one in elsewhere.verdicts][-1] is Change.GONE
+
+    def test_a_point_that_fails_elsewhere_excuses_nothing_here(self):
+        kept = [row(CALM, provider="eager"), row(CALM, provider="eager", machine="n")]
+        base = [*kept, failed(), row(CALM, machine="n")]
+        found = judged(base, [*map(at_head, kept), failed(commit=B)])
+        assert [(one.change, one.head.machine) for one in found.verdicts][-1] == (Change.GONE, "n")
+        assert exit_code(found) is ExitCode.FAILED
+
+    def test_coverage_of_exact_metrics_alone_counts_no_times(self):
+        base = [
+            row(value, batch=b, metric=m) for b in (1, 2) for m, value in (("latency_s", CALM), ("operator_count", 3))
+        ]
+        found = exact_only(judged(base, [at_head(one) for one in base[:2]]))
+        assert (found.n_compared, found.n_of_base) == (1, 2)
+        found = exact_only(judged([at_head(one) for one in base[:2]], base))
+        assert [one.metric for one in found.only_at_head] == ["operator_count"]
 
     def test_what_never_worked_is_no_verdict(self):
         assert judged([failed()], [failed(commit=B)]).verdicts == ()

@@ -254,12 +254,21 @@ class TestNumbers:
         assert self.count([before], [after]).ratio == ratio
 
     @pytest.mark.parametrize(
-        ("after", "change", "outcome", "why"),
+        ("before", "after", "change", "is_doubtful", "may_be_worse"),
         [
-            (-1.0, Change.SAME, Outcome.UNCHANGED, "the same number"),
-            (2.0, Change.UNCERTAIN, Outcome.UNDECIDED, "numbers that are not all positive have no ratio"),
+            (-1.0, -1.0, Change.SAME, False, False),
+            (-1.0, 2.0, Change.UNCERTAIN, True, True),
+            (2.0, -1.0, Change.UNCERTAIN, True, False),
+            (0.0, 1.0, Change.UNCERTAIN, True, True),
+            (1.0, 0.0, Change.UNCERTAIN, True, False),
+            (-1.0, -0.99, Change.UNCERTAIN, False, False),
         ],
     )
-    def test_negative_times_have_no_ratio(self, after, change, outcome, why):
-        verdict = judged(None, base=side(row(-1.0)), head=side(row(after, commit=B)))
-        assert (verdict.change, verdict.outcome, verdict.why) == (change, outcome, why)
+    def test_numbers_without_a_ratio_do_not_pass_where_they_look_worse(
+        self, before, after, change, is_doubtful, may_be_worse
+    ):
+        verdict = judged(None, base=side(row(before)), head=side(row(after, commit=B)))
+        assert (verdict.change, verdict.is_doubtful, verdict.may_be_worse) == (change, is_doubtful, may_be_worse)
+        assert verdict.outcome is (Outcome.UNCHANGED if before == after else Outcome.UNDECIDED)
+        told = "the same number" if before == after else "numbers that are not all positive have no ratio"
+        assert verdict.why == told
