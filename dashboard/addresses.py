@@ -52,7 +52,7 @@ def profile_address(finding: Finding) -> str | None:
 
 
 def compare_address(finding: Finding) -> str | None:
-    """Return the address of the comparison of the commits on both sides of a finding, of its benchmark."""
+    """Return the address of the comparison of the commits on both sides of a finding, in its metric."""
     if finding.last_good is None:
         return None
     pairs = {
@@ -61,6 +61,8 @@ def compare_address(finding: Finding) -> str | None:
         "machine": finding.surface.machine,
         "environment": finding.surface.environment,
     }
+    if finding.points:  # one about everything is of no metric
+        pairs["metric"] = finding.metric
     return f"/compare?{urlencode(pairs, doseq=True)}"
 
 

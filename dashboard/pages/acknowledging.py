@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from dashboard.serving.permissions import may_write
 from dashboard.views.regressions_drawing import finding_of
-from results.errors import ResultsError
+from results.errors import ResultsError, StoreError
 from results.judgement.findings import FindingState
 from results.upkeep.decisions import acknowledge_finding, take_back_finding
 
@@ -48,8 +48,7 @@ def register_decisions(app: Dash, store: Store, *, file: Path | None) -> None:
             written = _decided(store, found, request.form, file=file)
         except (ResultsError, OSError) as error:
             logging.getLogger(__name__).warning("a decision was not written: %s", error)
-            words = error.message if isinstance(error, ResultsError) else f"{file.name} cannot be written"
-            return _in_words(f"{words[:1].upper()}{words[1:]}. Go back to mend it.", status=400)
+            return _in_words(_why_not(error, file=file), status=400)
         logging.getLogger(__name__).warning("%s", written)
         return redirect(f"/regressions?turn=all&state=all&class=all&finding={found.uid}", code=303)
 
@@ -96,6 +95,14 @@ def _decided(store: Store, found: RankedFinding, form: ImmutableMultiDict[str, s
         return f"{by} took back {n} acknowledgements of {what}: {note}"
     n = acknowledge_finding(store, found.finding, decision=decision, by=by, note=note, file=file)
     return f"{by} acknowledged {what} ({decision}, {n} series): {note}"
+
+
+def _why_not(error: ResultsError | OSError, *, file: Path) -> str:
+    """Write what the user can mend; of the file or the database, whose faults' words name paths, that it failed."""
+    if type(error) is ResultsError:
+        return f"{error.message[:1].upper()}{error.message[1:]}. Go back to mend it."
+    what = "The database" if isinstance(error, StoreError) else file.name
+    return f"{what} could not be changed; the dashboard's log says why. Have that mended, then go back and try again."
 
 
 def _in_words(text: str, *, status: int) -> Response:

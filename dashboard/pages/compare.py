@@ -184,6 +184,8 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
         parts.append(f"all with {drawing.shared}")
     if drawing.choice.along is not Along.COMMIT:
         parts.append("intervals: the widest that both values' own allow")
+    if any(one and one.ratio and one.low is None for row in drawing.rows for one in row.ratios):
+        parts.append("without an interval: counted, disturbed, or of unknown noise")
     if n_left_out:
         parts.append(f"{n_left_out:,} points without a certain change are not drawn, to keep the figure quick")
     return " · ".join(parts)

@@ -41,15 +41,14 @@ LOOPBACK = AllowedHosts()
 
 
 def allowed_hosts(listening_on: str, *, further: Iterable[str] = ()) -> AllowedHosts:
-    """Return what a dashboard listening on that address is called: loopback names and the `further` ones.
+    """Return what a dashboard listening on that address is called: that, loopback names and the `further` ones.
 
-    Off loopback also the address or name itself, any IP address, and the name of this machine.
+    Off loopback also any IP address, and the name of this machine.
     """
-    names = LOOPBACK_NAMES | {name for name in map(_name_of, further) if name}
+    names = LOOPBACK_NAMES | {listening_on.lower()} | {name for name in map(_name_of, further) if name}
     if is_loopback(listening_on):
         return AllowedHosts(names=names)
-    own = {listening_on.lower(), socket.gethostname().lower()}
-    return AllowedHosts(names=names | own, has_addresses=True)
+    return AllowedHosts(names=names | {socket.gethostname().lower()}, has_addresses=True)
 
 
 def refuse_foreign_hosts(server: Flask, hosts: AllowedHosts) -> None:

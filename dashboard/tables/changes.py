@@ -85,7 +85,7 @@ def _row(verdict: Verdict, *, metric_format: MetricFormat, labels: Mapping[str, 
                     _value(verdict.base.value, metric_format),
                     _value(verdict.head.value, metric_format),
                     change_in_words(verdict.ratio),
-                    [f"{word_of(verdict)} ", html.Span(verdict.why, className="dimmed")],
+                    [html.Span(word_of(verdict), className="word"), " ", html.Span(verdict.why, className="dimmed")],
                 ],
             )
         ]

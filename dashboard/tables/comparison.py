@@ -57,7 +57,9 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
         for row in rows[:MOST_ROWS]
     ]
     parts: list[Component] = [
-        html.Div(html.Table([html.Thead(head), html.Tbody(body)], className="winners findings"), className="scrolls")
+        html.Div(
+            html.Table([html.Thead(head), html.Tbody(body)], className="winners findings ratios"), className="scrolls"
+        )
     ]
     if len(rows) > MOST_ROWS:
         more = f"… and {len(rows) - MOST_ROWS:,} points that changed less: save all of them as CSV"

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from results.rows import ParameterValue, SeriesValueRow
 
 Key = tuple[str, frozenset[tuple[str, object]]]
-CERTAIN = frozenset({Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.CHANGED, Outcome.KNOWN})
+CERTAIN = frozenset(
+    {Outcome.FAILED, Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.FIXED, Outcome.CHANGED, Outcome.KNOWN}
+)
 BAD, GOOD = "bad", "good"
 
 
@@ -168,8 +170,9 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
 
 def _from_verdict(verdict: Verdict) -> Ratio:
     evidence = verdict.evidence
-    low, high = evidence.interval if evidence else (None, None)
     ratio = verdict.ratio if verdict.ratio and verdict.ratio > 0 else None
+    # Of a disturbed point the quotient of the two values is told, which the evidence's interval is not of.
+    low, high = evidence.interval if evidence and evidence.ratio == ratio else (None, None)
     kind = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
     return Ratio(
         value=verdict.head.value,

@@ -15,6 +15,7 @@ from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
 from results.metrics import Role, metric_of
 from results.queries import commits, history_of, judged_commits
+from results.rows import contender_of
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
         metric_format=metric_format,
         chart=chart,
         commits=tuple(row for row in stored if row.commit in set(measured)),
-        judgement=_judgement(store, view.choice, measured),
+        judgement=_judgement(
+            store, view.choice, measured, is_sweep=contender_of(view.lines[0].series[0].parameters) is not None
+        ),
         left_out=(*left_out, *reductions),
         is_marked=found is not None,
     )
@@ -153,20 +156,25 @@ def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView
     return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
 
 
-def _judgement(store: Store, choice: ExploreChoice, measured: list[str]) -> Judgement | None:
-    """Judge the benchmark at all its parameters: the chosen commit against the one measured before it."""
+def _judgement(store: Store, choice: ExploreChoice, measured: list[str], *, is_sweep: bool) -> Judgement | None:
+    """Judge the benchmark at all its parameters: the chosen commit against the one measured before it.
+
+    Of a sweep all operations are judged, as by the gate: eager at each of them tells what the machine did.
+    """
     if metric_of(choice.metric, unit="").role is Role.CONTEXT:
         return None
     at = measured.index(choice.commit) if choice.commit else len(measured) - 1
     if at < 1:
         return None
-    return judged_commits(
+    judgement = judged_commits(
         store,
         base=measured[at - 1],
         head=measured[at],
         project=choice.project,
-        benchmark=choice.benchmark,
+        benchmark=None if is_sweep else choice.benchmark,
         metric=choice.metric,
         machine=choice.machine,
         environment=choice.environment,
     )
+    own = tuple(one for one in judgement.verdicts if one.head.benchmark == choice.benchmark)
+    return replace(judgement, verdicts=own)

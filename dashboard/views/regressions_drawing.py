@@ -73,7 +73,8 @@ class RegressionsDrawing:
     def answer(self) -> str:
         """Answer in a sentence: how many, and the heaviest."""
         if not self.found:
-            return "No open regression" if self.choice == RegressionsChoice() else "No finding matches this choice"
+            is_first = replace(self.choice, finding=None) == RegressionsChoice()
+            return "No open regression" if is_first else "No finding matches this choice"
         worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
         where = f" at {len(worst.points):,} of {worst.n_points:,} points" if worst.points else ""

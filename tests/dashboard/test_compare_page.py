@@ -13,11 +13,12 @@ from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_
 from dashboard.looks import look_of
 from dashboard.pages.compare import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.tables.ratios import mean_of, ratio_of, rows_from_values
+from dashboard.tables.ratios import mean_of, ratio_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_choice import compare_choice_of, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
+from results.judgement.verdicts import judge
 from results.store import open_store
-from tests.made_values import failed, row
+from tests.made_values import A, B, failed, row
 
 BY = 1.3
 
@@ -90,9 +91,10 @@ def test_providers_are_matched_by_everything_but_the_provider(store):
 
 def test_only_what_changed_is_listed_on_request_and_counted(store):
     props = shown(store, "?machine=bench-01&show=significant")
-    assert "4 of 24 points changed beyond the noise" in props["note"]
+    assert "8 of 24 points changed beyond the noise" in props["note"]
     drawing = compare_drawing_of(store, query="?machine=bench-01&show=significant")
-    assert len(drawing.rows) == 4
+    assert sorted(one.ratios[0].word for one in drawing.rows) == ["fails now"] * 4 + ["slower"] * 4
+    assert drawing.means[0].n_worse == 8
     assert drawing.n_points == 24
 
 
@@ -155,6 +157,18 @@ def test_intervals_that_touch_are_no_certain_difference():
     assert ratio_of(row([0.99, 1.0, 1.01]), row([1.02, 1.03, 1.04])).is_significant is False  # not relevant
     far = ratio_of(row([0.99, 1.0, 1.01]), row([0.5, 0.5, 0.5]))
     assert (far.is_significant, far.kind) == (True, "good")
+
+
+def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
+    processes = [[1.0, 1.01, 1.02], [0.94, 0.95, 0.96]]
+    base, head = (row(each, commit=at) for each, at in zip(processes, (A, B), strict=True))
+    told = rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], [base])[0].ratios[0]
+    assert told.low < told.ratio < told.high
+    head = replace(head, value=0.7, reason="stolen",
+                   processes=tuple(each._replace(disturbed="stolen") for each in head.processes))  # fmt: skip
+    told = rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], [base])[0].ratios[0]
+    assert told.ratio == pytest.approx(0.7 / 1.01)
+    assert (told.low, told.high) == (None, None)
 
 
 def marks(n, *, significant=0):

@@ -11,6 +11,7 @@ from dashboard.quantities import MetricFormat
 from dashboard.tables.name_tree import name_tree
 from dashboard.views.explore_choice import explore_view_of, query_from_explore_choice
 from dashboard.views.explore_drawing import explore_drawing_of
+from results.queries import judged_commits
 from results.store import open_store
 
 NUMBERS = [4e-6, 8e-6, 4.1e-6]
@@ -83,7 +84,7 @@ def test_a_value_of_which_nobody_said_what_is_better_does_not_claim_a_direction(
 def test_what_a_commit_changed_is_told_in_both_directions(suite, commit, word):
     props = shown(suite, f"?benchmark=ops.time_sort&commit={commit * 12}")
     assert f"2 {word}" in props["changes_note"]
-    assert str(props["changes"]).count(f"'{word} '") == 2
+    assert str(props["changes"]).count(f"'{word}'") == 2
 
 
 def test_the_first_commit_has_none_to_be_compared_with(suite):
@@ -151,6 +152,18 @@ def test_our_own_sweep_has_a_history_too(journal_store):
     assert shown_links == ["Explore"]
     explained = shown(store, "?benchmark=mlp&metric=speedup_vs_eager")
     assert "is not judged" in explained["changes_note"]
+
+
+def test_a_sweeps_operation_is_judged_with_all_others_as_by_the_gate(tmp_path, journals):
+    sweeps = journals.history(2, operations=("linear", "mlp"))
+    sweeps[1] = journals.replace(sweeps[1], slowdowns={("linear", "eager"): 1.2, ("linear", "fused"): 1.2})
+    journals.write_journals(tmp_path, sweeps)
+    with open_store(str(tmp_path / "fusebench.db")) as store:
+        store.ingest([tmp_path])
+        gate = judged_commits(store, base=journals.commit_hash(0), head=journals.commit_hash(1), metric="latency_s")
+        told = explore_drawing_of(store, query="?benchmark=mlp&metric=latency_s").judgement
+    ratios = {one.head.series_id: one.ratio for one in gate.verdicts if one.head.benchmark == "mlp"}
+    assert {one.head.series_id: one.ratio for one in told.verdicts} == ratios
 
 
 def test_another_version_of_a_benchmark_starts_another_line(tmp_path, write_asv_tree):

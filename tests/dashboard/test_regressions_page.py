@@ -97,7 +97,9 @@ def test_one_click_leads_to_the_profiles_before_and_after_and_to_the_curves(plan
     curve = next(address for address in found if address.startswith("/explore"))
     assert "benchmark=mlp" in curve
     sides = "&".join(f"commit={journals.commit_hash(number)[:12]}" for number in (AT - 1, AT))
-    assert f"/compare?project=fusebench&{sides}" in "".join(found)
+    [ratios] = [address for address in found if address.startswith("/compare")]
+    assert f"/compare?project=fusebench&{sides}" in ratios
+    assert "metric=latency_s" in ratios
 
 
 def test_what_got_faster_is_another_list_a_click_away(planted):
@@ -221,6 +223,22 @@ def test_a_wrong_decision_is_refused_in_words_and_nothing_is_written(own, tmp_pa
     answer = decide(own, tmp_path / "decisions.toml", **changes)
     assert (answer.status_code, words in answer.text) == (400, True), answer.text
     assert not (tmp_path / "decisions.toml").exists()
+
+
+def test_a_file_that_cannot_be_changed_is_named_without_its_folder(own, tmp_path):
+    file = tmp_path / "decisions.toml"
+    file.write_text("this is [ no toml")
+    answer = decide(own, file)
+    assert answer.status_code == 400
+    assert "decisions.toml could not be changed" in answer.text
+    assert str(tmp_path) not in answer.text
+
+
+def test_the_only_finding_known_leaves_no_open_regression(own, tmp_path):
+    [found] = open_regressions_of(own)
+    assert decide(own, tmp_path / "decisions.toml").status_code == 303
+    drawing = regressions_drawing_of(own, query=f"?finding={found.uid}")
+    assert (drawing.chosen.uid, drawing.answer) == (found.uid, "No open regression")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def test_beyond_loopback_addresses_are_allowed_which_no_name_server_redirects():
     assert not hosts.allows("evil.example:8050")
 
 
+@pytest.mark.parametrize("address", ["127.0.0.2", "localhost.localdomain"])
+def test_the_address_it_was_told_to_listen_on_is_its_own(address):
+    assert allowed_hosts(address).allows(f"{address}:8050")
+    assert not allowed_hosts(address).allows("127.0.0.3:8050")
+
+
 def test_further_names_are_allowed():
     hosts = allowed_hosts("127.0.0.1", further=["Bench.example"])
     assert hosts.allows("bench.example:443")
