@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from benchmarks.ruler.fleet.recorded import HostRecord
+    from benchmarks.ruler.fleet.recorded import HostRecord, Point
     from benchmarks.ruler.fleet.shards import Fleet
     from benchmarks.ruler.plan.points import Contender
 
@@ -26,7 +26,10 @@ class Difference:
 
 
 def differences(fleet: Fleet, records: Mapping[str, HostRecord]) -> tuple[Difference, ...]:
-    """Return the differences of all repeated points, the furthest first. records: of the fit hosts."""
+    """Return the differences of all repeated points, the furthest first. records: of the fit hosts.
+
+    A time that was disturbed is none of its host.
+    """
     found = [
         each for host in records for other in records if other != host for each in _of_pair(fleet, records, host, other)
     ]
@@ -40,9 +43,13 @@ def _of_pair(fleet: Fleet, records: Mapping[str, HostRecord], host: str, other: 
             measured = records[host].points.get((first, key), {}) if run_id == again else {}
             for contender, point in points.items():
                 known = measured.get(contender)
-                if point.is_ok and point.latency_s and known and known.is_ok and known.latency_s:
-                    ratio = point.latency_s / known.latency_s
+                if known and _is_time_of_host(point) and _is_time_of_host(known):
+                    ratio = (point.latency_s or 0.0) / (known.latency_s or 1.0)
                     yield Difference(key=key, contender=contender, host=host, other=other, ratio=ratio)
+
+
+def _is_time_of_host(point: Point) -> bool:
+    return point.is_ok and bool(point.latency_s) and not point.is_disturbed
 
 
 def words_from_differences(found: tuple[Difference, ...]) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidShard
 from benchmarks.ruler.fleet.admission import unfit_hosts
-from benchmarks.ruler.fleet.folder import hosts_of, notes_of, read_fleet, read_shards, shard_path
+from benchmarks.ruler.fleet.folder import WorkState, hosts_of, notes_of, read_fleet, read_shards, shard_path
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.status import fleet_status
 from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key, groups_of_shard
@@ -55,14 +55,16 @@ class FleetState:
         return self._status
 
     def shards_left(self) -> tuple[Shard, ...]:
-        """Return the shards with groups that no fit host has completed, or with repeats that nobody has begun on."""
+        """Return the shards with groups that no fit host has completed, or with repeats that nobody ended."""
         done = self.status().done
-        begun = {number for notes in self.notes.values() for number in notes}
+        ended = {
+            note.shard for notes in self.notes.values() for note in notes.values() if note.state is WorkState.ENDED
+        }
         # What was planned anew is its new shard's alone.
         latest = {key: shard.number for shard in self.shards for key in shard.groups}
         left = {number for key, number in latest.items() if key not in done}
         return tuple(
-            shard for shard in self.shards if shard.number in left or (shard.repeats and shard.number not in begun)
+            shard for shard in self.shards if shard.number in left or (shard.repeats and shard.number not in ended)
         )
 
 

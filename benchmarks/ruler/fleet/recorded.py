@@ -30,6 +30,7 @@ class Point:
     n_visits: int
     latency_s: float | None = None
     is_profiled: bool = False
+    is_disturbed: bool = False
 
 
 @dataclass(kw_only=True)
@@ -101,6 +102,7 @@ def _take(record: HostRecord, run_id: str, values: Mapping[str, Any]) -> None:
             is_ok=values["state"] == State.OK,
             n_visits=len(visits),
             latency_s=values.get("latency_s"),
+            is_disturbed=values.get("disturbed") is not None,
             is_profiled=known is not None and known.is_profiled,
         )
     elif known is not None:

@@ -37,6 +37,19 @@ def test_groups_that_one_host_measured_say_nothing_of_hosts(made_fleet):
     assert words_from_differences(()) is None
 
 
+def test_a_disturbed_time_says_nothing_of_hosts(made_fleet):
+    fleet = made_fleet()
+    keys = list(fleet.known)[:1]
+    fleet.record("one", keys)
+    fleet.record("two", keys, is_repeat=True)
+    records = records_of(fleet)
+    points = records["one"].points[fleet.fleet.run_id(fleet.fleet.commits[0]), keys[0]]
+    assert len(differences(fleet.fleet, records)) == len(points)
+    contender = next(iter(points))
+    points[contender] = replace(points[contender], latency_s=400 * points[contender].latency_s, is_disturbed=True)
+    assert contender not in {each.contender for each in differences(fleet.fleet, records)}
+
+
 def test_status_says_what_lies_between_hosts(made_fleet):
     fleet = made_fleet()
     fleet.record("one", fleet.known)

@@ -54,6 +54,15 @@ def test_what_was_planned_anew_is_started_by_its_new_shard_alone(made_fleet):
     assert shard_left(shard_path(fleet.folder, again[0])) == again[0]
 
 
+@pytest.mark.parametrize("state", [WorkState.RUNNING, WorkState.FAILED, WorkState.UNFIT])
+def test_repeats_that_no_host_came_to_the_end_of_are_started_again(made_fleet, state):
+    fleet = made_fleet()
+    fleet.record("one", fleet.known)
+    [repeater] = [shard for shard in fleet.shards if shard.repeats]
+    Notebook(fleet.folder, "two", repeater).write(state)
+    assert state_of(fleet.folder).shards_left() == (repeater,)
+
+
 def test_a_shard_of_another_fleet_is_named(made_fleet):
     fleet = made_fleet()
     path = shard_path(fleet.folder, fleet.shards[1])
