@@ -7,6 +7,7 @@ with control series and without.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING
@@ -141,13 +142,11 @@ def noise_of(
     whole = sides_of(noisy)
     pairs = _halves(noisy)
     names = [pair.name for pair in pairs if isinstance(pair.name, int)]  # of all: pair_of has named them
-    of_machine = _levels(pairs)
     sides = _sides_of_runs(noisy)
     raw = _spreads(noisy, sides, {}, spreads or {})
-    corrected = _spreads(noisy, sides, of_machine, corrected_spreads or {})
-    alone = [replace(pair, control=None, is_control=False) for pair in pairs]
+    corrected = _spreads(noisy, sides, _levels(pairs), corrected_spreads or {})
     with_control = _evidence(names, with_controls(pairs, {key: side.row for key, side in whole.items()}), corrected)
-    without = _evidence(names, alone, raw)
+    without = _evidence(names, [replace(pair, control=None, is_control=False) for pair in pairs], raw)
     found = [
         SeriesNoise(
             row=whole[key].row,
@@ -171,9 +170,7 @@ def noise_of(
 def _halves(rows: Sequence[SeriesValueRow]) -> list[Pair]:
     """Deal the runs of each series to two sides in turn; one run alone is both, so that only a history tells noise."""
     sides = _sides_of_runs(rows)
-    n_runs: dict[int, int] = {}
-    for row in rows:
-        n_runs[row.series_id] = n_runs.get(row.series_id, 0) + 1
+    n_runs = Counter(row.series_id for row in rows)
     dealt: tuple[list[SeriesValueRow], list[SeriesValueRow]] = ([], [])
     for row in rows:
         if n_runs[row.series_id] == 1:
@@ -189,8 +186,15 @@ def _halves(rows: Sequence[SeriesValueRow]) -> list[Pair]:
 
 
 def _sides_of_runs(rows: Iterable[SeriesValueRow]) -> dict[str, int]:
-    """Return the half, 0 or 1, of each run: in turn, by time, so that a drift is in both."""
-    return {run: i % 2 for i, run in enumerate(dict.fromkeys(row.run_id for row in _by_time(rows)))}
+    """Return the half, 0 or 1, of each run: by time, in turn for each series, so that a drift is in both."""
+    of_run: dict[str, set[int]] = {}
+    for row in _by_time(rows):
+        of_run.setdefault(row.run_id, set()).add(row.series_id)
+    lead, found = Counter[int](), dict[str, int]()
+    for run, measured in of_run.items():
+        found[run] = int(sum(lead[one] for one in measured) > 0)
+        lead.update(dict.fromkeys(measured, 1 - 2 * found[run]))
+    return found
 
 
 def _as_another_run(row: SeriesValueRow) -> SeriesValueRow:

@@ -85,11 +85,11 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
             least_change=LEAST_RELEVANT_CHANGE if least is None else least,
             thresholds=settings.thresholds,
         )
-        if is_exact_only:
-            judgement = exact_only(judgement)
-        if judgement.verdicts:
+        if judgement.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
             rows = (verdict.head for verdict in judgement.verdicts)
             tell_unmatched(settings, ((row.benchmark, row.metric, row.parameters) for row in rows))
+        if is_exact_only:
+            judgement = exact_only(judgement)
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
         why = reasons_of(store, judgement)

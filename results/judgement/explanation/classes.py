@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from results.files.records import State
 from results.judgement.explanation.conditions import VERSIONS, ConditionKind, in_words, of_kind
-from results.judgement.findings import FindingClass, FindingState
+from results.judgement.findings import FindingClass, FindingState, Turn
 from results.judgement.sides import BASELINE
 from results.metrics import SWEEP_METRICS, Precision
 from results.units import change_in_words
@@ -62,6 +62,12 @@ class Around:
         return any(one is not None and one.point.provider.startswith(OURS) for one in (self.base, self.head))
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the finding is of a count or a state, which no machine's speed changes."""
+        finding = self.finding
+        return finding is not None and (finding.metric in _COUNTED or finding.turn in {Turn.FAILED, Turn.FIXED})
+
+    @property
     def may_be_code(self) -> bool:
         """Whether a commit may change what ran: any provider's but the baseline's."""
         return any(one is not None and one.point.provider != BASELINE for one in (self.base, self.head))
@@ -94,7 +100,7 @@ def _method(known: Around) -> Classed | None:
 def _everything(known: Around) -> Classed | None:
     """Class what moved the control series, too, or all series of the place at once."""
     control, finding = known.control, known.finding
-    if control is not None and control.is_moved:
+    if control is not None and control.is_moved and not known.is_exact:
         moved = f"{BASELINE}, which no commit changes, is {change_in_words(control.ratio)}, too"
         if known.versions:
             return FindingClass.STACK, f"{in_words(known.versions)} between the two, and {moved}"
@@ -124,7 +130,7 @@ def _state(known: Around) -> Classed | None:
     base, head = known.base, known.head
     if base is None or head is None or base.point.state == head.point.state:
         return None
-    class_ = FindingClass.CODE if known.may_be_code else None
+    class_ = FindingClass.CODE if known.may_be_code and not known.are_kernels_equal else None
     if head.point.state == State.OK:
         return class_, f"it was {base.point.state} at the base: {base.point.reason or 'no reason given'}"
     return class_, f"it is {head.point.state}: {head.point.reason or 'no reason given'}"

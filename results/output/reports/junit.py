@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from results.judgement.verdicts import Outcome
-from results.output.reports.judgement_words import benchmark_in_words
+from results.exit_codes import ExitCode
+from results.judgement.verdicts import Outcome, exit_code
+from results.output.reports.judgement_words import benchmark_in_words, warnings
 from results.printable import printable
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
 
 
 def gate_junit(judgement: Judgement) -> str:
-    """Render a test case for each compared series: a regression is a failure, a failed point an error."""
+    """Render a test case for each compared series: a regression is a failure, a failed point an error.
+
+    Where nothing can be decided, why is an error, too.
+    """
     counts = judgement.count()
+    # Without a failure of its own a gate that does not pass would look green.
+    told = warnings(judgement) if exit_code(judgement) is ExitCode.NOTHING_COMPARABLE else []
     suite = ET.Element(
         "testsuite",
         name=f"fusebench gate {judgement.base_commit[:8]}..{judgement.head_commit[:8]}",
-        tests=str(len(judgement.verdicts) + len(judgement.only_at_base)),
+        tests=str(len(judgement.verdicts) + len(judgement.only_at_base) + len(told)),
         failures=str(counts[Outcome.REGRESSION]),
-        errors=str(counts[Outcome.FAILED]),
+        errors=str(counts[Outcome.FAILED] + len(told)),
         skipped=str(len(judgement.only_at_base) + counts[Outcome.UNDECIDED] + counts[Outcome.KNOWN]),
     )
     for verdict in judgement.verdicts:
@@ -34,6 +40,9 @@ def gate_junit(judgement: Judgement) -> str:
             ET.SubElement(case, tag, message=_sentence(verdict)).text = verdict.why
         elif verdict.outcome in {Outcome.UNDECIDED, Outcome.KNOWN}:
             ET.SubElement(case, "skipped", message=verdict.why)
+    for text in told:
+        case = ET.SubElement(suite, "testcase", classname="fusebench", name="the gate decides")
+        ET.SubElement(case, "error", message=text)
     for row in judgement.only_at_base:
         ET.SubElement(_case(suite, row), "skipped", message="not measured at the head")
     ET.indent(suite)

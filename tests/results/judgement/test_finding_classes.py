@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from results.judgement.explanation import ProfiledCall, Subject, explain
-from results.judgement.findings import FindingClass, FindingState
+from results.judgement.findings import FindingClass, FindingState, Turn
 from tests.made_calls import US, point
 from tests.made_explanations import EAGER, FUSED, MOVED, SAME, STILL, A, B, cpu, explained, finding
 
@@ -87,6 +87,19 @@ def test_what_is_counted_is_of_the_code_whatever_the_clock_did():
         cpu(FUSED, 100, peak_memory_bytes=4e6), head, control=None, found=finding("peak_memory_bytes", ratio=1.25)
     )
     assert found.class_ is FindingClass.CODE
+
+
+def test_a_machine_that_moved_explains_no_count_and_no_state():
+    counted = finding("operator_count", ratio=2.0)
+    found = explained(cpu(FUSED, 100), cpu(EAGER, 121), control=MOVED, found=counted)
+    assert found.class_ is FindingClass.CODE
+    assert "eager" not in found.sentence
+    crashed = ProfiledCall(point=point(100 * US)._replace(state="crashed", reason="killed"), conditions=SAME)
+    failed = finding(turn=Turn.FAILED, state=FindingState.CONFIRMED)
+    found = explained(cpu(FUSED, 100), crashed, control=MOVED, found=failed)
+    assert (found.class_, found.sentence) == (FindingClass.CODE, "It is crashed: killed.")
+    equal = explained(cpu(FUSED, 100), crashed, found=failed, are_kernels_equal=True)
+    assert (equal.class_, "code: git has the same kernels at both commits" in equal.ruled_out) == (None, True)
 
 
 def test_a_time_is_of_no_class_where_control_series_moved_within_their_noise_and_a_clock_differs():

@@ -44,6 +44,17 @@ def test_the_sd_from_run_to_run_is_the_one_that_was_planted():
     assert {one.n_runs for one in found.series} == {40}
 
 
+def test_sets_of_points_that_runs_measured_in_alternation_are_all_told():
+    turns = zip(runs(8, batches=BATCHES[:3]), runs(8, batches=BATCHES[3:]), strict=True)
+    rows = [
+        replace(one, run_id=f"{one.run_id}{part}", processes=())
+        for pair in turns
+        for part, one in zip("ab", pair, strict=True)
+    ]
+    noise = noise_of(rows, commit=A)
+    assert len(noise.series) == 2 * len(BATCHES)
+
+
 def test_what_the_machine_does_to_all_is_taken_out_by_the_control_series():
     found = surface_of(noise_of(runs(20, own=0.003, machine=0.05), commit=A), "fused")
     assert found.sd > 0.03

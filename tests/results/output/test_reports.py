@@ -204,6 +204,9 @@ class TestAnnotations:
         from results.judgement.verdicts import judge
 
         nothing = judge([], [], base_commit="a" * 40, head_commit="b" * 40)
+        suite = ET.fromstring(rendered(nothing, report_format=ReportFormat.JUNIT))  # noqa: S314 - ours
+        assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+        assert "Nothing was measured" in suite.find("testcase/error").get("message")
         assert "Nothing was measured" in rendered(nothing, report_format=ReportFormat.GITHUB)
         disturbed = judge(
             [row(1.0)], [row(1.5, commit=B, disturbed="stolen time")], base_commit="a" * 40, head_commit="b" * 40

@@ -205,6 +205,11 @@ def test_a_threshold_that_matches_nothing_is_told(measured):
         assert "threshold 1 (benchmark mpl) matches no series here" in measured(*arguments).stderr
 
 
+def test_a_threshold_of_times_is_not_misspelt_where_counts_alone_are_judged(measured):
+    measured.project.write_text("[[tool.fusebench.threshold]]\nmetric = 'latency_s'\nleast_change = 0.2\n")
+    assert "matches no series" not in measured("gate", *measured.ends, "--exact").stderr
+
+
 def test_a_misspelt_key_ends_the_command_with_the_file_and_the_key(measured):
     measured.project.write_text("[tool.fusebench]\nleastchange = 0.2\n")
     answer = measured("gate", *measured.ends)
