@@ -90,8 +90,8 @@ def test_the_help_of_every_command_shows_how_to_type_it(typed, command):
     code, said = typed(command, "--help")
     assert code == fusebench.ExitCode.FINE
     assert said.count(f"fusebench {command}") >= 2  # the usage line, and an example at least
-    # These take their database from the environment, as run does.
-    if command not in {"ab", "advise", "article", "doctor"}:
+    # These take their database from the environment, as run does; fleet's own commands say it each.
+    if command not in {"ab", "advise", "article", "bisect", "doctor", "fleet"}:
         assert "[default: FUSEBENCH_DB, else" in " ".join(said.split())
 
 
