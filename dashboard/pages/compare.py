@@ -175,7 +175,7 @@ def _figure(drawing: CompareDrawing) -> tuple[go.Figure, int]:
 
 
 def _note(drawing: CompareDrawing, n_left_out: int) -> str:
-    if not drawing.rows:
+    if not drawing.n_points:
         return "nothing to show for this choice"
     parts = [f"{counted(len(drawing.rows), 'point')}; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:

@@ -70,7 +70,7 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
 def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
     """Write in a sentence how the other sides differ from the first."""
     if not means:
-        return "Choose two sides to compare"
+        return "Choose two sides to compare" if len(names) < 2 else f"No point of {names[0]} matches this choice"
     parts = []
     for name, mean in zip(names[1:], means, strict=True):
         if mean.mean is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dashboard.tables.changes import word_of
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome
-from results.metrics import Direction, metric_of
+from results.metrics import Direction, Precision, metric_of
 from results.rows import parameters_in_words
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def rows_from_judgements(
 
 
 def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
-    """Compare two values by their intervals: certain where these are apart and it is relevant."""
+    """Compare two values: certain where it is relevant and their intervals are apart, or both are exact."""
     if not base.value or not head.value or base.value < 0 or head.value < 0:
         word = head.state.replace("_", " ") if head.value is None else "no ratio"
         return Ratio(value=head.value, ratio=None, low=None, high=None, is_significant=False, word=word, kind="")
@@ -138,10 +138,13 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
     ends = (base.ci_low, base.ci_high, head.ci_low, head.ci_high)
     if all(end is not None and 0 < end < math.inf for end in ends):
         low, high = (head.ci_low or 0) / (base.ci_high or 1), (head.ci_high or 0) / (base.ci_low or 1)
-    is_relevant = abs(math.log(ratio)) >= math.log1p(LEAST_RELEVANT_CHANGE)
-    is_apart = low is not None and high is not None and not low <= 1 <= high
-    is_significant = is_relevant and is_apart
-    direction = metric_of(base.metric, unit=base.unit).direction
+    metric = metric_of(base.metric, unit=base.unit)
+    # What is counted has no interval and needs none.
+    is_exact = metric.precision is Precision.EXACT
+    least = metric.tolerance if is_exact else LEAST_RELEVANT_CHANGE
+    is_apart = is_exact or (low is not None and high is not None and not low <= 1 <= high)
+    is_significant = is_apart and ratio != 1 and abs(math.log(ratio)) >= math.log1p(least)
+    direction = metric.direction
     word, kind = "no certain difference", ""
     if is_significant and direction is Direction.UNKNOWN:
         word = "differs"

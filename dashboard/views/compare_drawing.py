@@ -71,8 +71,10 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     if choice.along is Along.PROVIDER:
         choice = replace(choice, provider=_sides_among(providers, choice.provider, problems))
         every = [[row for row in every[0] if contender_of(row.parameters) == name] for name in choice.provider]
-    elif choice.provider:
-        every = [[row for row in rows if contender_of(row.parameters) in choice.provider] for rows in every]
+    else:
+        choice = replace(choice, provider=_known(providers, choice.provider, problems))
+        if choice.provider:
+            every = [[row for row in rows if contender_of(row.parameters) in choice.provider] for rows in every]
     without = OF_PROVIDER if choice.along is Along.PROVIDER else frozenset()
     sides = [
         {key_of(row, without=without): row for row in rows if row.metric == choice.metric and _takes(choice, row)}
@@ -157,13 +159,17 @@ def _providers(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
 
 
 def _sides_among(providers: Sequence[str], wanted: Sequence[str], problems: list[str]) -> tuple[str, ...]:
-    unknown = [name[:60] for name in wanted if name not in providers]
-    if unknown:
-        problems.append(f"No provider {', '.join(unknown)} was measured there.")
-    found = [name for name in wanted if name in providers]
+    found = list(_known(providers, wanted, problems))
     if len(found) == 1:
         found = [*(name for name in providers[:1] if name not in found), *found]
     return tuple(found or providers[:8])
+
+
+def _known(providers: Sequence[str], wanted: Sequence[str], problems: list[str]) -> tuple[str, ...]:
+    unknown = [name[:60] for name in wanted if name not in providers]
+    if unknown:
+        problems.append(f"No provider {', '.join(unknown)} was measured there.")
+    return tuple(name for name in wanted if name in providers)
 
 
 def _name(choice: CompareChoice, value: str, stored: Sequence[CommitRow]) -> str:

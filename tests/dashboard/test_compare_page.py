@@ -171,6 +171,20 @@ def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
     assert (told.low, told.high) == (None, None)
 
 
+def test_what_is_counted_differs_for_certain_without_an_interval():
+    base, head = (row(each, metric="operator_count", unit="1", ci_low=None, ci_high=None) for each in (4.0, 3.0))
+    assert (ratio_of(base, head).is_significant, ratio_of(base, head).word) == (True, "better")
+    assert ratio_of(base, base).is_significant is False
+
+
+def test_a_choice_that_takes_nothing_is_said_and_an_unknown_provider_named(store):
+    assert shown(store, "?machine=bench-01&contains=nothing-like-it")["answer"].endswith("matches this choice.")
+    drawing = compare_drawing_of(store, query="?machine=bench-01&provider=fused&provider=nope")
+    assert drawing.choice.provider == ("fused",)
+    assert drawing.problems == ("No provider nope was measured there.",)
+    assert "0 of 8 points" in shown(store, "?machine=bench-02&show=significant&provider=fused")["note"]
+
+
 def marks(n, *, significant=0):
     return tuple(RatioMark(value=1.0, ratio=1.0 + i / n, note=str(i), is_significant=i < significant) for i in range(n))
 
