@@ -97,6 +97,14 @@ def test_lines_of_a_journal_are_added_and_other_files_replaced(repository, publi
     assert of_branch(bare, "machine.json") == "new"
 
 
+def test_a_line_that_a_killed_run_cut_off_is_not_left_between_whole_ones(repository, published, tmp_path):
+    bare, *_ = repository
+    published(files={"a.jsonl": '{"n": 1}\n{"n": 2'})
+    published(files={"a.jsonl": '{"n": 1}\n{"n": 2}\n{"n": 3}'}, source=tmp_path / "second")
+    published(files={"a.jsonl": '{"n": 4}\n'}, source=tmp_path / "third")
+    assert of_branch(bare, "a.jsonl") == "".join(f'{{"n": {n}}}\n' for n in (1, 2, 3, 4))
+
+
 @pytest.mark.parametrize("n_races", [1, 3])
 def test_pushes_that_come_first_lose_nothing_and_are_lost_by_nothing(repository, published, tmp_path, n_races):
     bare, checkout, other = repository

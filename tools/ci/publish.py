@@ -8,6 +8,7 @@ lines of journals are united, other files are replaced. Git's own merge would st
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import shutil
 import subprocess
@@ -88,14 +89,23 @@ def _start_from_newest(checkout: Path, branch: str) -> None:
 def _merge(source: Path, target: Path) -> None:
     """Write a file as the source has it; a journal that is there keeps its lines and gets those that it lacks."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.suffix != JOURNAL or not target.is_file():
+    if target.suffix != JOURNAL:
         shutil.copyfile(source, target)
         return
-    kept = target.read_bytes()
-    have = set(kept.splitlines())
-    new = [line for line in source.read_bytes().splitlines() if line not in have]
-    ends = b"" if kept.endswith(b"\n") or not kept else b"\n"
-    target.write_bytes(kept + ends + b"".join(line + b"\n" for line in new))
+    kept = _whole_lines(target.read_bytes()) if target.is_file() else []
+    have = set(kept)
+    new = [line for line in _whole_lines(source.read_bytes()) if line not in have]
+    target.write_bytes(b"".join(line + b"\n" for line in (*kept, *new)))
+
+
+def _whole_lines(journal: bytes) -> list[bytes]:
+    """Return the lines of a journal without one that was cut off: with others behind it nothing could be read."""
+    *lines, last = journal.split(b"\n")
+    try:
+        json.loads(last)
+    except ValueError:
+        return lines
+    return [*lines, last]
 
 
 def _is_overtaken(said: str) -> bool:
