@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _OF_RSYNC = re.compile(r"(?!\w+://)[^/]+:.*|rsync://.*")
+# What is noted anew is replaced; of journals, only what is longer than ours comes.
+_RSYNC = (("--exclude=*.jsonl",), ("--append-verify", "--include=*/", "--include=*.jsonl", "--exclude=*"))
 _LINES_SHOWN = 3
 
 
@@ -30,9 +32,13 @@ def collected(folder: Path, sources: Sequence[str]) -> list[str]:
 
 def _by_rsync(folder: Path, source: str) -> str:
     (folder / "hosts").mkdir(parents=True, exist_ok=True)
-    command = ["rsync", "-a", "--stats", f"{source.rstrip('/')}/hosts/", f"{folder}/hosts/"]
+    places = (f"{source.rstrip('/')}/hosts/", f"{folder}/hosts/")
+    return f"{source}: {sum(_transferred(source, [*each, *places]) for each in _RSYNC)} files came"
+
+
+def _transferred(source: str, options: Sequence[str]) -> int:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(["rsync", "-a", "--stats", *options], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise InvalidShard(
             f"{source}: rsync is not installed here; install it, or name a folder or an address"
@@ -41,7 +47,7 @@ def _by_rsync(folder: Path, source: str) -> str:
         said = " ".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
         raise InvalidShard(f"{source}: rsync ended with {done.returncode} ({said}); does it hold a folder `hosts`?")
     found = re.search(r"files transferred: ([\d,]+)", done.stdout)
-    return f"{source}: {found[1] if found else 'unknown'} files came"
+    return int(found[1].replace(",", "")) if found else 0
 
 
 def _copied(folder: Path, source: str) -> str:
@@ -60,16 +66,35 @@ def _copied(folder: Path, source: str) -> str:
 
 
 def _taken(files: fsspec.AbstractFileSystem, path: str, size: int, folder: Path, name: str) -> bool:
-    """Copy one file unless ours is as long or, a journal, longer; return whether it was copied."""
+    """Copy one file, but of journals what is longer than ours alone; return whether it was copied.
+
+    Raises: InvalidShard for a journal that is no copy of ours: two hosts are called alike.
+    """
     target = folder / name
     # An object store may name anything; hosts' folders are all that is taken.
     if not Path(os.path.normpath(target)).is_relative_to(folder / "hosts"):
         raise InvalidShard(f"{path}: leads out of the fleet's folder; remove it from the store")
     is_journal = target.suffix == ".jsonl"
-    if is_journal and target.exists() and target.stat().st_size >= size:
+    ours = target.stat().st_size if is_journal and target.exists() else None
+    if ours == size:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     partly = target.with_name(f".{target.name}.part")
     files.get_file(path, str(partly))
+    if ours is not None and not _begin_alike(partly, target):
+        partly.unlink()
+        raise InvalidShard(
+            f"{path}: holds other lines than {target}, so two hosts are called alike, or one began anew; rename the "
+            "folder of one of them below `hosts`, and set FUSEBENCH_HOST where it measures"
+        )
+    if ours is not None and ours > size:
+        partly.unlink()
+        return False
     partly.replace(target)
     return True
+
+
+def _begin_alike(one: Path, other: Path) -> bool:
+    with one.open("rb") as lines, other.open("rb") as theirs:
+        # A torn line is one that was being written when it was copied.
+        return all(a == b or not (a.endswith(b"\n") and b.endswith(b"\n")) for a, b in zip(lines, theirs, strict=False))

@@ -60,13 +60,63 @@ def test_a_journal_only_grows(elsewhere):
     assert len(journals(fleet.folder)[path.relative_to(far)]) == 2 * len(whole)
 
 
-@pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
-def test_a_machine_is_a_source_by_rsync(elsewhere, monkeypatch, tmp_path):
+@pytest.mark.parametrize("part", [0.5, 2])
+def test_two_hosts_of_one_name_are_told_apart_before_one_replaces_the_other(elsewhere, part):
     fleet, far = elsewhere
-    shell = tmp_path / "shell"  # what rsync starts in place of ssh
+    collected(fleet.folder, [str(far)])
+    before = journals(fleet.folder)
+    [path] = far.rglob("*.jsonl")
+    other = path.read_bytes().replace(b'"measured_at":"20', b'"measured_at":"21')
+    path.write_bytes(other[: len(other) // 2] if part < 1 else other * part)
+    with pytest.raises(InvalidShard, match=r"holds other lines than .*two hosts are called alike.*FUSEBENCH_HOST"):
+        collected(fleet.folder, [str(far)])
+    assert journals(fleet.folder) == before
+    assert not list(fleet.folder.rglob("*.part"))
+
+
+def test_a_line_that_was_copied_while_it_was_written_is_completed(elsewhere):
+    fleet, far = elsewhere
+    [path] = far.rglob("*.jsonl")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    collected(fleet.folder, [str(far)])
+    path.write_bytes(whole)
+    assert collected(fleet.folder, [str(far)]) == [f"{far}: 1 of 1 files came"]
+    assert journals(fleet.folder)[path.relative_to(far)] == whole
+
+
+@pytest.fixture
+def remote(monkeypatch, tmp_path):
+    """Machines that rsync reaches: a shell in place of ssh."""
+    shell = tmp_path / "shell"
     shell.write_text('#!/bin/sh\nshift\nexec "$@"\n')
     shell.chmod(0o755)
     monkeypatch.setenv("RSYNC_RSH", str(shell))
+
+
+@pytest.mark.usefixtures("remote")
+@pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+def test_by_rsync_a_journal_only_grows_and_a_note_is_replaced(elsewhere):
+    fleet, far = elsewhere
+    source, [path] = f"gpu2:{far}", far.rglob("*.jsonl")
+    note = path.parents[2] / "host.json"
+    note.write_text("an earlier one, which is longer")
+    collected(fleet.folder, [source])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    note.write_text("anew")
+    assert collected(fleet.folder, [source]) == [f"{source}: 1 files came"]
+    assert journals(fleet.folder)[path.relative_to(far)] == whole
+    assert (fleet.folder / note.relative_to(far)).read_text() == "anew"
+    path.write_bytes(whole + whole)
+    collected(fleet.folder, [source])
+    assert journals(fleet.folder)[path.relative_to(far)] == whole + whole
+
+
+@pytest.mark.usefixtures("remote")
+@pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
+def test_a_machine_is_a_source_by_rsync(elsewhere):
+    fleet, far = elsewhere
     assert collected(fleet.folder, [f"gpu2:{far}"]) == [f"gpu2:{far}: 1 files came"]
     assert state_of(fleet.folder).status().missing == ()
     with pytest.raises(InvalidShard, match=r"gpu2:/nowhere: rsync ended with \d+ .* does it hold a folder `hosts`"):
