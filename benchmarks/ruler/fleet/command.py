@@ -54,7 +54,7 @@ _FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--parent", type=int, hidden=True, help="Process whose death ends this one.")
 @click.pass_context
 def main(ctx: click.Context, *, cwd: Path | None, parent: int | None) -> None:
-    """Measure one sweep on many GPUs and hosts, on an engine that exists, into one store.
+    """Measure one sweep on many GPUs and hosts, started by Slurm, Ray or a shell, into one store.
 
     \b
     fusebench fleet plan --axes full --shards 16 --out FOLDER
@@ -247,7 +247,7 @@ def run(  # noqa: PLR0913 - its options
         engine(EngineName(engine_name)),
         options,
         jobs=lambda: [job_of(shard, folder, python=python, options=asked) for shard in state_of(folder).shards_left()],
-        avoid=lambda: tuple(state_of(folder).unfit),
+        avoid=lambda: state_of(folder).unfit_nodes(),
         attempts=attempts,
         say=click.echo,
     )

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidShard
-from benchmarks.ruler.fleet.admission import unfit_hosts
-from benchmarks.ruler.fleet.folder import WorkState, hosts_of, notes_of, read_fleet, read_shards, shard_path
+from benchmarks.ruler.fleet.admission import HostFile, host_path, unfit_hosts
+from benchmarks.ruler.fleet.folder import WorkState, hosts_of, notes_of, read_fleet, read_shards, read_value, shard_path
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.status import fleet_status
 from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key, groups_of_shard
@@ -53,6 +53,11 @@ class FleetState:
     def status(self) -> FleetStatus:
         """Return how far the fleet is."""
         return self._status
+
+    def unfit_nodes(self) -> tuple[str, ...]:
+        """Return the machines of the unfit hosts, by their own names, which folders' names are not."""
+        files = (read_value(host_path(self.folder, host), HostFile) for host in sorted(self.unfit))
+        return tuple(dict.fromkeys(file.host.node for file in files if file is not None))
 
     def shards_left(self) -> tuple[Shard, ...]:
         """Return the shards with groups that no fit host has completed, or with repeats that nobody ended."""

@@ -132,6 +132,17 @@ def test_the_class_of_collected_hosts_is_that_of_most(tmp_path):
     assert unfit_hosts(tmp_path, tolerance=0.02) == {"b": "is of another class: cores 32 instead of 8"}
 
 
+def test_an_engine_is_told_the_machines_of_unfit_hosts_and_not_their_folders(made_fleet):
+    fleet = made_fleet()
+    kind = HostClass(cpu="EPYC", cores=8)
+    for name, slowness in {"one": 1, "node7.gpu-a": 2, "node7.gpu-b": 2, "a/b": 2, "two": 1, "three": 1}.items():
+        at = "2026-01-01T00:00:00+00:00"
+        found = Calibration(measured_at=at, times_s={"p": slowness * 1e-5}, ceilings={})
+        host = Host(name=name, node=name.partition(".")[0], kind=kind)
+        write_value(host_path(fleet.folder, name), HostFile(host=host, calibration=found))
+    assert set(state_of(fleet.folder).unfit_nodes()) == {"node7", "a/b"}
+
+
 @pytest.mark.parametrize(("visible", "expected"), [(None, ["0", "1"]), ("2,GPU-ab", ["2", "GPU-ab"])])
 def test_local_slots_share_out_the_gpus_that_are_visible(tmp_path, monkeypatch, visible, expected):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
