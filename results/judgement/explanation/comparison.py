@@ -35,6 +35,7 @@ LEAST_OF_WHOLE = 0.02
 """Smallest change of a row, as a share of the larger latency, that is one."""
 OUTSIDE, WAITING, REST = "outside operators", "the device waits for the host", "rest"
 _KINDS = list(RowKind)
+_ROUNDING = 1e-13  # of sums of floating-point numbers, as a share of the whole
 
 
 def compare_profiles(base: ProfiledCall | None, head: ProfiledCall | None) -> ProfileDifference:
@@ -209,11 +210,16 @@ def _parts(base: ProfiledCall, head: ProfiledCall, working: Sequence[DifferenceR
     parts.append(
         DifferencePart(
             name=REST,
-            base_s=before - sum(part.base_s for part in parts),
-            head_s=after - sum(part.head_s for part in parts),
+            base_s=_rest(before, [part.base_s for part in parts]),
+            head_s=_rest(after, [part.head_s for part in parts]),
         )
     )
     return tuple(parts)
+
+
+def _rest(whole_s: float, parts_s: Sequence[float]) -> float:
+    rest_s = whole_s - sum(parts_s)
+    return 0.0 if abs(rest_s) <= _ROUNDING * whole_s else rest_s
 
 
 def _part_name(row: DifferenceRow) -> str:

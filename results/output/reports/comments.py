@@ -56,7 +56,7 @@ def escaped(text: str) -> str:
 def _framed(table: Table, *, shown: int) -> str:
     """Return the table's first `shown` rows with heading and folds, and how many have no room."""
     n_open = min(shown, MOST_OPEN) if table.is_open else 0
-    parts = [f"### {table.title} ({len(table.rows):,})"]
+    parts = [f"### {escaped(table.title)} ({len(table.rows):,})"]
     if n_open:
         parts.append(_rows(table, 0, n_open))
     if shown > n_open:
@@ -85,4 +85,4 @@ def _size_of_frame(table: Table) -> int:
     fold = (
         "<details><summary>10,000,000 more</summary></details> 10,000,000 have no room here: `--format json` has all."
     )
-    return _size(table.title) + 2 * _size(_rows(table, 0, 0)) + 2 * _size(fold)
+    return _size(escaped(table.title)) + 2 * _size(_rows(table, 0, 0)) + 2 * _size(fold)

@@ -64,5 +64,6 @@ def _row(finding: Finding, cause: str | None, *, has_range: bool, has_place: boo
         floor_in_words(finding),
         scope_in_words(finding),
         worst_in_words(finding),
-        "; ".join(filter(None, (finding.why, cause))),
+        # A cause that quotes the evidence, as how a point failed, says it once.
+        cause if cause and finding.why.lower() in cause.lower() else "; ".join(filter(None, (finding.why, cause))),
     )

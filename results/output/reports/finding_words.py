@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import FindingClass, FindingState, Turn
+from results.metrics import SWEEP_METRICS
 from results.rows import parameters_in_words
 from results.units import change_in_words, percent
 
@@ -41,8 +42,7 @@ def is_worse_and_open(finding: Finding) -> bool:
 
 def name_in_words(finding: Finding) -> str:
     """Return benchmark, metric where the benchmark's name does not say it, and what the points share."""
-    is_of_sweep = finding.metric.endswith(("_s", "_bytes", "_count", "_launches"))
-    name = f"{finding.benchmark} {finding.metric}" if is_of_sweep else finding.benchmark
+    name = f"{finding.benchmark} {finding.metric}" if finding.metric in SWEEP_METRICS else finding.benchmark
     shared = parameters_in_words(finding.surface.shared)
     if finding.benchmark == "*":
         return "everything"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from results.judgement.verdicts import Outcome
-from results.metrics import Precision
+from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
 from results.units import change_in_words
 
@@ -33,11 +33,7 @@ def _counted(n: int, outcome: Outcome) -> str:
 def benchmark_in_words(row: SeriesValueRow) -> str:
     """Return the benchmark, and its metric where the name does not say it."""
     # asv's name already says what is measured; an operation does not.
-    return (
-        f"{row.benchmark} {row.metric}"
-        if row.metric.endswith(("_s", "_bytes", "_count", "_launches"))
-        else row.benchmark
-    )
+    return f"{row.benchmark} {row.metric}" if row.metric in SWEEP_METRICS else row.benchmark
 
 
 def shared_parameters(judgement: Judgement) -> frozenset[str]:

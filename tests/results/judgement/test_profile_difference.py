@@ -121,6 +121,20 @@ def test_the_parts_of_both_sides_sum_to_their_latency(base, head, before, after,
     assert sum(part.change_s for part in found.parts) == pytest.approx(found.change_s, abs=1e-12)
 
 
+def test_what_is_left_by_rounding_is_no_rest():
+    latencies = [number * 0.1 * US for number in range(1, 200)]
+    rests = [
+        compare_profiles(
+            on_cpu({"aten::mm": 0.8 * each / US}, latency_s=each, overhead_s=0.2 * each),
+            on_cpu({"aten::mm": 1}, latency_s=2 * US, overhead_s=US),
+        )
+        .parts[-1]
+        .base_s
+        for each in latencies
+    ]
+    assert set(rests) == {0.0}
+
+
 @given(base=TREES, head=TREES)
 def test_exchanging_the_commits_exchanges_what_was_added_and_removed(base, head):
     one, other = (compare_profiles(on_cpu(a), on_cpu(b)) for a, b in ((base, head), (head, base)))

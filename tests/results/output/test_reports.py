@@ -16,10 +16,12 @@ import jsonschema
 import pytest
 
 from results.judgement.findings import FindingState, Turn
+from results.judgement.verdicts import judge
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat, rendered
 from results.output.reports.annotations import MOST_OF_A_LEVEL, Level, annotation, annotations_of
-from results.output.reports.comments import MOST_OPEN, escaped
+from results.output.reports.comments import MOST_OPEN, comment_of, escaped
+from results.output.reports.finding_tables import table_of_findings
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import B, row
 
@@ -155,6 +157,22 @@ def test_a_text_cannot_take_back_what_makes_it_safe(text, expected):
     assert escaped(text) == expected
 
 
+def test_a_finding_is_named_by_its_metric_whatever_that_is():
+    base, head = row(1e-7, metric="error_rel"), row(1e-3, metric="error_rel", commit=B)
+    found = judge([base], [head], base_commit="a" * 40, head_commit=B)
+    for report_format in (ReportFormat.TEXT, ReportFormat.MARKDOWN, ReportFormat.JUNIT, ReportFormat.GITHUB):
+        assert "mlp error_rel" in rendered(found, report_format=report_format)
+
+
+def test_headings_of_a_comment_are_made_safe_and_what_a_cause_quotes_is_told_once():
+    one = finding(why="crashed: out of memory")
+    table = table_of_findings("<b> @me", [one], is_open=True, explained=lambda _: "It is crashed: out of memory.")
+    text = comment_of("headline", [table], [])
+    assert "### &lt;b>" in text
+    assert "@me" not in text
+    assert text.count("out of memory") == 1
+
+
 def test_junit_parses_and_its_counts_are_its_cases():
     suite = ET.fromstring(rendered(judgement(), report_format=ReportFormat.JUNIT))  # noqa: S314 - ours
     suites = ET.fromstring(changes_rendered(histories(), report_format=ReportFormat.JUNIT))  # noqa: S314 - ours
@@ -201,8 +219,6 @@ class TestAnnotations:
         assert self.parsed(lines[-1])[2].startswith("16 findings more")
 
     def test_a_gate_that_does_not_pass_without_a_finding_says_why(self):
-        from results.judgement.verdicts import judge
-
         nothing = judge([], [], base_commit="a" * 40, head_commit="b" * 40)
         suite = ET.fromstring(rendered(nothing, report_format=ReportFormat.JUNIT))  # noqa: S314 - ours
         assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
