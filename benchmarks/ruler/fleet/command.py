@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from benchmarks.ruler.errors import RulerError, UnfitHost
@@ -111,6 +112,9 @@ def plan(  # noqa: PLR0913 - its options
 ) -> None:
     """Share the groups of a sweep out to N shards of about equal cost; measures nothing."""
     if missing is not None:
+        context = click.get_current_context()
+        given = [each for each in context.params if context.get_parameter_source(each) is ParameterSource.COMMANDLINE]
+        planning.refuse_beside_missing(given)
         shards = planning.shards_again(state_of(missing), n_shards=n_shards)
         folder, fleet = missing, shards[0].fleet
     else:

@@ -96,6 +96,16 @@ def shards_again(state: FleetState, *, n_shards: int) -> tuple[Shard, ...]:
     )
 
 
+def refuse_beside_missing(given: Sequence[str]) -> None:
+    """Refuse options, by their parameters' names, that the fleet's own plan has decided. Raises: InvalidSettings."""
+    decided = [f"--{name.rstrip('_')}" for name in given if name not in {"missing", "n_shards"}]
+    if decided:
+        raise InvalidSettings(
+            f"--missing and {', '.join(decided)}: what is missing is planned as the fleet was; leave out {decided[0]}, "
+            "or plan another fleet"
+        )
+
+
 def refuse_other_plan(folder: Path) -> None:
     """Refuse a folder that holds a plan: its hosts' records are of that one. Raises: InvalidSettings."""
     if (folder / "fleet.json").exists():

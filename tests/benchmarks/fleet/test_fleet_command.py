@@ -60,6 +60,14 @@ def test_a_folder_holds_one_plan(typed, tmp_path):
     assert len(read_shards(tmp_path / "f")) == 5
 
 
+@pytest.mark.parametrize("words", [("--batch", "16"), ("--out", "elsewhere"), ("--pass", "forward")])
+def test_options_that_the_plan_has_decided_are_refused_beside_missing(typed, tmp_path, words):
+    typed("plan", "--shards", "2", "--out", str(tmp_path / "f"))
+    done = typed("plan", "--shards", "3", "--missing", str(tmp_path / "f"), *words)
+    assert f"--missing and {words[0]}: what is missing is planned as the fleet was" in str(done.exception)
+    assert len(read_shards(tmp_path / "f")) == 2
+
+
 def test_a_range_of_commits_holds_both_ends():
     found = commits_from_text("HEAD~2..HEAD")
     assert found[0].hash == commits_from_text("HEAD~2")[0].hash
