@@ -30,6 +30,11 @@ def main() -> int:
     if not base or not head or not results:
         message("error", "base, head and results have to be given: two revisions, and where the results lie.")
         return WRONG_USAGE
+    try:
+        options = shlex.split(os.environ.get("FUSEBENCH_OPTIONS", ""))
+    except ValueError as error:
+        message("error", f"options are not what a shell could split ({error}): {os.environ['FUSEBENCH_OPTIONS']}")
+        return WRONG_USAGE
     folder.mkdir(parents=True, exist_ok=True)
     for file in (*REPORTS.values(), *STORE):  # of an earlier use in the same job, which had other results
         (folder / file).unlink(missing_ok=True)
@@ -40,7 +45,6 @@ def main() -> int:
         message("error", f"fusebench ingest ended with {stored}; what it said stands above.")
         return stored
     reports = [f"--report={name}={folder / file}" for name, file in REPORTS.items()]
-    options = shlex.split(os.environ.get("FUSEBENCH_OPTIONS", ""))
     gate = ["gate", "--base", base, "--head", head, "--format", "github", *reports, *options]
     done = subprocess.run([*fusebench, *gate], env=environ, check=False, stderr=subprocess.PIPE, text=True)
     code = done.returncode

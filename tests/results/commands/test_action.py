@@ -125,6 +125,12 @@ def test_modules_of_the_judged_repository_are_not_run(judged, runner, tmp_path, 
     assert not (tmp_path / "pwned").exists()
 
 
+def test_options_with_an_open_quote_are_told(judged):
+    done, outputs = judged(1.0, FUSEBENCH_OPTIONS='--exact "')
+    assert (done.returncode, outputs) == (64, {})
+    assert "options are not what a shell could split (No closing quotation)" in done.stdout
+
+
 @pytest.mark.parametrize("missing", ["FUSEBENCH_BASE", "FUSEBENCH_RESULTS"])
 def test_what_has_to_be_given_is_named(judged, missing):
     done, outputs = judged(1.0, **{missing: ""})
