@@ -124,6 +124,12 @@ def test_a_finding_is_acknowledged_and_taken_back_in_the_browser(visit, tmp_path
     assert "acknowledgement" not in tomllib.loads((tmp_path / "decisions.toml").read_text())
 
 
+def test_the_fields_of_a_decision_are_as_dark_as_the_page(visit):
+    page = opened(visit, "/regressions", color_scheme="dark")
+    ground = "() => getComputedStyle(document.querySelector('.decision .dash-input-container')).backgroundColor"
+    assert page.evaluate(ground) == "rgba(0, 0, 0, 0)"
+
+
 def test_only_what_changed_is_a_click_on_compare(visit):
     page = opened(visit, "/compare")
     page.locator("#compare-show").get_by_text("only what changed").click()
