@@ -56,6 +56,12 @@ def health(port, process):
     raise AssertionError("no answer in 30 s")
 
 
+def test_decisions_are_written_where_the_service_may_write():
+    assert "--decisions /var/lib/fusebench/" in unit()["ExecStart"]
+    command = command_of_the_container()
+    assert command[command.index("--decisions") + 1].startswith("/data/")
+
+
 @pytest.mark.parametrize("kind", ["unit", "container"])
 def test_its_command_line_starts_a_healthy_dashboard(kind, tmp_path, journals):
     command = command_of_the_unit(tmp_path) if kind == "unit" else command_of_the_container()
