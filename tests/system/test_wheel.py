@@ -24,9 +24,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 FINE, FAILED, WRONG_USAGE = 0, 2, 64
 EXTRAS = ("kernels", "bench", "peers", "results", "postgres", "parquet", "dashboard")
+ENGINES = ("fleet-slurm", "fleet-ray")
 WITH_RESULTS = ("results", "postgres", "parquet", "dashboard")
 WITH_KERNELS = ("kernels", "bench", "peers")
-MEASURING = ("run", "advise", "article", "ab", "fleet", "doctor")
+MEASURING = ("run", "advise", "article", "ab", "bisect", "noise", "fleet", "doctor")
 STORED = [name for name in fusebench.COMMANDS if name not in {*MEASURING, "dashboard"}]
 FUSED = """
 import torch, fused_mlp
@@ -164,6 +165,13 @@ def test_measuring_without_a_checkout_exits_64_and_says_what_it_needs(typed, ext
     assert "Traceback" not in done.stderr
 
 
+def test_noise_of_what_is_stored_needs_no_checkout(typed):
+    done = typed("results", "noise", "--from-store")
+    assert "checkout" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode != FINE, done.stdout
+
+
 @pytest.mark.parametrize("extra", ["", *EXTRAS])
 def test_help_and_version_need_no_extra(typed, metadata, extra):
     assert typed(extra, "--version").stdout.split()[-1] == metadata["Version"]
@@ -255,7 +263,7 @@ def test_the_metadata_name_the_licence_the_versions_of_python_and_the_types(meta
     tested = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow()).group(1))
     assert {f"Programming Language :: Python :: {version}" for version in tested} <= classifiers
     assert "Typing :: Typed" in classifiers
-    assert set(metadata.get_all("Provides-Extra")) == {*EXTRAS, "dev", "models"}
+    assert set(metadata.get_all("Provides-Extra")) == {*EXTRAS, *ENGINES, "dev", "models"}
 
 
 def workflow():
