@@ -67,6 +67,7 @@ def test_one_commit_on_two_stacks_differs_by_what_the_stack_does(clone):
     assert counts == {"fused": "exact change"}
 
 
+@pytest.mark.exhaustive
 def test_four_sides_tell_that_code_and_stack_both_do(clone):
     answer = clone.fusebench("ab", "HEAD~1", "HEAD", "--stack", STACK, "--axes", "few.toml", "--format", "json")
     assert answer.code in {REGRESSION, FAILED}, answer.output
