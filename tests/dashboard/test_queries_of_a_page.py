@@ -78,15 +78,21 @@ def test_a_callback_needs_few_statements_and_asks_for_the_commits_once(stores, p
     assert len([one for one in statements if "commits.subject" in one and "value" not in one]) == 1
 
 
-@pytest.mark.parametrize(("page", "table"), [(throughput, "value"), (explore, "value"), (explore, "parameter")])
-def test_a_callback_reads_the_values_and_lines_it_shows_whatever_else_is_stored(stores, page, table):
+# Explore judges two commits as the gate does: by eager at all three operations, of its own machine.
+@pytest.mark.parametrize(
+    ("page", "table", "n_judged_operations"),
+    [(throughput, "value", 1), (explore, "value", 3), (explore, "parameter", 3)],
+)
+def test_a_callback_reads_the_values_and_lines_it_shows_whatever_else_is_stored(
+    stores, page, table, n_judged_operations
+):
     def n_rows(store):
         with watched(store) as (_, rows):
             page(store)
         return len([one for one in rows if f"FROM {table}" in one or f"JOIN {table}" in one])
 
     few, many = map(n_rows, stores)
-    assert 0 < few == many
+    assert 0 < few <= many <= n_judged_operations * few
 
 
 def test_the_frame_around_the_pages_needs_one_statement_and_a_row_per_project(stores):
