@@ -26,6 +26,23 @@ class Axis:
         return value
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChosenPoint:
+    """One value of every axis; its fields are the axes' columns."""
+
+    operation: str
+    machine: str
+    environment: str
+    pass_: str
+    dtype: str
+    activation: str | None
+    hidden: int
+    dim: int
+    cache: str
+    threads: int
+    batch: int
+
+
 # In the order they are settled: an axis offers what was measured at the values chosen before it.
 AXES = (
     Axis(name="operation", label="Operation", column="operation", preferred="mlp"),

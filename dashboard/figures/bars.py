@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import EMPTY_TEXT, FONT, TITLE
+from dashboard.figures.drawing import EMPTY_TEXT, PLAIN, TITLE
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.quantities import LOWER
@@ -93,13 +93,7 @@ def _layout(chart: Chart, labels: list[str]) -> dict[str, object]:
     ordinate = chart.ordinate
     better = f" ({ordinate.better})" if ordinate.better else ""
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 14, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
         "barmode": "overlay",
         "bargap": 0.25,
         "xaxis": {

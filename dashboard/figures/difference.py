@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import FONT, TITLE
+from dashboard.figures.drawing import MARGIN, PLAIN, TITLE
 from dashboard.figures.latency import INK
 from dashboard.figures.notes import wrapped
 from dashboard.looks import RULE_COLOUR
@@ -108,13 +108,8 @@ def _distinct(labels: Sequence[str]) -> list[str]:
 
 def _layout(labels: Sequence[str]) -> dict[str, object]:
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 70, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
+        "margin": {**MARGIN, "r": 70},
         "bargap": 0.25,
         "xaxis": {
             "rangemode": "tozero", "gridcolor": RULE_COLOUR, "zeroline": False, "tickformat": "~s", "ticksuffix": "s",

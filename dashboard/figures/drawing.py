@@ -32,6 +32,18 @@ TITLE: dict[str, object] = {"font": {"size": 12}, "standoff": 8}
 EMPTY_TEXT = "nothing measured here for this choice"
 NO_NUMBER_TEXT = "measured without a value; hover over the marks below for the reason"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+MARGIN = {"l": 56, "r": 14, "t": 8, "b": 44}
+# What every figure's layout begins with.
+PLAIN: dict[str, object] = {
+    "template": "none",
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "margin": MARGIN,
+    "font": {"family": FONT, "size": 12},
+    "hovermode": "closest",
+    "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
+    "showlegend": False,
+}
 # Possible tick labels of a logarithmic axis before their suffix, with SI prefixes and without.
 PREFIXED_LABELS = tuple(
     f"{digit * ten}{prefix}"
@@ -162,14 +174,7 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
     strip = min(0.4, 0.055 * n_absent)
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 14, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
         "dragmode": "zoom",
         "xaxis": {
             **rule, **_x_axis(chart),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import FONT, TITLE
+from dashboard.figures.drawing import MARGIN, PLAIN, TITLE
 from dashboard.figures.latency import INK
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import RULE_COLOUR
@@ -108,13 +108,8 @@ def _colour(frame: Frame, computing: Collection[str]) -> str:
 def _layout(height: int, whole_s: float) -> dict[str, object]:
     n_rows = (height - FRAME_HEIGHT) // ROW_HEIGHT
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 4, "r": 4, "t": 4, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "hovermode": "closest",
+        **PLAIN,
+        "margin": {**MARGIN, "l": 4, "r": 4, "t": 4},
         "barmode": "overlay",
         "dragmode": "zoom",
         "uniformtext": {"minsize": 11, "mode": "hide"},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import FONT, TITLE
+from dashboard.figures.drawing import MARGIN, PLAIN, TITLE
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import RULE_COLOUR
 from results.judgement.latency_parts import Part
@@ -122,15 +122,9 @@ def _note(each: LatencyPart, name: str, share: float) -> str:
 
 def _layout(bars: Sequence[TimeBar]) -> dict[str, object]:
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 64, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
+        "margin": {**MARGIN, "r": 64},
         "barmode": "overlay",
-        "hovermode": "closest",
         "uniformtext": {"minsize": 11, "mode": "hide"},
         "bargap": 0.3,
         "xaxis": {

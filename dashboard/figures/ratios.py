@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import FONT, TITLE
+from dashboard.figures.drawing import PLAIN, TITLE
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of_side
 from results.units import TIMES
@@ -99,14 +99,7 @@ def _ticks(ratios: Sequence[float]) -> dict[str, object]:
 def _layout(ordinate: Ordinate, *, base: str, ratios: Sequence[float]) -> dict[str, object]:
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 14, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
         "xaxis": {
             **rule, "type": "log", "ticksuffix": ordinate.suffix, "dtick": 1, "ticks": "outside", "showgrid": False,
             **({"tickformat": "~s"} if ordinate.has_prefix else {}),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import EMPTY_TEXT, FONT, PREFIXED_LABELS, TITLE
+from dashboard.figures.drawing import EMPTY_TEXT, PLAIN, PREFIXED_LABELS, TITLE
 from dashboard.figures.notes import commit_lines, escaped, wrapped
 from dashboard.looks import RULE_COLOUR, look_of
 from dashboard.roofs import key_of, slopes_of
@@ -139,14 +139,7 @@ def _layout(points: Sequence[Placed], *, peak: float | None) -> dict[str, object
     if points:
         x_range, y_range = ([log10(end) for end in ends] for ends in _ends(points, peak=peak))
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 14, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hovermode": "closest",
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
         "dragmode": "zoom",
         "xaxis": {**rule, "range": x_range, **_across(x_range), "ticks": "outside",
                   "title": {**TITLE, "text": "Arithmetic intensity, FLOP/byte"}},

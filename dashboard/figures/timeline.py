@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import FONT, TITLE
+from dashboard.figures.drawing import PLAIN, TITLE
 from dashboard.figures.flames import CALLING, COMPUTING
 from dashboard.figures.latency import INK
 from dashboard.figures.notes import escaped, wrapped
@@ -98,16 +98,9 @@ def _lanes(timeline: TimelineRow) -> list[str]:
 def _layout(lanes: Sequence[str], timeline: TimelineRow) -> dict[str, object]:
     end_s = max([timeline.call_s, *(row.start_s + row.duration_s for row in timeline.activities)])
     return {
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 14, "t": 8, "b": 44},
-        "font": {"family": FONT, "size": 12},
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
-        "showlegend": False,
+        **PLAIN,
         "barmode": "overlay",
         "bargap": 0.12,
-        "hovermode": "closest",
         "uniformtext": {"minsize": 10, "mode": "hide"},
         "dragmode": "zoom",
         "xaxis": {

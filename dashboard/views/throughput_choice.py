@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
-from dashboard.sweep_axes import AXES, text_of
-from dashboard.views.axis_values import in_order, settled
+from dashboard.sweep_axes import AXES, ChosenPoint, text_of
+from dashboard.views.axis_values import settled_axes
 from dashboard.views.url import LATEST, commit_of, member_of, unknown_parameters
 
 if TYPE_CHECKING:
@@ -23,23 +23,12 @@ KEYS = (*(axis.name for axis in AXES), "commit", "providers", *_SWITCHES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThroughputChoice:
+class ThroughputChoice(ChosenPoint):
     """Choices of the page. `commit` None: the newest; `providers` None: all contenders.
 
     `batch` applies to the curve over commits, `commit` to the curve over batch.
     """
 
-    operation: str
-    machine: str
-    environment: str
-    pass_: str
-    dtype: str
-    activation: str | None
-    hidden: int
-    dim: int
-    cache: str
-    threads: int
-    batch: int
     commit: str | None = None
     providers: tuple[str, ...] | None = None
     quantity: Quantity = Quantity.ROWS_PER_S
@@ -71,17 +60,10 @@ def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Se
     """
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems = unknown_parameters(wanted, known=KEYS)
-    columns: dict[str, AxisValue] = {}
-    options: dict[str, tuple[AxisValue, ...]] = {}
-    left = list(points)
-    for axis in AXES:
-        values = tuple(dict.fromkeys(axis.value_of(row) for row in left))
-        value = settled(axis, values, wanted=wanted, before=columns, problems=problems)
-        columns[axis.column] = value
-        options[axis.name] = in_order(values)
-        left = [row for row in left if axis.value_of(row) == value]
-        if axis.name == "threads":
-            providers = tuple(sorted({row.contender for row in left}, key=_provider_key))
+    columns, options, _ = settled_axes(points, AXES, wanted=wanted, problems=problems)
+    others = [axis for axis in AXES if axis.name != "batch"]
+    comparable = (point for point in points if all(axis.value_of(point) == columns[axis.column] for axis in others))
+    providers = tuple(sorted({point.contender for point in comparable}, key=_provider_key))
     choice = ThroughputChoice(
         **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
         commit=commit_of(wanted.get("commit", LATEST), commits, problems),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from dashboard.sweep_axes import AXES, text_of
+from dashboard.sweep_axes import AXES, ChosenPoint, text_of
 from dashboard.views.axis_values import settled_axes
 from dashboard.views.url import LATEST, commit_of, member_of, unknown_parameters
 from results.queries import StackKind
@@ -23,24 +23,13 @@ KEYS = (*(axis.name for axis in AXES), "provider", "commit", "against", "base", 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileChoice:
+class ProfileChoice(ChosenPoint):
     """Choices of the page. `provider` None: the fastest; `commit` None: the newest.
 
     The profile is compared with that of `against` at commit `base`; either None is the profile's own, both None is no
     comparison. `side`: of the flame graph.
     """
 
-    operation: str
-    machine: str
-    environment: str
-    pass_: str
-    dtype: str
-    activation: str | None
-    hidden: int
-    dim: int
-    cache: str
-    threads: int
-    batch: int
     provider: str | None = None
     commit: str | None = None
     against: str | None = None

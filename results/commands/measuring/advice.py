@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.measuring.answers import measured_points, nothing_timed, print_answer
 from results.commands.options import db_option, where_option
-from results.commands.selected_rows import SelectedPoints, select_rows
-from results.commands.selection import selection_from_texts
 from results.exit_codes import ExitCode
 from results.judgement.advice import Block, Question, advice_from, block_of
 from results.output.advice import advice_as_json, advice_as_markdown, advice_as_text
-from results.printable import json_for_terminal
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
@@ -34,22 +31,18 @@ def advice(revision: str, question: Path, where: tuple[str, ...], db: str | None
     content = json.loads(question.read_text(encoding="utf-8"))
     asked = question_from(content)
     with open_store(db, mode=OpenMode.READ) as store:
-        selected = select_rows(store, selection_from_texts(where))
-        rows = selected.latest(store, revision) if isinstance(selected, SelectedPoints) else []
+        rows = measured_points(store, where=where, revision=revision)
     if asked.calls:
         rows = [row for row in rows if (block_of(row), row.batch) in asked.calls]
     found = advice_from(rows, asked)
     if not found.choices:
-        reasons = sorted({f"{row.contender}: {row.state}: {row.reason}" for row in rows})
-        echo("\n".join(["Nothing gave a time, so there is nothing to advise.", *reasons]), err=True)
-        return ExitCode.NOTHING_COMPARABLE
-    match content["form"]:
-        case "json":
-            echo(json_for_terminal(json.dumps(advice_as_json(found, asked), indent=1, ensure_ascii=False)))
-        case "markdown":
-            echo(advice_as_markdown(found, asked))
-        case _:
-            echo_rendered(advice_as_text(found, asked, terminal_of_output()))
+        return nothing_timed(rows, purpose="advise")
+    print_answer(
+        content["form"],
+        as_json=lambda: advice_as_json(found, asked),
+        as_markdown=lambda: advice_as_markdown(found, asked),
+        as_text=lambda terminal: advice_as_text(found, asked, terminal),
+    )
     return ExitCode.FINE
 
 

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.measuring.answers import measured_points, nothing_timed, print_answer
 from results.commands.options import db_option, where_option
-from results.commands.selected_rows import SelectedPoints, select_rows
-from results.commands.selection import selection_from_texts
 from results.exit_codes import ExitCode
 from results.files.records import State
 from results.judgement.article.cases import Case, Entry, Observed
 from results.judgement.article.steps import call_from
 from results.output.article import Setting, article_as_json, article_as_markdown, article_as_text
-from results.printable import json_for_terminal
 from results.queries import profile_of, stacks_of
 from results.store import OpenMode, open_store
 
@@ -39,22 +36,18 @@ def observations(revision: str, question: Path, where: tuple[str, ...], db: str 
     """Print what was observed of the article's cases, by the points of REVISION that `--where` chooses."""
     content = json.loads(question.read_text(encoding="utf-8"))
     with open_store(db, mode=OpenMode.READ) as store:
-        selected = select_rows(store, selection_from_texts(where))
-        rows = selected.latest(store, revision) if isinstance(selected, SelectedPoints) else []
+        rows = measured_points(store, where=where, revision=revision)
         found = [observed_from(case, rows, store) for case in cases_from(content)]
     timed = [entry.row for observed in found for entry in observed.entries if entry.row.latency_s is not None]
     if not timed:
-        reasons = sorted({f"{row.contender}: {row.state}: {row.reason}" for row in rows})
-        echo("\n".join(["Nothing gave a time, so there is nothing to explain.", *reasons]), err=True)
-        return ExitCode.NOTHING_COMPARABLE
+        return nothing_timed(rows, purpose="explain")
     setting = Setting(machine=timed[0].machine, environment=timed[0].environment, commit=timed[0].commit)
-    match content["form"]:
-        case "json":
-            echo(json_for_terminal(json.dumps(article_as_json(found, setting), indent=1, ensure_ascii=False)))
-        case "markdown":
-            echo(article_as_markdown(found, setting))
-        case _:
-            echo_rendered(article_as_text(found, setting, terminal_of_output()))
+    print_answer(
+        content["form"],
+        as_json=lambda: article_as_json(found, setting),
+        as_markdown=lambda: article_as_markdown(found, setting),
+        as_text=lambda terminal: article_as_text(found, setting, terminal),
+    )
     return ExitCode.FINE
 
 
