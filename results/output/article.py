@@ -10,7 +10,7 @@ from tabulate import tabulate
 from results.files.disturbances import causes_in_short
 from results.judgement.article.cases import BASELINE, Pace
 from results.judgement.article.explanations import explanations
-from results.judgement.article.seen import HARDWARE, seen_by_article, sizes_in_words
+from results.judgement.article.seen import ARTICLE, HARDWARE, seen_by_article, sizes_in_words
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.units import ABSENT, figures, percent, with_prefix
@@ -89,7 +89,7 @@ def article_as_json(found: Sequence[Observed], setting: Setting) -> dict[str, ob
             {
                 **asdict(observed.case),
                 "title": observed.case.title,
-                "seen_by_article": {"hardware": HARDWARE, "text": seen_by_article(observed.case)},
+                "seen_by_article": {"article": ARTICLE, "hardware": HARDWARE, "text": seen_by_article(observed.case)},
                 "observed": [_entry_as_json(entry) for entry in observed.entries],
                 "why": [{"rule": each.rule, "text": each.text} for each in explanations(observed)],
             }
@@ -109,7 +109,8 @@ def introduction(found: Sequence[Observed], setting: Setting) -> str:
     names = dict.fromkeys(entry.name for observed in found for entry in observed.entries)
     known = "; ".join(f"{name}: {NAMES[name]}" for name in names if name in NAMES)
     return (
-        f"Run as {known}. Measured here ({setting}) beside what an article saw on its hardware ({HARDWARE}). `× eager` "
+        f"Run as {known}. Measured here ({setting}) beside what an article ({ARTICLE}) "
+        f"saw on its hardware ({HARDWARE}). `× eager` "
         "is how many times as fast as eager, from calls in turns, with its 95 % interval: below 1 is slower. "
         f"Counted are {counted}. Shares are of a call that is profiled, which makes each step dearer."
     )

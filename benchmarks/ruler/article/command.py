@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def main(out: Path | None, **options: Any) -> None:  # noqa: ANN401 - click's values, each of its own type
     """Show what one call of a Linear layer and of a GeGLU block does, and why it takes the time it does.
 
-    An article profiled both on an A100. For each case this prints what the article saw, what is to be expected on this
-    machine, what was observed, and the difference in words. Takes a minute or two; what is recorded of this commit
-    already is not measured again.
+    An article (huggingface.co/blog/torch-mlp-fusion) profiled both on an A100. For each case this prints what the
+    article saw, what is to be expected on this machine, what was observed, and the difference in words. Takes a minute
+    or two; what is recorded of this commit already is not measured again.
 
     \b
     fusebench article

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from results.judgement.article.cases import Case
 
 HARDWARE = "A100-80GB, bfloat16"
+ARTICLE = "huggingface.co/blog/torch-mlp-fusion"
 
 ROWS_OF_BLOCK, DIM_OF_BLOCK, HIDDEN_OF_BLOCK = 8192, 768, 3072
 _LINEAR = (
