@@ -15,7 +15,7 @@ from dashboard.serving.faults import fault_in_words
 from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import MAP_AXES
-from dashboard.views.throughput_choice import KEYS
+from dashboard.views.throughput.choice import KEYS
 from results.queries import projects
 
 if TYPE_CHECKING:

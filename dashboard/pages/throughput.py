@@ -31,10 +31,10 @@ from dashboard.sweep_axes import AXES, text_of
 from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
-from dashboard.views.advice import answer_from
-from dashboard.views.chosen_point import chosen_point_of
-from dashboard.views.throughput_choice import query_from_choice, query_from_values
-from dashboard.views.throughput_drawing import (
+from dashboard.views.throughput.answer import answer_from
+from dashboard.views.throughput.choice import query_from_choice, query_from_values
+from dashboard.views.throughput.chosen_point import chosen_point_of
+from dashboard.views.throughput.drawing import (
     ALWAYS_SHOWN,
     facts,
     note_of_commit,
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
     from dashboard.quantities import Quantity
-    from dashboard.views.advice import Answer
-    from dashboard.views.throughput_choice import ThroughputChoice
-    from dashboard.views.throughput_drawing import ThroughputDrawing
+    from dashboard.views.throughput.answer import Answer
+    from dashboard.views.throughput.choice import ThroughputChoice
+    from dashboard.views.throughput.drawing import ThroughputDrawing
     from results.store import Store
 
 

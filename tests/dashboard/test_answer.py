@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.pages.throughput import answer_lines
-from dashboard.views.advice import answer_from
+from dashboard.views.throughput.answer import answer_from
 
 
 def contender(point, provider, speedup, *, half_width=0.01, **changes):

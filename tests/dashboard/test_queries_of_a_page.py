@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from dashboard.app import page_and_links
 from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import maps_view_of
-from dashboard.views.throughput_drawing import throughput_drawing_of
+from dashboard.views.throughput.drawing import throughput_drawing_of
 
 
 @contextmanager

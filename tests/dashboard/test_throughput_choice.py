@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES
-from dashboard.views.throughput_choice import ThroughputChoice, query_from_choice, throughput_view_of
+from dashboard.views.throughput.choice import ThroughputChoice, query_from_choice, throughput_view_of
 
 
 @pytest.fixture(scope="module")

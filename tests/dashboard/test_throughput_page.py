@@ -11,8 +11,8 @@ from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import FIELDS, Quantity, reading_of
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES
-from dashboard.views.chosen_point import chosen_point_of
-from dashboard.views.throughput_drawing import throughput_drawing_of
+from dashboard.views.throughput.chosen_point import chosen_point_of
+from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.queries import throughput_by_commit
 from results.store import open_store
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("dash")
 
-from dashboard.views.throughput_drawing import throughput_drawing_of
+from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.commands.ingest import ingest
 from results.store import open_store
 

@@ -16,7 +16,7 @@ from dashboard.roofs import placed, slopes_of
 from dashboard.tables.rooflines import COLUMNS, roofline_rows
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.roofline import roofline_view_of
-from dashboard.views.throughput_drawing import throughput_drawing_of
+from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.rows import CeilingsRow
 
 THIN = "\N{NARROW NO-BREAK SPACE}"

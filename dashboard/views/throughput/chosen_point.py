@@ -12,7 +12,7 @@ from dashboard.sweep_axes import AXES, text_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from dashboard.views.throughput_drawing import ThroughputDrawing
+    from dashboard.views.throughput.drawing import ThroughputDrawing
 
 SHORT_HASH = 10
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dashboard.figures.thinning import thinned
 from dashboard.scales import CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
-from dashboard.views.throughput_choice import throughput_view_of
+from dashboard.views.throughput.choice import throughput_view_of
 from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
 from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
 from results.units import change_in_words
@@ -19,7 +19,7 @@ from results.units import change_in_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dashboard.views.throughput_choice import ThroughputChoice, ThroughputView
+    from dashboard.views.throughput.choice import ThroughputChoice, ThroughputView
     from results.judgement.winners import Ranking
     from results.rows import CommitRow, PointFilter, PointRow
     from results.store import Store
