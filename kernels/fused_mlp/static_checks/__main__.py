@@ -61,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _expect_usable(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Exit with an error before minutes of compiling, if what is named is not there."""
+    if chosen.write and chosen.write.is_dir():
+        parser.error(f"--write {chosen.write}: it is a folder; name a page in it")
     if chosen.write and not chosen.write.parent.is_dir():
         parser.error(f"--write {chosen.write}: there is no folder {chosen.write.parent}")
     if chosen.compare and not chosen.compare.is_file():
@@ -68,7 +70,7 @@ def _expect_usable(chosen: argparse.Namespace, parser: argparse.ArgumentParser) 
     for offer in chosen.also:
         try:
             configurations_of(offer, capability=CAPABILITIES[0])
-        except (ImportError, AttributeError, ValueError) as error:
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
             parser.error(f"--also {offer}: {error}")
 
 

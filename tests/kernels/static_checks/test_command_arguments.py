@@ -14,6 +14,9 @@ WRONG = {
         "--also fused_mlp.mlp.triton_single:nosuch: module 'fused_mlp.mlp.triton_single' has no attribute 'nosuch'",
     ),
     "also, nothing": (["--also", ""], "--also : Empty module name"),
+    "also, a name within a package": (["--also", "..nosuch"], "--also ..nosuch: "),
+    "also, another function": (["--also", "json.tool:main"], "--also json.tool:main: main() got an unexpected"),
+    "write, a folder": (["--write", "."], "--write .: it is a folder; name a page in it"),
     "write": (["--write", "nosuch/page.md"], "--write nosuch/page.md: there is no folder nosuch"),
     "compare": (["--compare", "nosuch.md"], "--compare nosuch.md: there is no such page; --write makes one"),
 }
