@@ -140,7 +140,7 @@ def _in_full(cell: Cell, ranking: Ranking) -> str:
     if ranking.standing is Standing.TIED:
         parts.append("tied: the intervals overlap")
     if ranking.standing is Standing.UNDECIDED:
-        parts.append(f"undecided: {ranking.doubt}")
+        parts.append(f"undecided: {ranking.doubt_and_lead}")
     return "; ".join(parts)
 
 

@@ -156,7 +156,7 @@ def _runner_up(ranking: Ranking) -> list[Component | str]:
         return [html.Span("no other", className="dimmed")]
     match ranking.standing:
         case Standing.UNDECIDED:
-            return [html.Span(ranking.doubt, className="dimmed", title=ranking.doubt)]
+            return [html.Span(ranking.doubt_and_lead, className="dimmed", title=ranking.doubt_and_lead)]
         case Standing.TIED:
             return [html.Span("tied: the intervals overlap", className="dimmed")]
         case _:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 BASELINE = "eager"
 WHAT_DECIDES_NOTHING = (
-    f"a time that was disturbed, or is known to no better than ± {WIDEST:.0%}, decides nothing however large a lead"
+    f"a time that was disturbed, is of fewer visits than planned, or is known to no better than ± {WIDEST:.0%}, "
+    "decides nothing however large a lead"
 )
 
 
@@ -26,7 +27,7 @@ class Standing(StrEnum):
 
     FASTEST = "fastest"
     TIED = "tied"  # as fast as any: the intervals touch
-    UNDECIDED = "undecided"  # disturbed, or not known well enough: to be measured again
+    UNDECIDED = "undecided"  # disturbed, of too few visits, or not known well enough: to be measured again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,13 @@ class Ranking:
         """The fastest; None where points are tied or it is undecided."""
         return self.leader if self.standing is Standing.FASTEST else None
 
+    @property
+    def doubt_and_lead(self) -> str | None:
+        """Why it is undecided, and by how much the leader is ahead all the same; None where it is decided."""
+        if self.doubt is None or self.least_margin is None:
+            return self.doubt
+        return f"{self.doubt}; ahead all the same, by {self.least_margin:.2f} × at least"
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Time:
@@ -70,9 +78,9 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
 
     By the speedup over eager with its interval, which is from paired rounds, so that what slowed down both does not
     count; by the latency where some point has no speedup. The fastest is the one whose interval is apart from every
-    other's. It is undecided while the leader or the next was disturbed or is known to no better than ± 5 %
-    (`noise.doubt_about`), or any other was disturbed, or is known so badly that it may be the fastest. Points of an
-    older ruler than the newest are left out.
+    other's. It is undecided while the leader or the next was disturbed, has had fewer visits than its run planned or is
+    known to no better than ± 5 % (`noise.doubt_about`), or any other was disturbed, or is known so badly that it may be
+    the fastest. Points of an older ruler than the newest are left out.
 
     Disturbed is what a time is from: a visit that was left out as disturbed, beside two others, is in neither value nor
     interval, which of two visits is the wider, and puts nothing in doubt.
@@ -169,6 +177,8 @@ def _inverse(speedup: float | None) -> float:
 
 
 def _doubt(row: PointRow, quantity: str, value: float | None, low: float | None, high: float | None) -> str | None:
+    if row.lacks_visits and not row.disturbed:
+        return f"{row.visit_count} of {counted(row.visits_planned or 0, 'visit')}"
     doubt = doubt_about(value, low=low, high=high, disturbed=row.disturbed)
     return doubt if doubt is None or row.disturbed else f"{quantity} {doubt}"
 
@@ -178,5 +188,11 @@ def _in_words(doubtful: Sequence[_Time]) -> str | None:
         return None
     # What disturbed a point is told beside it, and may be long.
     disturbed = [time.row.contender for time in doubtful if time.row.disturbed]
-    wide = [f"{time.row.contender}: {time.doubt}" for time in doubtful if not time.row.disturbed]
-    return "; ".join([*([f"disturbed: {', '.join(disturbed)}"] if disturbed else []), *wide])
+    others = [time for time in doubtful if not time.row.disturbed]
+    of_visits: dict[str | None, list[str]] = {}
+    for time in others:
+        if time.row.lacks_visits:
+            of_visits.setdefault(time.doubt, []).append(time.row.contender)
+    few = [f"{doubt}: {', '.join(names)}" for doubt, names in of_visits.items()]
+    wide = [f"{time.row.contender}: {time.doubt}" for time in others if not time.row.lacks_visits]
+    return "; ".join([*([f"disturbed: {', '.join(disturbed)}"] if disturbed else []), *few, *wide])

@@ -54,7 +54,7 @@ def points_as_text(
     printed = rows if shown is None else shown
     rankings = _rankings(rows)
     standings = _standings(rankings)
-    doubts = {_key(ranking.leader): _doubt(ranking) for ranking in rankings}
+    doubts = {_key(ranking.leader): ranking.doubt_and_lead for ranking in rankings}
     has_one_place = len({_place(row) for row in printed}) == 1
 
     def title(row: PointRow) -> str:
@@ -147,13 +147,6 @@ def _rankings(rows: Sequence[PointRow]) -> list[Ranking]:
     return [ranking for group in of_shape.values() if (ranking := ranking_of(group)) is not None]
 
 
-def _doubt(ranking: Ranking) -> str | None:
-    """Return why nothing is decided, and by how much the leader is ahead by paired rounds all the same."""
-    if ranking.doubt is None or ranking.least_margin is None:
-        return ranking.doubt
-    return f"{ranking.doubt}; ahead all the same, by {ranking.least_margin:.2f} × at least"
-
-
 def _standings(rankings: Sequence[Ranking]) -> dict[tuple[object, ...], Standing]:
     """Return the standing of each point that may be the fastest of its shape."""
     return {
@@ -209,7 +202,7 @@ def _incomplete(rows: Sequence[PointRow]) -> list[str]:
     n_points = sum(row.lacks_visits for row in rows)
     if not n_points:
         return []
-    why = "what differs between processes is hardly known, and what looks decided may not be"
+    why = "what differs between processes is hardly known"
     return [f"fewer visits than planned, {n_points} of {len(rows)} points: {why}"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from dashboard.tables.winners import absences_list, winners_table
 from dashboard.views.throughput.drawing import note_of_winners, rankings_by_batch
+from results.judgement.winners import WHAT_DECIDES_NOTHING
 
 
 def text_of(component):
@@ -43,8 +44,8 @@ def test_overlapping_intervals_are_a_tie_and_both_are_named(point):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"disturbed": "the machine ran at 60 %"}, "disturbed: fused"),
-        ({"speedup_ci_low": 1.8, "speedup_ci_high": 2.2}, "fused: speedup known to \u00b1 10.0% only"),
+        ({"disturbed": "the machine ran at 60 %"}, "disturbed: fused; ahead all the same, by"),
+        ({"speedup_ci_low": 1.8, "speedup_ci_high": 2.2}, "fused: speedup known to \u00b1 10.0% only; ahead"),
     ],
 )
 def test_where_it_is_undecided_no_winner_is_shown_and_the_reason_is(point, changes, reason):
@@ -55,7 +56,7 @@ def test_where_it_is_undecided_no_winner_is_shown_and_the_reason_is(point, chang
     assert "measure again" not in told, "once for all, beside the table"
     assert "longer" not in told
     note = note_of_winners(rows)
-    assert "1 of 1 undecided (a time that was disturbed, or is known to no better than ± 5%, decides nothing" in note
+    assert f"1 of 1 undecided ({WHAT_DECIDES_NOTHING})" in note
     assert note.count("measure again (fusebench run --again)") == 1
 
 

@@ -88,6 +88,7 @@ def test_points_of_fewer_visits_than_planned_are_told_with_the_run_that_complete
     text = " ".join(run_show(store, "--all").stdout.split())
     assert text.count("1 of 3 visits") == n_told
     assert (f"fewer visits than planned, {n_told} of 12 points" in text) is bool(n_told)
+    assert ("undecided, disturbed, 1 of 3 visits" in text) is bool(n_told)
     assert ("complete the visits: fusebench run, while" in text) is bool(n_told)
     assert "--again" not in text
     rows = json.loads(run_show(store, "--format", "json").stdout)

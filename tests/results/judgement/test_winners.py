@@ -92,6 +92,28 @@ def test_a_disturbed_contender_leaves_it_undecided_whoever_leads(disturbed):
     assert disturbed in [row.provider for row in ranking.candidates]
 
 
+@pytest.mark.parametrize(("visits", "standing"), [(3, Standing.FASTEST), (2, Standing.UNDECIDED)])
+def test_fewer_visits_than_planned_leave_it_undecided_whatever_the_lead(visits, standing):
+    rows = [row._replace(visit_count=visits, visits_planned=3) for row in (EAGER, point("fused", 3.0))]
+    ranking = ranking_of(rows)
+    assert ranking.standing is standing
+    if standing is Standing.UNDECIDED:
+        assert ranking.doubt == "2 of 3 visits: fused, eager"
+        assert ranking.doubt_and_lead == "2 of 3 visits: fused, eager; ahead all the same, by 2.97 × at least"
+    else:
+        assert ranking.doubt is ranking.doubt_and_lead is None
+
+
+def test_a_doubt_without_a_lead_is_told_alone():
+    touching = ranking_of((EAGER, point("fused", 1.05, width=0.1)))
+    assert touching.doubt_and_lead == touching.doubt == "fused: speedup known to ± 10.0% only"
+
+
+def test_a_contender_of_fewer_visits_far_behind_does_not_keep_the_others_from_winning():
+    far = point("far", 0.5, visit_count=1, visits_planned=3)
+    assert told(EAGER, point("compiled", 1.25), point("fused", 1.6), far) == (Standing.FASTEST, ["fused"])
+
+
 @pytest.mark.parametrize("wide", ["compiled", "fused"])
 def test_a_leader_or_runner_up_known_to_no_better_than_5_percent_leaves_it_undecided(wide):
     def at(width):
