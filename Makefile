@@ -4,7 +4,7 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench fleet-test bench-fleet mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
+.PHONY: bench fleet-test bench-fleet mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals plotly-bundle measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -103,6 +103,11 @@ history-picture: setup  ## draw docs/history.png from what is published; needs C
 # STORE: another database, or a folder of journals or asv results.
 screenshots: setup  ## pictures of every page of the dashboard, light and dark, at three widths, into build/screenshots; needs Chromium
 	$(BIN)/python tools/screenshots.py $(if $(STORE),--store $(STORE))
+
+plotly-bundle: setup  ## the part of plotly's script that our figures need, of the installed version, from npm
+	cd dashboard/bundles && npm pack -s plotly.js-basic-dist-min@$$($(CURDIR)/$(BIN)/python -c "from plotly.offline import get_plotlyjs_version as v; print(v())") \
+		&& tar xzf plotly.js-basic-dist-min-*.tgz && mv package/plotly-basic.min.js . && mv package/LICENSE plotly-basic.LICENSE \
+		&& rm -r package plotly.js-basic-dist-min-*.tgz
 
 article-page: setup  ## measure the article's cases, and make docs/article.md's output and pictures of them; needs Chromium
 	$(BIN)/python tools/article_page.py

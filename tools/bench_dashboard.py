@@ -29,6 +29,8 @@ from chromium import browser
 from figures import Figures, paced
 from page_questions import Client, dependency_of, payload_of
 
+from dashboard.app import PAGES
+from dashboard.pages import explore
 from results.queries import benchmarks, point_choices
 from results.store import OpenMode, open_store
 from results.upkeep.generated import fill_with_sweeps
@@ -36,10 +38,13 @@ from results.upkeep.generated import fill_with_sweeps
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from playwright.sync_api import Browser, ViewportSize
+
     from results.store import Store
 
 ROOT = Path(__file__).parents[1]
 N_QUESTIONS = 60
+WINDOW: ViewportSize = {"width": 1440, "height": 900}
 N_READERS = 30
 # Of what each reader asks for: like others, most look at a few curves, and now and then at any.
 N_POPULAR = 20
@@ -133,25 +138,32 @@ def bench_callbacks(bench: Bench, queries: dict[str, list[str]]) -> None:
 
 
 def bench_first_visits(bench: Bench, queries: dict[str, list[str]]) -> None:
-    """Measure in Chromium what a first visit loads, and how long a later one takes to its curve."""
+    """Measure in Chromium what a first visit of each page loads, and how long a later one takes to its curve."""
     page, path = ("Throughput", "/throughput") if "Throughput" in queries else ("Explore", "/explore")
     with browser() as chromium:
-        context = chromium.new_context(viewport={"width": 1440, "height": 900})
-        tab = context.new_page()
-        sizes: list[int] = []
-        tab.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
+        for one in PAGES if page == "Throughput" else (explore.PAGE,):
+            bench.judge(f"first load, {one.name}", loaded_bytes(chromium, f"{bench.address}{one.path}") / 1e6, 2, "MB")
+        tab = chromium.new_context(viewport=WINDOW).new_page()
         times = []
         for search in queries[page][:6]:
             started = time.perf_counter()
             tab.goto(f"{bench.address}{path}{search}")
             tab.wait_for_selector(".js-plotly-plot .main-svg .trace")
             times.append(time.perf_counter() - started)
-            if len(times) == 1:
-                tab.wait_for_timeout(
-                    2_000
-                )  # what loads after the curve; a judgement of all histories may go on for long
-                bench.judge("first load", sum(sizes) / 1e6, 2, "MB")
         bench.judge(f"{page}, load to curve, warm", statistics.median(times[1:]), 1.5, "s")
+
+
+def loaded_bytes(chromium: Browser, address: str) -> int:
+    """Return the bytes of all answers' bodies that a browser which knows nothing yet is sent at an address."""
+    context = chromium.new_context(viewport=WINDOW)
+    tab = context.new_page()
+    sizes: list[int] = []
+    tab.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
+    tab.goto(address)
+    tab.wait_for_selector("#page h1")
+    tab.wait_for_timeout(2_000)  # what loads after the curve; a judgement of all histories may go on for long
+    context.close()
+    return sum(sizes)
 
 
 def bench_readers(bench: Bench, queries: dict[str, list[str]]) -> None:

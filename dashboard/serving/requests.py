@@ -12,6 +12,7 @@ from dashboard.serving.headers import secure_headers
 from dashboard.serving.health import report_health
 from dashboard.serving.hosts import refuse_foreign_hosts
 from dashboard.serving.payloads import refuse_wrong_payloads
+from dashboard.serving.plotly_bundle import serve_plotly_bundle
 
 if TYPE_CHECKING:
     from dash import Dash
@@ -31,3 +32,4 @@ def handle_requests(app: Dash, store: Store, *, hosts: AllowedHosts, credentials
     cache_answers(app.server, store, AnswerCache())
     compress_answers(app.server)
     report_health(app.server, store)
+    serve_plotly_bundle(app.server)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.app import PAGES
 from results.store import open_store
 from tests.in_chromium import figure, settle
 
@@ -99,13 +100,13 @@ def test_from_the_overview_one_click_leads_to_the_answer_at_a_shape(visit):
     assert "batch=64" in page.url
 
 
-@pytest.mark.parametrize("path", ["/", "/throughput", "/explore"])
+@pytest.mark.parametrize("path", [page.path for page in PAGES])
 def test_a_first_visit_loads_two_megabytes_at_most(browser, address, path):
     page = browser.new_context().new_page()
     sizes = []
     page.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
     page.goto(address + path)
-    page.wait_for_selector("#overview-maps table" if path == "/" else ".js-plotly-plot .main-svg")
+    page.wait_for_selector("#overview-maps table" if path == "/" else ".js-plotly-plot .main-svg", state="attached")
     page.wait_for_load_state("networkidle")
     page.context.close()
     assert 0 < sum(sizes) < 2e6

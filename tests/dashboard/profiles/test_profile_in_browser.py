@@ -119,3 +119,14 @@ def test_the_side_of_the_flame_graph_is_in_the_url(visit):
     page.wait_for_function(
         "() => document.querySelector('#profile-flames-graph .js-plotly-plot').data[0].name === 'device stacks'"
     )
+
+
+def test_a_first_visit_of_a_page_with_tables_loads_two_megabytes_at_most(browser, address):
+    page = browser.new_context().new_page()
+    sizes = []
+    page.on("requestfinished", lambda asked: sizes.append(asked.sizes()["responseBodySize"]))
+    page.goto(address + URL)
+    page.wait_for_selector("#profile-operators .ag-row")
+    page.wait_for_load_state("networkidle")
+    page.context.close()
+    assert 0 < sum(sizes) < 2e6
