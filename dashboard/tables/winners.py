@@ -132,9 +132,9 @@ def _bound(row: PointRow) -> list[Component | str]:
     bound = html.Span(row.bound, title=row.bound_detail) if row.bound_detail else row.bound or ""
     if not row.has_valid_ceiling:
         return [html.Span(CEILING_NOT_VALID, className="dimmed", title=_TOO_FAST)]
-    if row.percent_of_floor is None:
+    if row.percent_of_floor_shown is None:
         return [bound]
-    near = f"{row.percent_of_floor:.0f}{THIN_SPACE}% of floor speed"
+    near = f"{row.percent_of_floor_shown:.0f}{THIN_SPACE}% of floor speed"
     return [bound, " ", html.Span(near, className="dimmed")]
 
 

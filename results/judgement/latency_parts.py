@@ -130,7 +130,8 @@ def _summed(point: PointRow, working: _Working, beside: LatencyPart) -> LatencyP
         times = f"{figures(worked_s / latency_s)} × as long as" if latency_s else "longer than"
         reason = f"what was profiled took {times} the timed call, so it was disturbed; run --again measures anew"
         return LatencyParts(latency_s=latency_s, reason=reason)
-    floor_s = point.floor_s if point.has_valid_ceiling else None
+    # A floor within the ceilings' error above the latency is all of it.
+    floor_s = None if point.floor_s is None or not point.has_valid_ceiling else min(point.floor_s, latency_s)
     left_s, parts = floor_s or 0.0, []
     for part, time_s, within in working:
         above_s = max(0.0, time_s - left_s)

@@ -20,12 +20,14 @@ _CLOSE = 1.05
 def reach_in_words(row: PointRow) -> str:
     """Say how many times the least a call takes, or that overhead bounds it; empty where nothing is known of that."""
     if not row.has_valid_ceiling:
-        return "faster than its ceiling, which is not valid"
+        return "less than the least that was measured to be possible here, which so is not known"
     if row.bound not in _LEAST:
         return f"bound by {row.bound}" if row.bound else ""
     if not row.percent_of_floor:
         return f"bound by {row.bound}"
-    return f"{figures(100 / row.percent_of_floor)} × {_LEAST[row.bound]}"
+    # A ceiling may be somewhat too low; no call takes less than the least.
+    times = "no more than" if row.percent_of_floor > 100 else f"{figures(100 / row.percent_of_floor)} ×"
+    return f"{times} {_LEAST[row.bound]}"
 
 
 def rest_in_words(row: PointRow) -> str | None:

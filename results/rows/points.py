@@ -116,6 +116,11 @@ class PointRow(NamedTuple):
         return self.floor_s / self.latency_s * 100 <= MOST_PERCENT_OF_FLOOR
 
     @property
+    def percent_of_floor_shown(self) -> float | None:
+        """`percent_of_floor` for people: what is within the ceilings' error above 100 is as fast as the floor."""
+        return None if self.percent_of_floor is None else min(self.percent_of_floor, 100.0)
+
+    @property
     def bound_in_words(self) -> str | None:
         """What bounds the call, or that its ceiling is not valid."""
         return self.bound if self.has_valid_ceiling else CEILING_NOT_VALID

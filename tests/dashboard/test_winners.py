@@ -7,6 +7,7 @@ import pytest
 from dashboard.tables.winners import absences_list, winners_table
 from dashboard.views.throughput.drawing import note_of_winners, rankings_by_batch
 from results.judgement.winners import WHAT_DECIDES_NOTHING
+from results.units import THIN_SPACE
 
 
 def text_of(component):
@@ -117,3 +118,9 @@ def test_a_call_that_beats_its_floor_shows_that_the_ceilings_are_not_valid(point
     assert "ceiling not valid" in shown
     assert "2090" not in shown
     assert "memory" not in shown
+
+
+@pytest.mark.parametrize(("percent", "shown"), [(107.8, 100), (87.4, 87)])
+def test_no_call_is_shown_to_be_faster_than_its_floor(point, percent, shown):
+    rows = [point(bound="memory", percent_of_floor=percent)]
+    assert f"{shown}{THIN_SPACE}% of floor speed" in text_of(winners_table(rankings_by_batch(rows)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable  # noqa: TC003 - a field of a tuple
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ class Trial(NamedTuple):
     sample_s: Callable[[], float]
 
 
+class Rates(NamedTuple):
+    """Best rates by quantity. typical_over_best: of its fastest way the median time over the least; 1 if none swings."""
+
+    per_s: dict[str, float]
+    typical_over_best: dict[str, float]
+
+
 class MachineDisturbed(Exception):
     """Raised if something disturbs the machine whenever it is measured; the message says what."""
 
@@ -33,7 +40,7 @@ def best_rates(
     watch: Watch,
     budget_s: float,
     patience_s: float,
-) -> dict[str, float]:
+) -> Rates:
     """Return the best rate of each quantity, in its amount per second, over rounds of one sample of every trial.
 
     A first round is dropped: it pays for first touches of memory and cold caches. At least LEAST_ROUNDS follow, until
@@ -42,26 +49,30 @@ def best_rates(
     """
     for trial in trials:
         trial.sample_s()
-    best_s = [math.inf] * len(trials)
+    kept_s: list[list[float]] = []
     n_rounds, spent_s, disturbed_s = 0, 0.0, 0.0
-    while n_rounds < LEAST_ROUNDS or spent_s < budget_s:
+    while len(kept_s) < LEAST_ROUNDS or spent_s < budget_s:
         watch.start()
         start = now()
         samples = [trial.sample_s() for trial in trials]
         reason = watch.disturbance({f"{trial.quantity} {n}": (samples[n],) for n, trial in enumerate(trials)})
         lasted_s = now() - start
+        n_rounds += 1
         if reason is None:
-            best_s = [min(pair) for pair in zip(best_s, samples, strict=True)]
-            n_rounds += 1
+            kept_s.append(samples)
             spent_s += lasted_s
             continue
         disturbed_s += lasted_s
         if disturbed_s < patience_s:
             continue
-        if n_rounds < LEAST_ROUNDS:
-            raise MachineDisturbed(reason)
+        if len(kept_s) < LEAST_ROUNDS:
+            seen = f"{len(kept_s)} of {n_rounds} rounds were calm, {LEAST_ROUNDS} are needed"
+            raise MachineDisturbed(f"{reason} ({seen})")
         break
-    rates: dict[str, float] = {}
-    for trial, seconds in zip(trials, best_s, strict=True):
-        rates[trial.quantity] = max(rates.get(trial.quantity, 0.0), trial.amount / seconds)
+    rates = Rates(per_s={}, typical_over_best={})
+    for trial, seconds in zip(trials, zip(*kept_s, strict=True), strict=True):
+        rate = trial.amount / min(seconds)
+        if rate > rates.per_s.get(trial.quantity, 0.0):
+            rates.per_s[trial.quantity] = rate
+            rates.typical_over_best[trial.quantity] = median(seconds) / min(seconds)
     return rates

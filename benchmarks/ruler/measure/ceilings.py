@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.ruler.measure.bandwidth import BANDWIDTH, COPY, trials_on_cpu, trials_on_cuda
-from benchmarks.ruler.measure.best_rates import Trial, best_rates
+from benchmarks.ruler.measure.best_rates import Rates, Trial, best_rates
 from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_blocked_stream
 from benchmarks.ruler.measure.conditions import device_name, fixed_conditions
-from benchmarks.ruler.plan.roofline import Ceilings
+from benchmarks.ruler.plan.roofline import MEMORY_SWINGS, Ceilings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,18 +44,19 @@ def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.
     torch.manual_seed(0)
     clock: Clock = CudaClock() if device.type == "cuda" else CpuClock()
 
-    def best(trials: Iterator[Trial], part: float) -> dict[str, float]:
+    def best(trials: Iterator[Trial], part: float) -> Rates:
         return best_rates(
             tuple(trials), now=clock.now, watch=watch, budget_s=part * budget_s, patience_s=part * patience_s
         )
 
     with torch.inference_mode():
         if device.type == "cuda":
-            launch_s = 1 / best(_launches(device), 0.1)[_LAUNCH]
-            rates = best(_on_cuda(device, clock, launch_s), 0.9)
+            launch_s = 1 / best(_launches(device), 0.1).per_s[_LAUNCH]
+            found = best(_on_cuda(device, clock, launch_s), 0.9)
         else:
             launch_s = None
-            rates = best(_on_cpu(device, clock), 1.0)
+            found = best(_on_cpu(device, clock), 1.0)
+    rates = found.per_s
     products = _beginning_with(_PRODUCT, rates)
     return Ceilings(
         device=device_name(device),
@@ -66,7 +67,7 @@ def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.
         dispatch_s=1 / rates[_DISPATCH],
         launch_s=launch_s,
         bandwidth_bytes_per_s=_beginning_with(BANDWIDTH, rates),
-        conditions=fixed_conditions(device),
+        conditions={**fixed_conditions(device), MEMORY_SWINGS: round(found.typical_over_best[COPY], 3)},
     )
 
 

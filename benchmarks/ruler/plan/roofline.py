@@ -14,6 +14,8 @@ from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Shape
 _MOST_PARTS = 3
 MOST_PERCENT_OF_FLOOR = 110.0
 """Beyond it a floor is not one: no call is faster than its machine, so a ceiling was measured too low."""
+MEMORY_SWINGS = "memory_swings"
+"""Condition of ceilings: what copying memory took in the median over the least, of rounds that nothing disturbed."""
 
 
 class Bound(StrEnum):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from benchmarks.ruler.worker.process import WorkerProcess
 
 LONGEST_KEPT = timedelta(days=30)
+# Memory of a machine of one's own takes a few percent more than its least in most rounds.
+_SWINGING = 1.25
 # What a machine can do at best depends on these of its conditions.
 _CONDITIONS = ("device", "os", "torch", "cpu_governor", "cuda", "driver", "tf32", "float32_matmul_precision")
 
@@ -124,11 +126,11 @@ class SweepCeilings:
         self._beaten_by = None
         self.value = measured
         keep_ceilings(self._data_dir, measured, machine=self._machine, environment=self._environment)
-        return f"the machine's ceilings were measured: {reason}"
+        return f"the machine's ceilings were measured: {reason}{_swings_in_words(measured)}"
 
     def _why_measure(self, kept: Ceilings | None, invalid: str | None) -> str | None:
         if kept is None:
-            return "none were kept"
+            return "there were none yet"
         return invalid or self._beaten_by or why_outdated(kept, now=datetime.now(UTC), since=self._since)
 
     def see(self, lines: Sequence[Line]) -> None:
@@ -158,4 +160,19 @@ class SweepCeilings:
     def _refused(self, reason: str, disturbance: str) -> str:
         without = "points have no floor and no bound until a run measures them while the machine is quiet"
         kept = "those kept are used" if self.value else without
-        return f"the machine's ceilings were refused: {disturbance}; {kept} ({reason})"
+        return (
+            f"the machine's ceilings were refused: {disturbance}; {kept}; "
+            f"fusebench doctor looks for what disturbs it ({reason})"
+        )
+
+
+def _swings_in_words(ceilings: Ceilings) -> str:
+    """Return that memory was now fast and now slow with nothing disturbing it, and what follows; empty if it was not."""
+    swings = ceilings.conditions.get(roofline.MEMORY_SWINGS)
+    if not isinstance(swings, float) or swings < _SWINGING:
+        return ""
+    return (
+        f"; copying memory took {swings:.1f} times its least in half of the rounds, with nothing to be seen that "
+        "disturbs it, as on a host with other guests: floors of memory traffic are uncertain, and measured again "
+        "when a call beats them"
+    )

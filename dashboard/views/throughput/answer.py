@@ -102,7 +102,7 @@ def _time(row: PointRow) -> str:
     if n is None:
         n, noun = row.operator_count, "operator"
     count = f" in {counted(round(n), noun)}" if n else ""
-    floor = f", at {row.percent_of_floor:.0f} % of the floor's speed" if row.percent_of_floor else ""
+    floor = f", at {row.percent_of_floor_shown:.0f} % of the floor's speed" if row.percent_of_floor_shown else ""
     evidence = f" ({row.bound_detail})" if row.bound_detail and row.has_valid_ceiling else ""
     latency = with_prefix(row.latency_s, "s")
     return f"{row.contender} takes {latency}{count}{floor}, bound by {row.bound_in_words}{evidence}"

@@ -32,7 +32,8 @@ def bound(observed: Observed) -> Iterator[str]:
             yield f"{entry.name} is {reach}{detail}."
             continue
         rest = rest_in_words(row)
-        times = f" ({with_prefix(row.latency_s, 's')} against {with_prefix(row.floor_s, 's')})" if row.floor_s else ""
+        least_s = row.floor_s if row.percent_of_floor <= 100 else None
+        times = f" ({with_prefix(row.latency_s, 's')} against {with_prefix(least_s, 's')})" if least_s else ""
         yield f"{entry.name} takes {reach}{times}{f'; {rest}' if rest else ''}."
 
 

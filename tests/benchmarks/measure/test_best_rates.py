@@ -38,7 +38,7 @@ class Machine:
 
 def test_a_first_touch_longer_than_the_budget_is_no_ceiling():
     machine = Machine()
-    assert machine.rates(machine.trial("copy", seconds=0.5, amount=8.0)) == {"copy": 16.0}
+    assert machine.rates(machine.trial("copy", seconds=0.5, amount=8.0)).per_s == {"copy": 16.0}
     assert machine.samples == {"copy": 1 + LEAST_ROUNDS}
 
 
@@ -51,21 +51,35 @@ def test_short_rounds_are_repeated_until_the_budget_is_used_up():
 def test_of_several_ways_to_one_quantity_the_fastest_is_its_rate():
     machine = Machine()
     ways = machine.trial("read", seconds=0.5)._replace(quantity="bytes"), machine.trial("bytes", seconds=0.1)
-    assert machine.rates(*ways) == {"bytes": 10.0}
+    assert machine.rates(*ways).per_s == {"bytes": 10.0}
 
 
 def test_a_disturbed_round_does_not_count_and_another_follows():
     machine = Machine(disturbed=lambda n_round: n_round == 2)
-    assert machine.rates(machine.trial("copy", seconds=0.5)) == {"copy": 2.0}
+    assert machine.rates(machine.trial("copy", seconds=0.5)).per_s == {"copy": 2.0}
     assert machine.n_rounds == LEAST_ROUNDS + 1
 
 
 def test_a_machine_that_stays_disturbed_gives_no_ceiling_and_says_why():
     machine = Machine(disturbed=lambda n_round: n_round > LEAST_ROUNDS - 1)
-    with pytest.raises(MachineDisturbed, match="the neighbours drill"):
-        machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=0.05)
+    with pytest.raises(MachineDisturbed, match=r"^the neighbours drill \(4 of 54 rounds were calm, 5 are needed\)$"):
+        machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=0.0499)
 
 
 def test_enough_quiet_rounds_are_enough_though_the_budget_was_not_used_up():
     machine = Machine(disturbed=lambda n_round: n_round > LEAST_ROUNDS)
-    assert machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=0.05) == {"copy": 2.0}
+    rates = machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=0.05)
+    assert rates.per_s == {"copy": 2.0}
+
+
+def test_how_far_undisturbed_rounds_lie_apart_is_told_of_each_quantity():
+    machine = Machine()
+    swinging = iter([1.0, *[0.25, 0.5] * 10])
+    rates = machine.rates(
+        machine.trial("steady", seconds=0.5),
+        Trial("swinging", 1.0, lambda: next(swinging)),
+        Trial("swinging", 1.0, lambda: 9.0),
+        budget_s=10.0,
+    )
+    assert rates.per_s == {"steady": 2.0, "swinging": 4.0}
+    assert rates.typical_over_best == {"steady": 1.0, "swinging": 1.5}

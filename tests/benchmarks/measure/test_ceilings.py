@@ -73,6 +73,7 @@ def test_ceilings_name_their_conditions_and_have_the_bandwidth_of_each_size(smal
     assert set(found.matmul_flop_per_s) == {"float32", "bfloat16"}
     assert max(map(int, found.bandwidth_bytes_per_s)) == 2**20
     assert found.conditions["torch"] == torch.__version__
+    assert found.conditions["memory_swings"] >= 1
     rates = (*found.matmul_flop_per_s.values(), *found.bandwidth_bytes_per_s.values(), found.copy_bytes_per_s)
     assert all(rate > 0 for rate in (*rates, found.dispatch_s))
 

@@ -61,6 +61,14 @@ def test_a_new_machine_is_measured_and_the_next_sweep_finds_it_so(data):
     assert len(worker.requests) == 1
 
 
+@pytest.mark.parametrize(("swings", "is_told"), [(1.2, False), (1.74, True)])
+def test_a_memory_that_swings_while_nothing_is_seen_is_told_with_what_follows(data, swings, is_told):
+    said = of_sweep(data).ensure(Worker(ceilings(conditions={**CONDITIONS, "memory_swings": swings})))
+    assert said.startswith("the machine's ceilings were measured: there were none yet")
+    assert ("copying memory took 1.7 times its least in half of the rounds" in said) is is_told
+    assert ("floors of memory traffic are uncertain" in said) is is_told
+
+
 @pytest.mark.parametrize(
     ("kept", "reason"),
     [
@@ -97,6 +105,7 @@ def test_a_disturbed_machine_gives_no_ceilings_and_points_no_floor(data):
     said = found.ensure(Worker(refused="other processes used 1.9 cores"))
     assert "other processes used 1.9 cores" in said
     assert "no floor and no bound until a run measures them" in said
+    assert said.endswith("fusebench doctor looks for what disturbs it (there were none yet)")
     assert found.value is None is kept_ceilings(data, **HERE)
 
 

@@ -185,7 +185,7 @@ def test_parts_sum_to_the_latency_and_only_the_rest_may_be_below_zero(known, dev
     assert all(each.time_s >= 0 for each in found.parts if each.part is not Part.REST)
     assert len({each.part for each in found.parts}) == len(found.parts)
     floors = [each.time_s for each in found.parts if each.part is Part.FLOOR]
-    assert floors == ([at.floor_s] if at.floor_s is not None and at.has_valid_ceiling else [])
+    assert floors == ([min(at.floor_s, at.latency_s)] if at.floor_s is not None and at.has_valid_ceiling else [])
     assert bool(floors) or found.reason
 
 
@@ -211,3 +211,9 @@ def test_the_parts_are_in_the_json_with_what_they_consist_of():
     assert found["latency_parts"][1]["part"] == "products"
     assert found["latency_parts"][1]["within"] == [{"name": "aten::addmm", "time_s": pytest.approx(40 * MICRO)}]
     assert found["latency_parts_reason"] is None
+
+
+def test_a_floor_within_the_ceilings_error_is_all_of_a_latency_and_no_more():
+    found = parts_of(point(latency=100, floor=108, operator_time=90, overhead=10))
+    assert micros(found)[Part.FLOOR] == 100
+    assert sum(micros(found).values()) == pytest.approx(100)

@@ -78,3 +78,11 @@ def test_a_call_far_from_its_least_time_is_not_called_bound_by_it_and_the_rest_i
     assert told(Observed(case=GEGLU, entries=(eager,)))[Rule.BOUND] == [
         f"eager takes 4.90 × the least its arithmetic takes here (103 µs against 21 µs); {rest}."
     ]
+
+
+def test_a_call_that_is_faster_than_its_least_time_takes_no_more_than_that():
+    known = {"latency_s": 100e-6, "floor_s": 107e-6, "percent_of_floor": 107.0}
+    eager = replace(geglu().eager, row=row("eager", bound="memory", **known))
+    assert told(Observed(case=GEGLU, entries=(eager,)))[Rule.BOUND] == [
+        "eager takes no more than the least its memory traffic takes here."
+    ]
