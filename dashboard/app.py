@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html, set_props
+from dash import Dash, Input, Output, State, dcc, html, set_props
 from flask import redirect, request
 
 from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
@@ -16,6 +16,7 @@ from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import MAP_AXES
 from dashboard.views.throughput.choice import KEYS
+from dashboard.views.url import context_after
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -80,10 +81,19 @@ def create_app(
         return html.Div(page_and_links(pathname or "/", store)[0], key=state or "first")
 
     @app.callback(
-        Output("nav", "children"), Input("url", "pathname"), Input("url", "search"), Input("store-state", "data")
+        Output("nav", "children"),
+        Output("context", "data"),
+        Input("url", "pathname"),
+        Input("url", "search"),
+        Input("store-state", "data"),
+        State("context", "data"),
     )
-    def show_links(pathname: str | None, search: str | None, _: str | None) -> list[Component]:
-        return page_and_links(pathname or "/", store, search=search or "")[1]
+    def show_links(
+        pathname: str | None, search: str | None, _: str | None, before: str | None
+    ) -> tuple[list[Component], str]:
+        swept = {row.project for row in projects(store) if row.has_sweep}
+        context = context_after(before or "", search or "", swept=swept)
+        return page_and_links(pathname or "/", store, search=context)[1], context
 
     return app
 
@@ -97,6 +107,7 @@ def shell() -> Component:
     provider: Component = dmc.MantineProvider(
         [
             dcc.Location(id="url", refresh=False),
+            dcc.Store(id="context"),  # what was chosen last on any page: its links lead there
             dcc.Store(id="store-state"),  # set by assets/refresh.js when the store has changed
             header,
             html.Div(id="fault", role="alert"),

@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from werkzeug.wrappers import Response
 
+from dashboard.views.url import LATEST
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -36,8 +38,10 @@ class Page:
     takes: tuple[str, ...] = ()
 
     def address(self, search: str) -> str:
-        """Return the page's address with what it takes of the query `search` of another page."""
-        pairs = [(name, value) for name, value in parse_qsl(search.removeprefix("?")) if name in self.takes]
+        """Return the page's address with what it takes of the query `search` of other pages."""
+        asked = parse_qsl(search.removeprefix("?"))
+        # The newest commit is where every page begins.
+        pairs = [(name, value) for name, value in asked if name in self.takes and (name, value) != ("commit", LATEST)]
         return f"{self.path}?{urlencode(pairs, safe=':,')}" if pairs else self.path
 
 

@@ -232,4 +232,6 @@ OUTPUTS = {
     "csv": Output(_id("csv"), "href"),
     "rows": Output(_id("rows"), "children"),
 }
-PAGE = Page(path="/compare", name="Compare", layout=layout, register=register, needs_sweep=False)
+PAGE = Page(
+    path="/compare", name="Compare", layout=layout, register=register, needs_sweep=False, takes=("project", *SIDES)
+)

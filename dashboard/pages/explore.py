@@ -20,7 +20,7 @@ from dashboard.selectors import card_select, commit_props, labelled_select, sele
 from dashboard.tables.changes import changes_table
 from dashboard.tables.export import csv_of_histories
 from dashboard.tables.name_tree import name_tree
-from dashboard.views.explore_choice import CASCADE, MOST_LINES, explore_view_of, query_from_explore_choice
+from dashboard.views.explore_choice import CASCADE, MOST_LINES, OF_POINT, explore_view_of, query_from_explore_choice
 from dashboard.views.explore_drawing import (
     answer_of_changes,
     explore_drawing_of,
@@ -292,4 +292,7 @@ def _changes(drawing: ExploreDrawing) -> list[Component]:
     return changes_table(drawing.judgement, metric_format=drawing.metric_format, labels=labels)
 
 
-PAGE = Page(path="/explore", name="Explore", layout=layout, register=register, needs_sweep=False)
+PAGE = Page(
+    path="/explore", name="Explore", layout=layout, register=register, needs_sweep=False,
+    takes=("operation", *CASCADE, *OF_POINT, "commit"),
+)  # fmt: skip

@@ -221,4 +221,6 @@ OUTPUTS = {
     "feed": Output(_id("feed"), "href"),
     "csv": Output(_id("csv"), "href"),
 }
-PAGE = Page(path="/regressions", name="Regressions", layout=layout, register=register, needs_sweep=False)
+PAGE = Page(
+    path="/regressions", name="Regressions", layout=layout, register=register, needs_sweep=False, takes=("machine",)
+)

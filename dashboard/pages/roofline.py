@@ -206,5 +206,5 @@ PAGE = Page(
     name="Roofline",
     layout=layout,
     register=register,
-    takes=(*(axis.name for axis in ROOF_AXES), "commit"),
+    takes=(*(axis.name for axis in ROOF_AXES), "commit", "providers"),
 )

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode
 
 from dashboard.lines import lines_from, parameter_choices, parameter_names_of, words_of
 from dashboard.scales import CommitSpacing, Scale
+from dashboard.sweep_axes import AXES
 from dashboard.views.url import LATEST, member_of, unknown_parameters
 from results.queries import benchmark_names, places, projects, series_places, series_where
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 # In the order they are settled: one offers what was measured at the values chosen before it.
 CASCADE = ("project", "benchmark", "metric", "machine", "environment")
-KEYS = (*CASCADE, "line", "where", "colour", "relative", "commit", "spacing", "scale")
+# Parameters of a point as other pages name them, which come with a link: the same as `where`.
+OF_POINT = (*(axis.name for axis in AXES if axis.name not in {"operation", *CASCADE}), "provider")
+KEYS = (*CASCADE, "line", "where", "colour", "relative", "commit", "spacing", "scale", "operation", *OF_POINT)
 MOST_LINES = 50  # of a figure
 LINES_AT_FIRST = 4
 PREFERRED_METRIC = "latency_s"
@@ -79,8 +82,10 @@ def explore_view_of(store: Store, *, query: str) -> ExploreView:
         found[name] = _settled(name, wanted, options[name], problems)
         return found[name]
 
-    # Projects with a sweep have a page of their own, so the others come first here.
-    stored = sorted(projects(store), key=lambda row: row.has_sweep)
+    # Projects with a sweep have a page of their own, so the others come first here, unless an operation is asked for.
+    stored = sorted(projects(store), key=lambda row: row.has_sweep != ("operation" in wanted))
+    if "operation" in wanted:
+        wanted.setdefault("benchmark", wanted["operation"])
     project = settle("project", (row.project for row in stored))
     benchmark = settle("benchmark", benchmark_names(store, project=project))
     of_benchmark = series_places(store, project=project, benchmark=benchmark)
@@ -96,7 +101,7 @@ def explore_view_of(store: Store, *, query: str) -> ExploreView:
     )
     lines = tuple(lines_from(series))
     single = {name: values[-1] for name, values in wanted.items()}
-    where = _where(wanted.get("where", ()), lines, problems)
+    where = _where([*wanted.get("where", ()), *_where_of_point(single, lines)], lines, problems)
     choice = ExploreChoice(
         **found,
         lines=_lines(wanted.get("line"), _matching(lines, where), problems, known=lines),
@@ -155,6 +160,15 @@ def _at_most(names: Sequence[str], problems: list[str]) -> tuple[str, ...]:
     if len(names) > MOST_LINES:
         problems.append(f"A figure has {MOST_LINES} lines at most; the first {MOST_LINES} of {len(names):,} are shown.")
     return tuple(names[:MOST_LINES])
+
+
+def _where_of_point(wanted: Mapping[str, str], lines: Sequence[HistoryLine]) -> list[str]:
+    """Return `name=value` of the point's parameters that tell the lines apart."""
+    asked = {name: wanted[name] for name in OF_POINT if name in wanted}
+    if "provider" in asked:
+        asked["provider"], _, layout = asked["provider"].partition(":")
+        asked["weights"] = layout or "plain"
+    return [f"{name}={asked[name]}" for name in parameter_names_of(lines) if name in asked]
 
 
 def _where(requested: Sequence[str], lines: Sequence[HistoryLine], problems: list[str]) -> tuple[str, ...]:

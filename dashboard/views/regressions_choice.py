@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from results.judgement.changes.ranked import RankedFinding
+    from results.rows import PlaceRow
 
 ALL = "all"
 KEYS = ("project", "machine", "turn", "state", "class", "contains", "finding")
@@ -91,14 +92,14 @@ class RegressionsChoice:
 
 
 def regressions_choice_of(
-    query: str, *, found: Sequence[RankedFinding], problems: list[str]
+    query: str, *, found: Sequence[RankedFinding], measured: Sequence[PlaceRow], problems: list[str]
 ) -> tuple[RegressionsChoice, Mapping[str, tuple[str, ...]]]:
     """Return the choice a URL's query string asks for, and the options of its names; adds to `problems`."""
     wanted = dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))
     problems += unknown_parameters(wanted, known=KEYS)
     options = {
-        "project": (ALL, *sorted({one.finding.surface.project for one in found})),
-        "machine": (ALL, *sorted({one.finding.surface.machine for one in found})),
+        "project": (ALL, *sorted({one.project for one in measured})),
+        "machine": (ALL, *sorted({one.machine for one in measured})),
     }
     choice = RegressionsChoice(
         project=_name("project", wanted, options["project"], problems),
@@ -127,7 +128,7 @@ def _name(name: str, wanted: Mapping[str, str], known: Sequence[str], problems: 
     if requested in known:
         return requested
     problems.append(
-        f"Nothing was found on {name} {requested}; there are {', '.join(known[1:]) or 'none'}. Showing all."
+        f"Nothing was measured of {name} {requested[:60]}; there are {', '.join(known[1:]) or 'none'}. Showing all."
     )
     return ALL
 

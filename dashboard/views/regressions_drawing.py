@@ -22,7 +22,7 @@ from dashboard.views.regressions_choice import (
 )
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
-from results.queries import commits, history_of
+from results.queries import commits, history_of, places
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
     """Query the store for what the URL's `query` shows."""
     every = judged_histories(store)
     problems: list[str] = []
-    choice, options = regressions_choice_of(query, found=every, problems=problems)
+    choice, options = regressions_choice_of(query, found=every, measured=places(store), problems=problems)
     found = tuple(one for one in every if choice.takes(one))
     chosen = next((one for one in every if one.uid == choice.finding), found[0] if found else None)
     return RegressionsDrawing(

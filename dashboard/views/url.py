@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import parse_qsl, urlencode
+
+from dashboard.sweep_axes import AXES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from enum import StrEnum
 
     from results.rows import CommitRow
 
 # In the URL and on a selector: the newest commit, whichever that is when the URL is opened.
 LATEST = "latest"
+# What travels from page to page, each taking what it knows: the benchmark or the point, who competes, and the commit.
+CONTEXT = ("project", "benchmark", *(axis.name for axis in AXES), "provider", "providers", "commit")
 
 Member = TypeVar("Member", bound="StrEnum")
 
@@ -44,3 +50,28 @@ def commit_of(requested: str, commits: Sequence[CommitRow], problems: list[str])
     number = f"{len(found)} measured commits begin" if found else "no measured commit begins"
     problems.append(f"The URL asks for commit {requested}, but {number} with that; showing the latest.")
     return None
+
+
+def context_after(before: str, search: str, *, swept: Collection[str]) -> str:
+    """Return the context after a visit of the URL's query `search`: `before`, but for what the URL names.
+
+    Both contexts are query strings. `swept`: projects with a sweep, whose benchmarks are operations.
+    """
+    asked = parse_qsl(search.removeprefix("?"))
+    named = {name: value for name, value in [*_parameters_of(asked), *asked] if name in CONTEXT}
+    if named.get("project") in swept and "benchmark" in named:
+        named["operation"] = named.pop("benchmark")
+    known = {name: value for name, value in parse_qsl(before) if name in CONTEXT}
+    if "operation" in named:  # a point of the sweep; a URL that names no providers shows all
+        known = {name: value for name, value in known.items() if name not in {"project", "benchmark", "providers"}}
+    return urlencode({**known, **named}, safe=":,")
+
+
+def _parameters_of(asked: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the parameters that the page *Explore* narrows to a single value, the provider with its layout."""
+    pairs = [(name, value) for one, words in asked if one == "where" for name, _, value in [words.partition("=")]]
+    times = Counter(name for name, _ in pairs)
+    found = {name: value for name, value in pairs if times[name] == 1}
+    if "provider" in found and found.get("weights", "plain") != "plain":
+        found["provider"] += f":{found['weights']}"
+    return list(found.items())

@@ -218,15 +218,3 @@ def test_without_a_sweep_there_is_no_profile_page(tmp_path, journal_store):
     assert "Nothing has been measured yet" in str(page_and_links("/profile", store)[0])
     client = create_app(store).server.test_client()
     assert client.get("/profile-trace").status_code == 404
-
-
-def test_links_to_other_pages_take_the_shape_the_machine_and_the_provider_along(profiled_store):
-    query = props_of(profiled_store(), f"{GPU}&against=fused")["shown"]["query"]
-    links = {link.children: link.href for link in page_and_links("/profile", profiled_store(), search=query)[1]}
-    assert links["Profile"] == "/profile"
-    assert links["Explore"] == "/explore"
-    for name, known in (("Throughput", "batch=16"), ("Roofline", "machine=gpu-01"), ("Overview", "machine=gpu-01")):
-        assert known in links[name]
-        assert "against" not in links[name]
-    to_profile = page_and_links("/throughput", profiled_store(), search=query)[1]
-    assert "provider=eager" in next(link.href for link in to_profile if link.children == "Profile")
