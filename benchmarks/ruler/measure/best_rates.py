@@ -23,7 +23,7 @@ class Trial(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Best rates by quantity. typical_over_best: of its fastest way the median time over the least; 1 if none swings."""
+    """Best rates by quantity. typical_over_best: of its fastest way the median time over the least, 1 if steady."""
 
     per_s: dict[str, float]
     typical_over_best: dict[str, float]

@@ -167,7 +167,7 @@ class SweepCeilings:
 
 
 def _swings_in_words(ceilings: Ceilings) -> str:
-    """Return that memory was now fast and now slow with nothing disturbing it, and what follows; empty if it was not."""
+    """Return that memory was now fast and now slow with nothing disturbing it, and what follows; else empty."""
     swings = ceilings.conditions.get(roofline.MEMORY_SWINGS)
     if not isinstance(swings, float) or swings < _SWINGING:
         return ""

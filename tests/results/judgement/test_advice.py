@@ -95,24 +95,20 @@ def test_without_ceilings_the_operators_are_the_reason_and_without_a_profile_the
     assert why == "At 1 row: fused takes 500 µs in 1 operator; eager takes 1 ms in 3 operators."
     (why,) = why_in_words(advice_from(rows, Question()), Question(has_times=False))
     assert why == "At 1 row: fused is 1 operator; eager is 3 operators."
-    rows = [row._replace(operator_count=None) for row in rows]
-    assert why_in_words(advice_from(rows, Question()), Question()) == []
+    assert why_in_words(advice_from([row._replace(operator_count=None) for row in rows], Question()), Question()) == []
 
 
 def test_a_ceiling_that_is_not_valid_bounds_nothing():
     rows = [row._replace(percent_of_floor=None, floor_s=row.latency_s * 2) for row in points(1, fused=2.0)]
     (why,) = why_in_words(advice_from(rows, Question()), Question())
-    assert (
-        "fused takes 500 µs in 3 operators, less than the least that was measured to be possible here, which so is not "
-        "known" in why
-    )
+    assert "fused takes 500 µs in 3 operators, less than the least that was measured to be possible here" in why
 
 
 @pytest.mark.parametrize(("percent", "least"), [(107.8, "no more than the least"), (99.0, "1.01 × the least")])
 def test_a_call_faster_than_its_floor_is_no_part_of_it(percent, least):
     rows = [row._replace(percent_of_floor=percent) for row in points(1, fused=2.0)]
-    (why,) = why_in_words(advice_from(rows, Question()), Question())
-    assert f"fused takes 500 µs in 3 operators, {least} its memory traffic takes here" in why
+    (told,) = why_in_words(advice_from(rows, Question()), Question())
+    assert f"fused takes 500 µs in 3 operators, {least} its memory traffic takes here" in told
 
 
 def test_where_nothing_decides_and_nobody_is_ahead_it_advises_nothing():
