@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
-from pathlib import Path
+import uuid
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def append_durably(path: Path, content: str) -> None:
@@ -20,14 +24,36 @@ def append_durably(path: Path, content: str) -> None:
         os.fsync(file.fileno())
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Replace the content of `path` in one step: a reader sees the old file or the new one. Raises: OSError."""
+def write_whole(path: Path, content: str | bytes, *, may_replace: bool = True) -> None:
+    """Replace the content of `path` in one step: a reader sees the old file or the new one, and never a part.
+
+    Raises: OSError; FileExistsError for a file that is there, unless it `may_replace` it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)
+    partly = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with partly.open("xb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if may_replace:
+            partly.replace(path)
+        else:
+            _put_where_none_is(partly, path)
+    finally:
+        partly.unlink(missing_ok=True)
+
+
+def _put_where_none_is(partly: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(partly)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links; it leaves a moment in which two may write.
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        partly.replace(path)
 
 
 def _cut_torn_tail(fd: int) -> None:

@@ -62,7 +62,10 @@ def _path(data_dir: Path, machine: str) -> Path:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    write_whole(path, json.dumps({**content, "format": CEILINGS_FORMAT}, indent=1) + "\n")
+    try:
+        write_whole(path, json.dumps({**content, "format": CEILINGS_FORMAT}, indent=1) + "\n")
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be written ({error.strerror}); make room or set FUSEBENCH_DATA") from error
 
 
 def _content(path: Path, machine: str) -> dict[str, Any]:
