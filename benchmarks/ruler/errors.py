@@ -10,7 +10,8 @@ RulerError
 ├── MachineBusy             another sweep measures on this machine
 ├── InvalidMilestones       a file of milestones that cannot be read, or names what git does not know
 ├── UnknownRange            two commits between which there is nothing to search
-├── InvalidShard            a file of a fleet that cannot be read
+├── InvalidShard            a file of a fleet that cannot be read or written
+├── FolderTaken             a fleet's folder in which another process does what this one was to do
 ├── UnfitHost               a host that measures otherwise than its class
 ├── StackFailed             packages of which no environment can be made
 └── CommitFailed            a commit that cannot be measured
@@ -80,7 +81,11 @@ class VisitFailed(CommitFailed):
 
 
 class InvalidShard(RulerError):
-    """Raised for a file of a fleet that cannot be read, or is of another format."""
+    """Raised for a file of a fleet that cannot be read or written, or is of another format."""
+
+
+class FolderTaken(RulerError):
+    """Raised if another process starts a fleet's shards, or measures as the same host, while this one was to."""
 
 
 class UnfitHost(RulerError):

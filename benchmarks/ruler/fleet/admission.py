@@ -42,9 +42,9 @@ class HostFile:
 
 def unfit_hosts(folder: Path, *, tolerance: float) -> dict[str, str]:
     """Return the hosts of a fleet's folder that are unfit, each with the figures. Raises: InvalidShard."""
-    known = {name: read_value(host_path(folder, name), HostFile) for name in hosts_of(folder)}
+    known = {name: host_file(folder, name) for name in hosts_of(folder)}
     found = {name: file for name, file in known.items() if file is not None}
-    kind = read_value(class_path(folder), HostClass) or _usual_class(found)
+    kind = read_value(class_path(folder), HostClass, mend="remove it; the next host writes it") or _usual_class(found)
     judged = {name: why_unfit(name, found, kind, tolerance=tolerance) for name in found}
     return {name: reason for name, reason in judged.items() if reason}
 
@@ -58,6 +58,12 @@ def _usual_class(hosts: Mapping[str, HostFile]) -> HostClass | None:
 def host_path(folder: Path, host: str) -> Path:
     """Return the path of what a host says of itself."""
     return host_folder(folder, host) / "host.json"
+
+
+def host_file(folder: Path, host: str) -> HostFile | None:
+    """Return what a host says of itself; None before it was calibrated. Raises: InvalidShard."""
+    mend = "remove it; the host is calibrated again before its next shard"
+    return read_value(host_path(folder, host), HostFile, mend=mend)
 
 
 def class_path(folder: Path) -> Path:

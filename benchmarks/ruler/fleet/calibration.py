@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import UnfitHost
-from benchmarks.ruler.fleet.admission import Calibration, HostFile, class_path, host_path, unfit_hosts
-from benchmarks.ruler.fleet.folder import host_folder, read_value, write_value
+from benchmarks.ruler.fleet.admission import Calibration, HostFile, class_path, host_file, host_path, unfit_hosts
+from benchmarks.ruler.fleet.folder import host_folder, write_new_value, write_value
 from benchmarks.ruler.fleet.shards import key_of
 from benchmarks.ruler.plan.axes import QUICK, all_groups
 from benchmarks.ruler.plan.points import BASELINE, Contender, Operation, Pass
-from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.journal import now
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.provenance import environment_name
@@ -58,7 +54,7 @@ def admit(folder: Path, fleet: Fleet, host: Host, settings: Settings, *, say: Ca
     """
     path = host_path(folder, host.name)
     _found_class(folder, host)
-    if _is_due(read_value(path, HostFile), host, is_unfit=_why_unfit(folder, fleet, host) is not None):
+    if _is_due(host_file(folder, host.name), host, is_unfit=_why_unfit(folder, fleet, host) is not None):
         say("calibration: 20 points of eager, and the ceilings")
         write_value(path, HostFile(host=host, calibration=calibration_of(fleet, settings)))
     if reason := _why_unfit(folder, fleet, host):
@@ -117,10 +113,7 @@ def _is_due(known: HostFile | None, host: Host, *, is_unfit: bool) -> bool:
 
 def _found_class(folder: Path, host: Host) -> None:
     """Let this host say what the class is, unless another one has."""
-    path = class_path(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError), os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w") as file:
-        file.write(json.dumps(json_from_value(host.kind), indent=1) + "\n")
+    write_new_value(class_path(folder), host.kind)
 
 
 def _why_unfit(folder: Path, fleet: Fleet, host: Host) -> str | None:

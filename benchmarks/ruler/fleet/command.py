@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import uuid
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -21,17 +18,13 @@ from benchmarks.ruler.errors import RulerError, UnfitHost
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet import planning
 from benchmarks.ruler.fleet.calibration import admit
+from benchmarks.ruler.fleet.claim import claimed
 from benchmarks.ruler.fleet.collection import collected
 from benchmarks.ruler.fleet.dispatch import dispatched, engine, exit_code, job_of
 from benchmarks.ruler.fleet.engines import EngineName, EngineOptions
-from benchmarks.ruler.fleet.folder import (
-    Notebook,
-    WorkState,
-    fleet_folder_of,
-    shard_left,
-    write_shards,
-)
+from benchmarks.ruler.fleet.folder import fleet_folder_of, host_claim, run_claim, shard_left, write_shards
 from benchmarks.ruler.fleet.host import this_host
+from benchmarks.ruler.fleet.notes import Notebook, WorkState
 from benchmarks.ruler.fleet.reading import state_of
 from benchmarks.ruler.fleet.sharing import host_lock, pin_to_gpu, sharing_host
 from benchmarks.ruler.fleet.status_text import status_lines
@@ -42,11 +35,7 @@ from benchmarks.ruler.plan.settings import settings_from_environment, words
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _ENGINES, _DEVICES = [each.value for each in EngineName], [each.value for each in DeviceKind]
-_LIFE_SIGN_S = 60.0
 _FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
 
@@ -81,6 +70,12 @@ def main(ctx: click.Context, *, cwd: Path | None, parent: int | None) -> None:
     help="What the hosts measure on  [default: as here]",
 )
 @click.option("--threads", type=click.IntRange(1), help="Threads of each host  [default: as here]")
+@click.option(
+    "--provider-module",
+    type=click.Path(path_type=Path),
+    metavar="FILE.py",
+    help="Measure the providers of this file, too; it travels with the shards.",
+)
 @click.option("--visits", type=click.IntRange(1), help="Visits to each group  [default: those of the axes]")
 @click.option(
     "--tolerance",
@@ -105,6 +100,7 @@ def plan(  # noqa: PLR0913 - its options
     machine: str | None,
     device: str | None,
     threads: int | None,
+    provider_module: Path | None,
     visits: int | None,
     tolerance: float,
     missing: Path | None,
@@ -128,6 +124,7 @@ def plan(  # noqa: PLR0913 - its options
             threads=threads,
             visits=visits,
             tolerance=tolerance,
+            provider_module=provider_module,
             filters={name: words(text) for name, text in filters.items() if text is not None},
         )
         shards = planning.first_shards(fleet, n_shards=n_shards)
@@ -161,9 +158,12 @@ def work(*, shard: Path, out: Path | None, share: bool, no_wait: bool, parent: i
     notebook = Notebook(folder, host.name, found)
     say = partial(console.print, markup=False)
     try:
-        with interruptible(parent=parent), _noted(notebook):
+        with interruptible(parent=parent), notebook.work_goes_on():
             begun = begun_work(found, folder, host, settings, is_shared=share)
-            with host_lock(settings.lock_file, host, is_shared=share, say=say, waits=settings.waits_for_lock):
+            with (
+                host_lock(settings.lock_file, host, is_shared=share, say=say, waits=settings.waits_for_lock),
+                claimed(host_claim(folder, host.name), refusal=partial(_taken_by, host.name), say=say),
+            ):
                 admit(folder, found.fleet, host, begun.settings, say=say)
                 code = measured(begun, console)
     except Interrupted as interrupted:
@@ -182,23 +182,11 @@ def work(*, shard: Path, out: Path | None, share: bool, no_wait: bool, parent: i
     sys.exit(code)
 
 
-@contextmanager
-def _noted(notebook: Notebook) -> Iterator[None]:
-    """Note the beginning of the work, and each minute that it goes on."""
-    notebook.write(WorkState.RUNNING)
-    is_over = threading.Event()
-
-    def note_life() -> None:
-        while not is_over.wait(_LIFE_SIGN_S):
-            notebook.note_life()
-
-    thread = threading.Thread(target=note_life, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+def _taken_by(host: str, holder: str) -> str:
+    return (
+        f"host {host}: {holder}, measures as that already; where two machines are called alike, give each a "
+        "FUSEBENCH_HOST of its own, and containers of one machine one FUSEBENCH_LOCK_FILE"
+    )
 
 
 @main.command(short_help="Start the shards on an engine until all is measured.")
@@ -247,18 +235,28 @@ def run(  # noqa: PLR0913 - its options
         minutes=minutes,
     )
     asked = ["--share"] if share > 1 else []
-    codes = dispatched(
-        engine(EngineName(engine_name)),
-        options,
-        jobs=lambda: [job_of(shard, folder, python=python, options=asked) for shard in state_of(folder).shards_left()],
-        avoid=lambda: state_of(folder).unfit_nodes(),
-        attempts=attempts,
-        say=click.echo,
-    )
+    with claimed(run_claim(folder), refusal=partial(_started_by, folder), say=click.echo):
+        codes = dispatched(
+            engine(EngineName(engine_name)),
+            options,
+            jobs=lambda: [
+                job_of(shard, folder, python=python, options=asked) for shard in state_of(folder).shards_left()
+            ],
+            avoid=lambda: state_of(folder).unfit_nodes(),
+            attempts=attempts,
+            say=click.echo,
+        )
     state = state_of(folder)
     for line in status_lines(state.status()):
         click.echo(line)
     sys.exit(exit_code(state.status(), codes))
+
+
+def _started_by(folder: Path, holder: str) -> str:
+    return (
+        f"{folder}: its shards are being started by {holder}; `fusebench fleet status {folder}` shows how far they "
+        "are, and the same command goes on once that process has ended"
+    )
 
 
 @main.command(short_help="Print what is done, running and missing, per host.")

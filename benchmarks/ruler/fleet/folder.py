@@ -3,6 +3,7 @@
     fleet.json                  what all shards share
     shards/0001.json …          what a host measures in one go
     class.json                  what a host of this class is, by the first that was admitted
+    locks/                      who starts shards, and who measures as which host (claim.py)
     hosts/<host>/               that host's folder of record: journal/, machines/
     hosts/<host>/host.json      who it is, its calibration, and whether it is fit
     hosts/<host>/work/0001.json how far it has got with a shard
@@ -13,9 +14,12 @@ A shard is measured into the folder that the host sees; folders of several hosts
 from __future__ import annotations
 
 import json
+import os
 import re
-from dataclasses import dataclass, replace
-from enum import StrEnum
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,35 +27,15 @@ from benchmarks.ruler.errors import InvalidShard
 from benchmarks.ruler.fleet.shards import SHARD_FORMAT, Fleet, Shard
 from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
-from benchmarks.ruler.record.journal import now
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from _typeshed import DataclassInstance
 
 _Value = TypeVar("_Value")
-
-
-class WorkState(StrEnum):
-    """How far a host has got with a shard."""
-
-    RUNNING = "running"
-    ENDED = "ended"
-    FAILED = "failed"
-    UNFIT = "unfit"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Note:
-    """Note of a host about a shard. seen_at: its last sign of life, ISO 8601 in UTC. detail: what went wrong."""
-
-    shard: int
-    state: WorkState
-    started_at: str
-    seen_at: str
-    detail: str = ""
+_PLAN_AGAIN = "copy it again, or plan again with `fusebench fleet plan`"
 
 
 def host_folder(folder: Path, host: str) -> Path:
@@ -59,6 +43,16 @@ def host_folder(folder: Path, host: str) -> Path:
     name = re.sub(r"[^\w.-]|^\.", "_", host)
     # `gpu 1` and `gpu/1` are two hosts: what had to be written otherwise is told apart by its hash.
     return folder / "hosts" / (name if name == host else f"{name}-{blake2b(host.encode(), digest_size=3).hexdigest()}")
+
+
+def run_claim(folder: Path) -> Path:
+    """Return the path of the claim to start the shards of a fleet."""
+    return folder / "locks" / "fleet-run"
+
+
+def host_claim(folder: Path, host: str) -> Path:
+    """Return the path of the claim to measure as a host of a fleet."""
+    return folder / "locks" / f"host-{host_folder(folder, host).name}"
 
 
 def hosts_of(folder: Path) -> tuple[str, ...]:
@@ -73,10 +67,10 @@ def shard_path(folder: Path, shard: Shard) -> Path:
 
 
 def write_shards(folder: Path, fleet: Fleet, shards: Sequence[Shard]) -> None:
-    """Write the plan, one file a shard. Raises: OSError."""
-    write_whole(folder / "fleet.json", _text(fleet))
+    """Write the plan, one file a shard. Raises: InvalidShard."""
+    write_value(folder / "fleet.json", fleet)
     for shard in shards:
-        write_whole(shard_path(folder, shard), _text(shard))
+        write_value(shard_path(folder, shard), shard)
 
 
 def read_fleet(folder: Path) -> Fleet:
@@ -114,44 +108,55 @@ def fleet_folder_of(shard_file: Path) -> Path:
     return shards.parent if shards.name == "shards" else shards
 
 
-class Notebook:
-    """Notes of a host about one shard."""
+def folder_time(folder: Path) -> datetime:
+    """Return the time by the clock of the folder's file system, which its hosts share, whatever their own clocks show.
 
-    def __init__(self, folder: Path, host: str, shard: Shard) -> None:
-        self._path = host_folder(folder, host) / "work" / f"{shard.name}.json"
-        self._note = Note(shard=shard.number, state=WorkState.RUNNING, started_at=now(), seen_at=now())
-
-    def write(self, state: WorkState, detail: str = "") -> None:
-        """Note the state of the work, now."""
-        self._note = replace(self._note, state=state, seen_at=now(), detail=detail)
-        write_whole(self._path, _text(self._note))
-
-    def note_life(self) -> None:
-        """Note that the work goes on."""
-        self.write(self._note.state, self._note.detail)
-
-
-def notes_of(folder: Path, host: str) -> dict[int, Note]:
-    """Return a host's notes by the number of the shard. Raises: InvalidShard."""
-    found = [_read(path, Note) for path in sorted((host_folder(folder, host) / "work").glob("*.json"))]
-    return {note.shard: note for note in found}
+    A folder that cannot be written has this host's time.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+    except OSError:
+        return datetime.now(UTC)
 
 
 def write_value(path: Path, value: DataclassInstance) -> None:
-    """Write a value as JSON in place of an earlier one. Raises: OSError."""
-    write_whole(path, _text(value))
+    """Write a value as JSON in place of an earlier one. Raises: InvalidShard."""
+    with named_if_unwritable(path):
+        write_whole(path, _text(value))
 
 
-def read_value(path: Path, kind: type[_Value]) -> _Value | None:
-    """Return the value that `path` holds; None if there is no such file. Raises: InvalidShard."""
-    return _read(path, kind) if path.exists() else None
+def write_new_value(path: Path, value: DataclassInstance) -> None:
+    """Write a value as JSON in one step, unless there is one. Raises: InvalidShard."""
+    with named_if_unwritable(path), suppress(FileExistsError):
+        write_whole(path, _text(value), may_replace=False)
+
+
+@contextmanager
+def named_if_unwritable(path: Path) -> Iterator[None]:
+    """Turn what keeps a file of a fleet from being written into InvalidShard, which names it."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidShard(
+            f"{path}: cannot be written ({error.strerror}); make room there, or make the fleet's folder writable"
+        ) from error
+
+
+def read_value(path: Path, kind: type[_Value], *, mend: str) -> _Value | None:
+    """Return the value that `path` holds; None if there is no such file.
+
+    Raises: InvalidShard for a damaged file; mend: what to do about it.
+    """
+    return _read(path, kind, mend=mend) if path.exists() else None
 
 
 def _text(value: DataclassInstance) -> str:
     return json.dumps(json_from_value(value), indent=1) + "\n"
 
 
-def _read(path: Path, kind: type[_Value]) -> _Value:
+def _read(path: Path, kind: type[_Value], *, mend: str = _PLAN_AGAIN) -> _Value:
     try:
         values: Any = json.loads(path.read_text(encoding="utf-8"))
         if kind is Shard and (found := values.get("format", SHARD_FORMAT)) != SHARD_FORMAT:
@@ -160,6 +165,4 @@ def _read(path: Path, kind: type[_Value]) -> _Value:
     except FileNotFoundError:
         raise InvalidShard(f"{path}: no such file; `fusebench fleet plan --out FOLDER` writes it") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidShard(
-            f"{path}: not a file of a fleet ({error!r}); copy it again, or plan again with `fusebench fleet plan`"
-        ) from error
+        raise InvalidShard(f"{path}: not a file of a fleet ({error!r}); {mend}") from error

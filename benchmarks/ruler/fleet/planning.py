@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.errors import InvalidAxes, InvalidSettings
+from benchmarks.ruler.errors import InvalidAxes, InvalidProviderModule, InvalidSettings
 from benchmarks.ruler.fleet.host import this_host
-from benchmarks.ruler.fleet.shards import Fleet, Shard, planned_shards
+from benchmarks.ruler.fleet.shards import Fleet, ProviderModule, Shard, planned_shards
 from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key
 from benchmarks.ruler.plan.axes_files import axes_from_settings
 from benchmarks.ruler.plan.filters import Filters
+from benchmarks.ruler.plan.plugins import names_in_module, refuse_broken_module
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import axes_name
 from benchmarks.ruler.record.journal import now
@@ -37,6 +39,7 @@ def fleet_from_options(  # noqa: PLR0913 - the options
     threads: int | None,
     visits: int | None,
     tolerance: float,
+    provider_module: Path | None,
     filters: Mapping[str, tuple[str, ...]],
 ) -> Fleet:
     """Return what all shards share. Raises: RulerError, naming the option."""
@@ -55,11 +58,31 @@ def fleet_from_options(  # noqa: PLR0913 - the options
         threads=threads or settings.threads,
         axes=found.name if not named.endswith(".toml") else named,
         axes_toml=Path(named).read_text(encoding="utf-8") if named.endswith(".toml") else None,
+        provider_module=_carried(provider_module or settings.provider_module),
         commits=commits_from_text(commits or "HEAD"),
         filters=Filters(**filters),
         visits=visits or found.visits,
         tolerance=tolerance,
     )
+
+
+def _carried(module: Path | None) -> ProviderModule | None:
+    """Return the module as it travels with the shards, tried where no file lies beside it, as on a host.
+
+    Raises: InvalidProviderModule.
+    """
+    if module is None:
+        return None
+    names = names_in_module(module)
+    with tempfile.TemporaryDirectory() as folder:
+        alone = Path(folder, module.name)
+        alone.write_bytes(module.read_bytes())
+        try:
+            refuse_broken_module(alone)
+        except InvalidProviderModule as error:
+            what = str(error).replace(str(alone), str(module))
+            raise InvalidProviderModule(f"{what}; it travels alone, without the files that lie beside it") from None
+    return ProviderModule(name=module.name, text=module.read_text(encoding="utf-8"), names=names)
 
 
 def commits_from_text(text: str) -> tuple[Commit, ...]:

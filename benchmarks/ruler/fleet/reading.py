@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.errors import InvalidShard
-from benchmarks.ruler.fleet.admission import HostFile, host_path, unfit_hosts
-from benchmarks.ruler.fleet.folder import WorkState, hosts_of, notes_of, read_fleet, read_shards, read_value, shard_path
+from benchmarks.ruler.fleet.admission import host_file, unfit_hosts
+from benchmarks.ruler.fleet.folder import folder_time, hosts_of, read_fleet, read_shards, shard_path
+from benchmarks.ruler.fleet.notes import WorkState, notes_of
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.status import fleet_status
 from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key, groups_of_shard
@@ -17,7 +17,7 @@ from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_b
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.ruler.fleet.folder import Note
+    from benchmarks.ruler.fleet.notes import Note
     from benchmarks.ruler.fleet.recorded import HostRecord
     from benchmarks.ruler.fleet.shards import Fleet, Shard
     from benchmarks.ruler.fleet.status import FleetStatus
@@ -47,7 +47,7 @@ class FleetState:
             records=self.records,
             notes=self.notes,
             unfit=self.unfit,
-            now=datetime.now(UTC),
+            now=folder_time(self.folder),
         )
 
     def status(self) -> FleetStatus:
@@ -56,7 +56,7 @@ class FleetState:
 
     def unfit_nodes(self) -> tuple[str, ...]:
         """Return the machines of the unfit hosts, by their own names, which folders' names are not."""
-        files = (read_value(host_path(self.folder, host), HostFile) for host in sorted(self.unfit))
+        files = (host_file(self.folder, host) for host in sorted(self.unfit))
         return tuple(dict.fromkeys(file.host.node for file in files if file is not None))
 
     def shards_left(self) -> tuple[Shard, ...]:

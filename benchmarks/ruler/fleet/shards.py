@@ -21,6 +21,15 @@ REPEATED_SHARE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProviderModule:
+    """File of providers from outside, which travels with the shards. names: of its providers."""
+
+    name: str
+    text: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fleet:
     """Sweep of a fleet: what every shard of it shares.
 
@@ -36,6 +45,7 @@ class Fleet:
     axes: str
     commits: tuple[Commit, ...]
     axes_toml: str | None = None
+    provider_module: ProviderModule | None = None
     filters: Filters = field(default_factory=Filters)
     visits: int = 3
     tolerance: float = 0.02

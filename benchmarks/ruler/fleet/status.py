@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.fleet.between_hosts import differences
-from benchmarks.ruler.fleet.folder import Note, WorkState
+from benchmarks.ruler.fleet.notes import Note, WorkState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +47,15 @@ class Overlap:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Shard with missing groups that a host gave up, and why."""
+
+    host: str
+    shard: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class FleetStatus:
     """How far a fleet is. Groups are `done` on a fit host, `running` on a living one, else `missing`.
 
@@ -58,6 +67,7 @@ class FleetStatus:
     done: frozenset[str]
     running: frozenset[str]
     missing: tuple[str, ...]
+    failures: tuple[Failure, ...]
     n_repeats: int
     n_repeats_done: int
     overlaps: tuple[Overlap, ...]
@@ -107,16 +117,27 @@ def fleet_status(  # noqa: PLR0913 - what is planned, and what the hosts say
         for host, keys in again.items()
         if key in keys and any(key in of_other for other, of_other in complete.items() if other != host)
     }
+    missing = tuple(key for key in {**planned, **known} if key not in done | running)
     return FleetStatus(
         hosts=hosts,
         done=done,
         running=running,
-        missing=tuple(key for key in {**planned, **known} if key not in done | running),
+        missing=missing,
+        failures=_failures(notes, {planned[key].number for key in missing if key in planned}),
         n_repeats=len(repeats),
         n_repeats_done=len(second),
         overlaps=overlaps_of(fleet, records, unfit),
         differences=differences(fleet, {host: record for host, record in records.items() if host not in unfit}),
         seconds_left=_seconds_left(costs, done, known.keys() - done, hosts),
+    )
+
+
+def _failures(notes: Mapping[str, Mapping[int, Note]], numbers: set[int]) -> tuple[Failure, ...]:
+    return tuple(
+        Failure(host=host, shard=number, reason=note.detail)
+        for host, of_host in sorted(notes.items())
+        for number, note in sorted(of_host.items())
+        if note.state is WorkState.FAILED and number in numbers
     )
 
 

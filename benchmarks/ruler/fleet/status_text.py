@@ -25,6 +25,7 @@ def status_lines(status: FleetStatus) -> list[str]:
         for host in status.hosts
         if host.lost is not None
     ]
+    lines += [f"failed: shard {each.shard} on {each.host}: {each.reason}" for each in status.failures[:_SHOWN]]
     lines += [between] if (between := words_from_differences(status.differences)) else []
     for overlap in status.overlaps[:_SHOWN]:
         lines.append(f"measured twice: {overlap.key} by {' and '.join(overlap.hosts)}; each point's later time counts")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.errors import InvalidAxes
 from benchmarks.ruler.fleet.shards import key_of
 from benchmarks.ruler.plan.axes import all_groups
-from benchmarks.ruler.plan.axes_files import axes_from_settings, axes_from_text
+from benchmarks.ruler.plan.axes_files import axes_from_settings, axes_from_text, with_providers
 from benchmarks.ruler.plan.filters import refuse_unknown_values, selected
+from benchmarks.ruler.plan.plugins import foreign_names
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import Settings
 from benchmarks.ruler.sweep.estimate import call_seconds, profile_seconds, visit_seconds
@@ -28,7 +29,9 @@ def axes_of_fleet(fleet: Fleet) -> Axes:
     if fleet.axes_toml is None:
         found = axes_from_settings(Settings(axes=fleet.axes))
     else:
-        found = axes_from_text(fleet.axes_toml, path=Path(fleet.axes))
+        found = with_providers(axes_from_text(fleet.axes_toml, path=Path(fleet.axes)), foreign_names(None))
+    if fleet.provider_module is not None:
+        found = with_providers(found, fleet.provider_module.names)
     return replace(found, visits=fleet.visits)
 
 

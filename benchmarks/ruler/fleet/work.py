@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.commits.visit_process import made_visit
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.fleet.admission import unfit_hosts
-from benchmarks.ruler.fleet.folder import host_folder, hosts_of
+from benchmarks.ruler.fleet.folder import host_folder, hosts_of, named_if_unwritable
 from benchmarks.ruler.fleet.recorded import record_of_host
-from benchmarks.ruler.fleet.sweep_costs import groups_by_key, groups_of_shard
-from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, groups_by_key, groups_of_shard
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.record.provenance import is_editable, measured_commit, refuse_uncommitted_changes
@@ -72,26 +71,36 @@ class Work:
 
 
 def begun_work(shard: Shard, folder: Path, host: Host, settings: Settings, *, is_shared: bool) -> Work:
-    """Return the work on `shard` on this host. Raises: InvalidAxes if this checkout has other groups; OSError."""
+    """Return the work on `shard` on this host. Raises: InvalidAxes if this checkout has other groups; InvalidShard."""
     fleet, own = shard.fleet, host_folder(folder, host.name)
     axes_name = fleet.axes
     if fleet.axes_toml is not None:
-        write_whole(own / "axes.toml", fleet.axes_toml)
+        _write(own / "axes.toml", fleet.axes_toml)
         axes_name = str(own / "axes.toml")
+    module = None
+    if fleet.provider_module is not None:
+        module = own / fleet.provider_module.name
+        _write(module, fleet.provider_module.text)
     settings = replace(
         settings,
         data_dir=own,
         axes=axes_name,
+        provider_module=module,
         filters=fleet.filters,
         machine=fleet.machine,
         device=fleet.device,
         threads=fleet.threads,
         conditions=(*settings.conditions, *host.conditions(is_shared=is_shared)),
     )
-    axes = replace(axes_from_settings(settings), visits=fleet.visits)
+    axes = axes_of_fleet(fleet)
     known = groups_by_key(fleet, axes)
     groups_of_shard(shard, known, [*shard.groups, *shard.repeats])
     return Work(shard=shard, folder=folder, host=host, settings=settings, axes=axes, known=known)
+
+
+def _write(path: Path, text: str) -> None:
+    with named_if_unwritable(path):
+        write_whole(path, text)
 
 
 def measured(work: Work, console: Console) -> int:

@@ -38,11 +38,12 @@ def axes_from_settings(settings: Settings) -> Axes:
         axes = axes_from_toml(Path(name))
     else:
         raise InvalidAxes(f"no axes are called {name!r}; choose from {', '.join(NAMED_AXES)}, or name a .toml file")
-    return _with_providers(axes, foreign_names(settings.provider_module))
+    return with_providers(axes, foreign_names(settings.provider_module))
 
 
-def _with_providers(axes: Axes, names: Sequence[str]) -> Axes:
-    also = tuple(_with_providers(part, names) for part in axes.also)
+def with_providers(axes: Axes, names: Sequence[str]) -> Axes:
+    """Return `axes` with further providers, each once."""
+    also = tuple(with_providers(part, names) for part in axes.also)
     return replace(axes, providers=tuple(dict.fromkeys((*axes.providers, *names))), also=also)
 
 

@@ -13,6 +13,7 @@ import click
 from results.commands.extras import require_modules
 from results.commands.measuring import tower
 from results.commands.measuring.tower import AS_THEY_ARE, MEASURING, passes_on
+from results.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,6 @@ def _collected(command: Sequence[str], checkout: Path, db: str | None) -> int:
         db_option = ["--db", db] if db else tower.place_of(Path(folder), is_recorded=True).db_option
         folders: list[str] = json.loads(selection.read_text(encoding="utf-8"))["folders"]
     if not folders:
-        raise click.UsageError(
-            "no fit host has recorded anything there yet; `fusebench fleet status` shows which works"
-        )
+        click.echo("nothing to store yet: no fit host has recorded anything there")
+        return ExitCode.NOTHING_COMPARABLE
     return tower.call_command(ingest, [*folders, *db_option])

@@ -7,7 +7,14 @@ from click.testing import CliRunner
 
 from benchmarks.ruler.fleet.command import main
 from benchmarks.ruler.fleet.folder import read_fleet, read_shards
+from benchmarks.ruler.fleet.host import Host, HostClass
 from benchmarks.ruler.fleet.planning import commits_from_text
+from benchmarks.ruler.fleet.reading import state_of
+from benchmarks.ruler.fleet.work import begun_work
+from benchmarks.ruler.plan.axes_files import axes_from_settings
+from benchmarks.ruler.plan.points import Contender
+from benchmarks.ruler.plan.settings import Settings
+from results.commands.measuring.fleet import fleet
 
 
 @pytest.fixture
@@ -87,3 +94,41 @@ def test_a_cpu_s_host_is_not_shared(typed, tmp_path):
     assert "on a CPU one shard at a time" in str(
         typed("work", str(tmp_path / "f/shards/0001.json"), "--share").exception
     )
+
+
+@pytest.fixture
+def module(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text('def build(load):\n    return load.module\n\n\nPROVIDERS = {"mine": build}\n')
+    return path
+
+
+def test_a_provider_module_travels_with_the_shards(typed, tmp_path, module):
+    words = ("plan", "--shards", "2", "--operation", "linear", "--out", str(tmp_path / "f"))
+    assert typed(*words, "--provider-module", str(module)).exit_code == 0
+    module.unlink()
+    state = state_of(tmp_path / "f")
+    assert all(Contender(provider="mine") in group.contenders for group in state.known.values())
+    host = Host(name="far", node="far", kind=HostClass(cpu="a CPU", cores=1))
+    begun = begun_work(state.shards[0], tmp_path / "other", host, Settings(), is_shared=False)
+    assert begun.known == state.known
+    assert begun.settings.provider_module == tmp_path / "other" / "hosts" / "far" / "mine.py"
+    assert axes_from_settings(begun.settings).providers[-1] == "mine"
+
+
+def test_a_provider_module_that_no_host_could_run_is_refused(typed, tmp_path, module):
+    module.write_text(f"import beside\n{module.read_text()}")
+    (tmp_path / "beside.py").touch()
+    done = typed("plan", "--shards", "1", "--provider-module", str(module), "--out", str(tmp_path / "f"))
+    assert f"{module}: fails when it is run (ModuleNotFoundError: No module named 'beside')" in str(done.exception)
+    assert "it travels alone" in str(done.exception)
+    assert not (tmp_path / "f").exists()
+
+
+def test_collecting_where_nothing_was_recorded_says_so(tmp_path, typed):
+    typed("plan", "--shards", "1", "--out", str(tmp_path / "f"))
+    words = ["collect", str(tmp_path / "f"), "--db", str(tmp_path / "store.db")]
+    done = CliRunner().invoke(fleet, words, standalone_mode=False)
+    assert done.return_value == 3, done.output
+    assert done.output.splitlines()[-1] == "nothing to store yet: no fit host has recorded anything there"
+    assert not (tmp_path / "store.db").exists()

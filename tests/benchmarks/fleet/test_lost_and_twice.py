@@ -16,8 +16,6 @@ from benchmarks.ruler.fleet.admission import Calibration, HostFile, host_path, u
 from benchmarks.ruler.fleet.engines import EngineOptions, Job
 from benchmarks.ruler.fleet.engines.local import run_jobs
 from benchmarks.ruler.fleet.folder import (
-    Notebook,
-    WorkState,
     host_folder,
     read_shard,
     shard_left,
@@ -26,6 +24,7 @@ from benchmarks.ruler.fleet.folder import (
     write_value,
 )
 from benchmarks.ruler.fleet.host import Host, HostClass
+from benchmarks.ruler.fleet.notes import Notebook, WorkState
 from benchmarks.ruler.fleet.planning import shards_again
 from benchmarks.ruler.fleet.reading import state_of
 

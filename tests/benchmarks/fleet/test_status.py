@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from benchmarks.ruler.errors import InvalidAxes
-from benchmarks.ruler.fleet.folder import Note, Notebook, WorkState
+from benchmarks.ruler.fleet.notes import Note, Notebook, WorkState
 from benchmarks.ruler.fleet.planning import shards_again
 from benchmarks.ruler.fleet.reading import state_of
 from benchmarks.ruler.fleet.recorded import record_of_host

@@ -11,17 +11,15 @@ import pytest
 from benchmarks.ruler.errors import InvalidShard, JournalError
 from benchmarks.ruler.fleet import work as work_module
 from benchmarks.ruler.fleet.folder import (
-    Notebook,
-    WorkState,
     fleet_folder_of,
     host_folder,
-    notes_of,
     read_fleet,
     read_shard,
     read_shards,
     shard_path,
 )
 from benchmarks.ruler.fleet.host import Host, HostClass, host_name
+from benchmarks.ruler.fleet.notes import Notebook, WorkState, notes_of
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.work import begun_work, measured
 from benchmarks.ruler.plan.settings import Settings
