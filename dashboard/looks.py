@@ -73,6 +73,11 @@ PLACED_LOOKS = (
     *((KNOWN_LOOKS[name].colour, KNOWN_LOOKS[name].symbol) for name in ("fused", "compiled")),
     *OTHER_LOOKS[:5],
 )
+# Markers in text.
+MARKERS = {
+    "circle": "●", "square": "■", "diamond": "◆", "pentagon": "⬟", "hexagon": "⬢", "hexagram": "✶", "star": "★",
+    "cross": "✚", "bowtie": "⧓", "triangle-up": "▲", "triangle-down": "▼", "triangle-left": "◀", "triangle-right": "▶",
+}  # fmt: skip
 DASHES = ("solid", "dot", "dashdot")
 LAYOUT_DASH = "dash"
 

@@ -69,6 +69,16 @@ class Quantity(StrEnum):
         """Stored metric that it is read from; None for what follows from latency, work and eager."""
         return FIELDS.get(self)
 
+    @property
+    def judged_as(self) -> str:
+        """Metric whose findings are about it: a rate follows from the latency."""
+        return "latency_s" if self in _RATES else self.metric or _JUDGED[self]
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is an amount of work divided by the latency: it falls where the latency rises."""
+        return self in _RATES
+
     def text(self, value: float) -> str:
         """Write the number with its unit."""
         if self is Quantity.SPEEDUP:
@@ -88,6 +98,7 @@ FIELDS = {
     Quantity.RECOMPILE_TIME: "recompile_time_s",
     Quantity.PREPARE_TIME: "prepare_time_s",
 }
+_JUDGED = {Quantity.LATENCY: "latency_s", Quantity.SPEEDUP: "speedup_vs_eager"}
 _LABELS = {
     Quantity.ROWS_PER_S: "rows/s", Quantity.FLOP_PER_S: "FLOP/s", Quantity.BYTES_PER_S: "B/s",
     Quantity.PERCENT_OF_FLOOR: "% of the floor", Quantity.LAUNCHES: "kernel launches",

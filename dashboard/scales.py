@@ -1,4 +1,4 @@
-"""Scale of a chart's values and spacing of its commits."""
+"""Scale of a chart's values, spacing of its commits, and what its curves are coloured and set apart by."""
 
 from __future__ import annotations
 
@@ -18,3 +18,19 @@ class Scale(StrEnum):
     FIT = "fit"
     ZERO = "zero"
     LOG = "log"
+
+
+class Colour(StrEnum):
+    """Axis that colours curves; but for the provider, its value is a row's field, too."""
+
+    PROVIDER = "provider"
+    DTYPE = "dtype"
+    MACHINE = "machine"
+    COMMIT = "commit"
+
+
+class Multiples(StrEnum):
+    """Axis with a small chart for each of its values."""
+
+    NONE = "none"
+    HIDDEN = "hidden"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import dash_mantine_components as dmc
 
-from dashboard.looks import look_of
+from dashboard.looks import MARKERS, look_of
 from dashboard.quantities import Quantity
-from dashboard.scales import CommitSpacing, Scale
+from dashboard.scales import Colour, CommitSpacing, Multiples, Scale
 from dashboard.widgets import stroke
 
 if TYPE_CHECKING:
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 SWITCH_LABELS: dict[str, dict[str, str]] = {
     "spacing": {CommitSpacing.ORDER: "even", CommitSpacing.DATE: "by date"},
     "commits_scale": {Scale.FIT: "fit", Scale.ZERO: "from 0", Scale.LOG: "log"},
+    "multiples": {Multiples.NONE: "one hidden dim", Multiples.HIDDEN: "each"},
     "batch_scale": {Scale.LOG: "log", Scale.FIT: "fit", Scale.ZERO: "from 0"},
+}
+COLOUR_LABELS = {
+    Colour.PROVIDER: "provider",
+    Colour.DTYPE: "type",
+    Colour.MACHINE: "machine",
+    Colour.COMMIT: "commit",
 }
 MOST_SUGGESTIONS = 200
 NO_MATCH = "no match"
@@ -82,12 +89,24 @@ def commit_props(
     return {"data": options, "value": latest if chosen is None else chosen[:12]}
 
 
-def provider_props(contenders: Iterable[str], *, chosen: Sequence[str]) -> dict[str, Any]:
-    """Return the properties of the chips, which are the legend too: one per contender, in its colour."""
+def colour_props(colours: Sequence[Colour], *, chosen: Colour) -> dict[str, Any]:
+    """Return the properties of the selector of the axis that colours curves; hidden where there is one."""
+    data = [{"value": one.value, "label": COLOUR_LABELS[one]} for one in colours]
+    return {"data": data, "value": chosen, "style": {} if len(data) > 1 else {"display": "none"}}
+
+
+def provider_props(contenders: Iterable[str], *, chosen: Sequence[str], has_colours: bool = True) -> dict[str, Any]:
+    """Return the properties of the chips, which are the legend too: one per contender, in its colour.
+
+    has_colours: otherwise another axis has them, and a provider is known by its marker.
+    """
     chips = [
-        dmc.Chip([stroke(look_of(name)), name], value=name, size="xs", variant="outline", color=look_of(name).colour)
-        for name in contenders
-    ]
+        dmc.Chip(
+            [stroke(look), name] if has_colours else f"{MARKERS.get(look.symbol, '')} {name}",
+            value=name, size="xs", variant="outline", color=look.colour if has_colours else "gray",
+        )
+        for name, look in ((name, look_of(name)) for name in contenders)
+    ]  # fmt: skip
     return {"children": chips, "value": list(chosen)}
 
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from dashboard.figures.chart import Chart, Position
 
 MOST_TEXTS = 8  # more would stand in each other's way; the lines are all drawn
-LEAST_APART = 0.06  # of the axis
-MARGIN = 22  # pixels above the curves, for the texts
+LEAST_APART = 0.06  # of the axis: room for the sign, the digits and the unit
+LETTERS = 7  # that fit into it
+LINE_HEIGHT = 16  # pixels
+MARGIN = 6  # pixels above the texts
 
 
 def mark_change_points(figure: go.Figure, chart: Chart) -> None:
@@ -24,7 +26,9 @@ def mark_change_points(figure: go.Figure, chart: Chart) -> None:
     places = {place for place, _ in chart.positions}
     points = [point for point in chart.change_points if point.at in places]
     index = {place: i for i, (place, _) in enumerate(chart.positions)}
-    has_text = _places_of_texts([point.at for point in points], index)
+    lines = [line for point in points for line in point.text.split("\n")]
+    room = LEAST_APART * max([LETTERS, *map(len, lines)]) / LETTERS
+    has_text = _places_of_texts([point.at for point in points], index, room=room * len(index))
     for point in points:
         colour = TONE_COLOURS.get(point.kind, NEUTRAL)
         figure.add_shape(
@@ -33,18 +37,24 @@ def mark_change_points(figure: go.Figure, chart: Chart) -> None:
         )  # fmt: skip
         if point.at in has_text:
             figure.add_annotation(
-                x=point.at, y=1, yref="paper", yanchor="bottom", text=escaped(point.text), showarrow=False,
-                hovertext=point.note, font={"size": 12, "color": colour}, xanchor="center",
+                x=point.at, y=1, yref="paper", yanchor="bottom", text=escaped(point.text).replace("\n", "<br>"),
+                showarrow=False, hovertext=point.note, font={"size": 12, "color": colour},
+                xanchor=_anchor(index[point.at] / len(index), room / 2),
             )  # fmt: skip
     if points:
-        figure.update_layout(margin={"t": MARGIN})
+        n_lines = max(point.text.count("\n") + 1 for point in points)
+        figure.update_layout(margin={"t": MARGIN + LINE_HEIGHT * n_lines})
 
 
-def _places_of_texts(places: Sequence[Position], index: Mapping[Position, int]) -> set[Position]:
-    """Return where there is room for a text, the newest first; two are at least LEAST_APART of the axis apart."""
-    room = LEAST_APART * len(index)
+def _places_of_texts(places: Sequence[Position], index: Mapping[Position, int], *, room: float) -> set[Position]:
+    """Return where there is room for a text, the newest first; two are at least `room` commits apart."""
     found: list[Position] = []
     for place in reversed(places):
         if not found or index[found[-1]] - index[place] >= room:
             found.append(place)
     return set(found[:MOST_TEXTS])
+
+
+def _anchor(share: float, room: float) -> str:
+    """Return which end of a text of twice the `room` stands at `share` of the axis, so that it stays inside."""
+    return "left" if share < room else "right" if share > 1 - room else "center"

@@ -58,8 +58,13 @@ MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are 
 LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would push the curves aside
 
 
-def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str) -> go.Figure:
-    """Draw the chart. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same."""
+def figure_from_chart(
+    chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str, frame: Chart | None = None
+) -> go.Figure:
+    """Draw the chart. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same.
+
+    frame: chart whose axes are drawn, where several share them.
+    """
     traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=chart.interval_level)]
     shapes: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
@@ -79,7 +84,8 @@ def figure_from_chart(chart: Chart, *, scale: Scale, chosen: str | None, keeps_z
             "type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": reference, "y1": reference, "layer": "below",
             "line": {"color": CHOSEN_COLOUR, "width": 1},
         })  # fmt: skip
-    layout = {"uirevision": keeps_zoom_of, **_layout(chart, scale=scale), "shapes": shapes, "annotations": annotations}
+    axes = _layout(chart, scale=scale, frame=frame or chart)
+    layout = {"uirevision": keeps_zoom_of, **axes, "shapes": shapes, "annotations": annotations}
     # plotly's checks of each value took most of the time of a page; a test has them look at every kind of figure.
     figure = go.Figure({"data": [*traces, *_traces_of_absences(chart.absences)], "layout": layout}, _validate=False)
     mark_change_points(figure, chart)
@@ -168,7 +174,7 @@ def _traces_of_absences(absences: Sequence[Absence]) -> list[dict[str, object]]:
     return traces
 
 
-def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
+def _layout(chart: Chart, *, scale: Scale, frame: Chart) -> dict[str, object]:
     absent = sorted({absence.name for absence in chart.absences})
     n_absent = len(absent)
     strip = min(0.4, 0.055 * n_absent)
@@ -177,11 +183,11 @@ def _layout(chart: Chart, *, scale: Scale) -> dict[str, object]:
         **PLAIN,
         "dragmode": "zoom",
         "xaxis": {
-            **rule, **_x_axis(chart),
+            **rule, **_x_axis(frame),
             "anchor": "y2" if n_absent else "y", "showgrid": False, "ticks": "outside",
         },
         "yaxis": {
-            **rule, **_y_axis(chart, scale=scale),
+            **rule, **_y_axis(frame, scale=scale),
             "domain": [strip + 0.05, 1] if n_absent else [0, 1],
             "title": {**TITLE, "text": escaped(_title(chart.ordinate))},
         },

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
+from dashboard.figures.colouring import BY_PROVIDER
 from dashboard.figures.notes import MOST_SUBJECTS, commit_lines, escaped, short_hashes, tick_label, wrapped
-from dashboard.looks import look_of
 from dashboard.quantities import Quantity, Reading, reading_of
 from dashboard.scales import CommitSpacing
 from results.rows import CEILING_NOT_VALID
@@ -20,19 +18,24 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from dashboard.figures.chart import Position
+    from dashboard.figures.colouring import Colouring
     from results.rows import PointRow
 
 
-def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing: CommitSpacing) -> Chart:
-    """Draw one curve per contender over commits, oldest first as `rows` come.
+def chart_over_commits(
+    rows: Sequence[PointRow], *, quantity: Quantity, spacing: CommitSpacing, colouring: Colouring = BY_PROVIDER
+) -> Chart:
+    """Draw a curve per contender, and value of the coloured axis, over commits, oldest first as `rows` come.
 
     By date, commits without one are left out; by order all are there.
     """
     if spacing is CommitSpacing.DATE:
         dated = [row for row in rows if row.commit_date is not None]
-        return _chart(dated, quantity=quantity, across=Across.DATES, place=_commit_date)
+        return _chart(dated, quantity=quantity, across=Across.DATES, place=_commit_date, colouring=colouring)
     names = short_hashes(row.commit for row in rows)
-    chart = _chart(rows, quantity=quantity, across=Across.COMMITS, place=lambda row: names[row.commit])
+    chart = _chart(
+        rows, quantity=quantity, across=Across.COMMITS, place=lambda row: names[row.commit], colouring=colouring
+    )
     has_room = len(names) <= MOST_SUBJECTS
     labels: dict[Position, str] = {
         names[row.commit]: tick_label(row.commit, row.commit_date, row.commit_subject, has_room=has_room)
@@ -41,14 +44,19 @@ def chart_over_commits(rows: Sequence[PointRow], *, quantity: Quantity, spacing:
     return replace(chart, labels=labels)
 
 
-def chart_over_batch(rows: Sequence[PointRow], *, quantity: Quantity) -> Chart:
-    """Draw one curve per contender over batch, smallest first."""
+def chart_over_batch(rows: Sequence[PointRow], *, quantity: Quantity, colouring: Colouring = BY_PROVIDER) -> Chart:
+    """Draw a curve per contender, value of the coloured axis and commit over batch, smallest first."""
     ordered = sorted(rows, key=lambda row: row.batch)
-    return _chart(ordered, quantity=quantity, across=Across.BATCHES, place=lambda row: row.batch)
+    return _chart(ordered, quantity=quantity, across=Across.BATCHES, place=lambda row: row.batch, colouring=colouring)
 
 
 def _chart(
-    rows: Sequence[PointRow], *, quantity: Quantity, across: Across, place: Callable[[PointRow], Position]
+    rows: Sequence[PointRow],
+    *,
+    quantity: Quantity,
+    across: Across,
+    place: Callable[[PointRow], Position],
+    colouring: Colouring,
 ) -> Chart:
     """Draw `rows`, which come in the order of the x axis."""
 
@@ -57,8 +65,11 @@ def _chart(
 
     curves: list[Curve] = []
     absences: list[Absence] = []
-    # sorted() is stable, so each contender's rows stay in the order of the axis.
-    for name, group in groupby(sorted(rows, key=attrgetter("contender")), key=attrgetter("contender")):
+    groups: dict[str, list[PointRow]] = {}
+    for row in rows:
+        groups.setdefault(colouring.name_of(row), []).append(row)
+    for name, group in sorted(groups.items()):
+        look = colouring.look_of(group[0])
         pieces: list[list[Mark]] = [[]]
         ruler = None
         for row in group:
@@ -68,7 +79,7 @@ def _chart(
                 pieces.append([])
             ruler = row.ruler_version
             if reading is not None:
-                note = _note(row, quantity=quantity, reading=reading)
+                note = _note(row, name, quantity=quantity, reading=reading)
                 is_disturbed = row.disturbed is not None
                 text = quantity.text(reading.value)
                 pieces[-1].append(
@@ -78,14 +89,14 @@ def _chart(
                 absences.append(
                     Absence(
                         name=name,
-                        look=look_of(name),
+                        look=look,
                         at=place(row),
                         key=key(row),
                         state=row.state,
-                        note=_note_of_absence(row),
+                        note=_note_of_absence(row, name),
                     )
                 )
-        curves.append(Curve(name=name, look=look_of(name), pieces=tuple(tuple(piece) for piece in pieces if piece)))
+        curves.append(Curve(name=name, look=look, pieces=tuple(tuple(piece) for piece in pieces if piece)))
     return Chart(
         ordinate=quantity.ordinate,
         across=across,
@@ -101,7 +112,7 @@ def _commit_date(row: PointRow) -> datetime:
     return row.commit_date
 
 
-def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
+def _note(row: PointRow, name: str, *, quantity: Quantity, reading: Reading) -> str:
     """Write the hover card of a mark."""
     interval = ""
     if reading.low is not None and reading.high is not None:
@@ -120,7 +131,7 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     elif row.bound is not None:
         facts.append(f"bound by {row.bound}")
     lines = [
-        f"<b>{escaped(row.contender)}</b>  {quantity.text(reading.value)}{interval}",
+        f"<b>{escaped(name)}</b>  {quantity.text(reading.value)}{interval}",
         " · ".join(facts),
     ]
     if row.bound_detail is not None and row.has_valid_ceiling:
@@ -130,8 +141,8 @@ def _note(row: PointRow, *, quantity: Quantity, reading: Reading) -> str:
     return "<br>".join([*lines, *commit_lines(row.commit, row.commit_date, row.commit_subject)])
 
 
-def _note_of_absence(row: PointRow) -> str:
-    head = f"<b>{escaped(row.contender)}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
+def _note_of_absence(row: PointRow, name: str) -> str:
+    head = f"<b>{escaped(name)}</b>  {row.state.replace('_', ' ')} at batch {row.batch}"
     return "<br>".join(
         [
             head,

@@ -23,7 +23,7 @@ from dashboard.views.profiles.choice import NOBODY, SAME, query_from_profile_cho
 from dashboard.views.profiles.difference import change_of_latency, explained_in_words
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.profiles.words import answer_of_call, details_of_call
-from dashboard.views.throughput.drawing import fact
+from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
 from dashboard.widgets import alert, stroke
 from results.queries import projects, trace_of

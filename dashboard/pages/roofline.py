@@ -28,7 +28,7 @@ from dashboard.views.roofline import (
     query_of,
     roofline_view_of,
 )
-from dashboard.views.throughput.drawing import fact
+from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
 from dashboard.widgets import GRAPH_CONFIG, alert, card, picture_buttons, stroke
 from results.queries import projects

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import dash_mantine_components as dmc
@@ -11,21 +11,19 @@ from dash.exceptions import PreventUpdate
 from flask import request
 from werkzeug.exceptions import NotFound
 
-from dashboard.figures.bars import bars_from_chart, height_of_bars
-from dashboard.figures.drawing import figure_from_chart
-from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.looks import look_of
 from dashboard.pages import Page, csv_response
+from dashboard.pages.throughput_cards import HIDDEN, batch_card, batch_props, commits_card, commits_figure, id_of
 from dashboard.quantities import measured_quantities
+from dashboard.scales import Colour
 from dashboard.selectors import (
     SWITCH_LABELS,
-    card_select,
+    colour_props,
     commit_props,
     labelled_select,
     provider_props,
     quantity_props,
     select_props,
-    switch,
 )
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.tables.chosen_point import chosen_point_lines
@@ -34,53 +32,46 @@ from dashboard.tables.winners import absences_list, winners_table
 from dashboard.views.throughput.answer import answer_from
 from dashboard.views.throughput.choice import query_from_choice, query_from_values
 from dashboard.views.throughput.chosen_point import chosen_point_of
-from dashboard.views.throughput.drawing import (
-    ALWAYS_SHOWN,
-    facts,
-    note_of_commit,
-    note_of_commits,
-    note_of_winners,
-    rankings_by_batch,
-    shown_by_commit,
-    throughput_drawing_of,
-)
+from dashboard.views.throughput.drawing import throughput_drawing_of
+from dashboard.views.throughput.notes import ALWAYS_SHOWN, facts, note_of_commits, note_of_winners, rankings_by_batch
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, picture_buttons, stroke
+from dashboard.widgets import alert, at_end, card, labelled_stroke, stroke
 from results.queries import projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import plotly.graph_objects as go
     from dash import Dash
     from dash.development.base_component import Component
     from werkzeug.wrappers import Response
 
     from dashboard.quantities import Quantity
     from dashboard.views.throughput.answer import Answer
-    from dashboard.views.throughput.choice import ThroughputChoice
     from dashboard.views.throughput.drawing import ThroughputDrawing
+    from results.rows import PointRow
     from results.store import Store
 
 
 def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
+    axes = [labelled_select(axis.label, component_id=id_of(axis.name)) for axis in AXES if axis.name != "batch"]
     return html.Div(
         [
-            dcc.Location(id=_id("url"), refresh="callback-nav"),
-            dcc.Store(id=_id("shown")),
-            html.Div([labelled_select(axis.label, component_id=_id(axis.name)) for axis in AXES if axis.name != "batch"]
-                     + [at_end(labelled_select("Metric", component_id=_id("quantity")))],
+            dcc.Location(id=id_of("url"), refresh="callback-nav"),
+            dcc.Store(id=id_of("shown")),
+            html.Div([*axes, at_end(labelled_select("Colour by", component_id=id_of("colour")),
+                                    labelled_select("Metric", component_id=id_of("quantity")))],
                      className="bar"),
-            html.Div([dmc.ChipGroup([], id=_id("providers"), multiple=True, value=[]),
-                      html.Span(id=_id("facts"), className="facts")],
+            html.Div([dmc.ChipGroup([], id=id_of("providers"), multiple=True, value=[]),
+                      html.Span(id=id_of("facts"), className="facts"),
+                      html.Div(id=id_of("keys"), className="keys")],
                      className="bar legend"),
-            html.Div(id=_id("problems"), className="problems"),
-            html.Section(id=_id("answer"), className="card"),
-            html.Div([_batch_card(), _commits_card()], className="charts"),
-            card([html.H2("Which one to run at each batch"), html.Span(id=_id("winners-note"), className="dimmed")],
-                 html.Div(id=_id("winners"), className="verdict")),
-            html.Div(card([html.H2("The chosen point")], html.Div(id=_id("point"))), id=_id("point-card")),
+            html.Div(id=id_of("problems"), className="problems"),
+            html.Section(id=id_of("answer"), className="card"),
+            html.Div([batch_card(), commits_card()], className="charts", id=id_of("charts")),
+            card([html.H2("Which one to run at each batch"), html.Span(id=id_of("winners-note"), className="dimmed")],
+                 html.Div(id=id_of("winners"), className="verdict")),
+            html.Div(card([html.H2("The chosen point")], html.Div(id=id_of("point"))), id=id_of("point-card")),
         ],
         className="page",
     )  # fmt: skip
@@ -93,7 +84,7 @@ def register(app: Dash, store: Store) -> None:
         if not any(row.has_sweep for row in projects(store)):
             raise NotFound("no sweep point is stored")
         drawing = throughput_drawing_of(store, query=request.query_string.decode("latin-1"))
-        return csv_response(csv_of_points([*drawing.by_batch, *drawing.by_commit]), name="throughput")
+        return csv_response(csv_of_points(points_of(drawing)), name="throughput")
 
     app.server.add_url_rule(f"{PAGE.path}.csv", view_func=throughput_csv)
 
@@ -103,6 +94,21 @@ def register(app: Dash, store: Store) -> None:
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
         return page_props(throughput_drawing_of(store, query=query), is_from_url=query == search)
+
+    @app.callback(
+        Output(id_of("commits-graph"), "figure", allow_duplicate=True),
+        Output(id_of("commits-note"), "children", allow_duplicate=True),
+        Input(id_of("shown"), "data"),
+        prevent_initial_call=True,
+    )
+    def mark(shown: dict[str, Any] | None) -> tuple[Any, Any]:
+        """Draw again with change points, once all histories are judged: the curves need not wait for that."""
+        if shown is None or shown["marked"] == YES:
+            raise PreventUpdate
+        drawing = throughput_drawing_of(store, query=shown["query"], waits=True)
+        if not drawing.commits_chart.change_points:
+            raise PreventUpdate
+        return commits_figure(drawing), note_of_commits(drawing)
 
 
 def asked_query(
@@ -117,16 +123,19 @@ def asked_query(
 
     Raises: PreventUpdate if that is shown already, as after each update of the URL by this callback.
     """
-    if search is None or (shown is not None and triggered == _id("url") and search == shown["query"]):
+    if search is None or (shown is not None and triggered == id_of("url") and search == shown["query"]):
         raise PreventUpdate
-    if shown is None or triggered in {None, _id("url")}:
+    if shown is None or triggered in {None, id_of("url")}:
         return search
     # An axis with a single option was not chosen; with other options its default applies.
-    values = {name: picked[name] for name in picked if name not in {"providers", *shown["settled"]}}
+    values = {name: picked[name] for name in picked if name not in {"providers", "commits", *shown["settled"]}}
+    # The colour that nobody chose follows the number of commits.
+    if values["colour"] == shown["colour"]:
+        del values["colour"]
     for name in ("batch", "commit"):
-        if triggered == _id(GRAPHS[name]) and clicked[name]:
+        if triggered == id_of(GRAPHS[name]) and clicked[name]:
             values[name] = _clicked_key(clicked[name]) or picked[name]
-    return query_from_values(values, providers=picked["providers"], known=shown["providers"])
+    return query_from_values(values, commits=picked["commits"], providers=picked["providers"], known=shown["providers"])
 
 
 def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, Any]:
@@ -141,6 +150,8 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
             "query": query,
             "providers": view.providers,
             "settled": [axis.name for axis in AXES if len(view.options[axis.name]) == 1],
+            "colour": choice.default_colour,
+            "marked": YES if drawing.is_marked else "no",
         },
         "axes": {
             axis.name: select_props(
@@ -151,17 +162,25 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
             for axis in AXES
         },
         "commit": commit_props(drawing.commits, chosen=choice.commit, latest=LATEST),
-        "providers": provider_props(view.providers, chosen=[name for name in view.providers if choice.shows(name)]),
+        "commits": _beside_props(drawing),
+        "providers": provider_props(
+            view.providers,
+            chosen=[name for name in view.providers if choice.shows(name)],
+            has_colours=choice.coloured is Colour.PROVIDER,
+        ),
+        "colour": colour_props(view.colours, chosen=choice.coloured),
+        "keys": [labelled_stroke(look, label) for look, label in drawing.colouring.legend()],
+        "multiples_switch": {} if len(view.options["hidden"]) > 1 else HIDDEN,
         "quantity": quantity_props(measured, chosen=choice.quantity),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
         "answer": answer_lines(answer_from(drawing.by_batch, batch=choice.batch)),
         "problems": alert([*view.problems, *_problems_of_quantity(choice.quantity, measured)]),
-        "batch_note": note_of_commit(drawing.by_batch),
         "commits_note": note_of_commits(drawing),
-        **_batch_props(drawing),
-        "commits_figure": _commits_figure(drawing),
+        **batch_props(drawing),
+        "commits_figure": commits_figure(drawing),
         # A single commit has no course; what it measured is in the other chart.
+        "charts": "charts wide" if drawing.panels else "charts",
         "commits_card": {} if len({row.commit for row in drawing.by_commit}) > 1 else HIDDEN,
         "csv": [f"{PAGE.path}.csv{query}"] * 2,
         "point": [] if point is None else chosen_point_lines(**asdict(point)),
@@ -188,107 +207,67 @@ def answer_lines(answer: Answer) -> list[Component]:
     ]
 
 
-def _id(name: str) -> str:
-    return f"throughput-{name}"
+def points_of(drawing: ThroughputDrawing) -> list[PointRow]:
+    """Return the points of all charts, each once."""
+    panels = (row for rows in drawing.panels.values() for row in rows)
+    return list(dict.fromkeys([*drawing.by_batch, *drawing.beside, *panels, *drawing.by_commit]))
 
 
-HIDDEN = {"display": "none"}
-CURVES_HEIGHT = "380px"
+def _beside_props(drawing: ThroughputDrawing) -> dict[str, Any]:
+    """Return the properties of the selector of commits beside the chosen one; hidden where there is no other."""
+    choice = drawing.view.choice
+    others = [row for row in drawing.commits if row.commit != choice.commit]
+    data = commit_props(others, chosen=None, latest=LATEST)["data"][1:]
+    style = {} if len(drawing.commits) > 1 else HIDDEN
+    return {"data": data, "value": [commit[:12] for commit in choice.commits], "style": style}
+
+
+YES = "yes"
 # Graphs in which a click chooses a batch or a commit.
 GRAPHS = {"batch": "batch-graph", "commit": "commits-graph"}
-PICKED = (*(axis.name for axis in AXES), "commit", "providers", "quantity", *SWITCH_LABELS)
+PICKED = (*(axis.name for axis in AXES), "commit", "commits", "providers", "colour", "quantity", *SWITCH_LABELS)
 INPUTS = {
-    "search": Input(_id("url"), "search"),
-    "picked": {name: Input(_id(name), "value") for name in PICKED},
-    "clicked": {name: Input(_id(graph), "clickData") for name, graph in GRAPHS.items()},
+    "search": Input(id_of("url"), "search"),
+    "picked": {name: Input(id_of(name), "value") for name in PICKED},
+    "clicked": {name: Input(id_of(graph), "clickData") for name, graph in GRAPHS.items()},
 }
-STATE = {"shown": State(_id("shown"), "data")}
+STATE = {"shown": State(id_of("shown"), "data")}
 OUTPUTS = {
-    "search": Output(_id("url"), "search"),
-    "shown": Output(_id("shown"), "data"),
-    "axes": {axis.name: {name: Output(_id(axis.name), name) for name in ("data", "value", "style")} for axis in AXES},
-    "commit": {name: Output(_id("commit"), name) for name in ("data", "value")},
-    "providers": {name: Output(_id("providers"), name) for name in ("children", "value")},
-    "quantity": {name: Output(_id("quantity"), name) for name in ("data", "value")},
-    "switches": {name: Output(_id(name), "value") for name in SWITCH_LABELS},
-    "facts": Output(_id("facts"), "children"),
-    "answer": Output(_id("answer"), "children"),
-    "problems": Output(_id("problems"), "children"),
-    "batch_note": Output(_id("batch-note"), "children"),
-    "commits_note": Output(_id("commits-note"), "children"),
-    "batch_figure": Output(_id("batch-graph"), "figure"),
-    "batch_style": Output(_id("batch-graph"), "style"),
-    "batch_scales": Output(_id("batch-scales"), "style"),
-    "commits_card": Output(_id("commits-card"), "style"),
-    "commits_figure": Output(_id("commits-graph"), "figure"),
-    "csv": [Output(_id(f"{name}-card-csv"), "href") for name in ("batch", "commits")],
-    "point": Output(_id("point"), "children"),
-    "point_card": Output(_id("point-card"), "style"),
-    "winners_note": Output(_id("winners-note"), "children"),
-    "winners": Output(_id("winners"), "children"),
+    "search": Output(id_of("url"), "search"),
+    "shown": Output(id_of("shown"), "data"),
+    "axes": {axis.name: {name: Output(id_of(axis.name), name) for name in ("data", "value", "style")} for axis in AXES},
+    "commit": {name: Output(id_of("commit"), name) for name in ("data", "value")},
+    "commits": {name: Output(id_of("commits"), name) for name in ("data", "value", "style")},
+    "colour": {name: Output(id_of("colour"), name) for name in ("data", "value", "style")},
+    "keys": Output(id_of("keys"), "children"),
+    "multiples_switch": Output(id_of("multiples-switch"), "style"),
+    "panels": Output(id_of("panels"), "children"),
+    "charts": Output(id_of("charts"), "className"),
+    "providers": {name: Output(id_of("providers"), name) for name in ("children", "value")},
+    "quantity": {name: Output(id_of("quantity"), name) for name in ("data", "value")},
+    "switches": {name: Output(id_of(name), "value") for name in SWITCH_LABELS},
+    "facts": Output(id_of("facts"), "children"),
+    "answer": Output(id_of("answer"), "children"),
+    "problems": Output(id_of("problems"), "children"),
+    "batch_note": Output(id_of("batch-note"), "children"),
+    "commits_note": Output(id_of("commits-note"), "children"),
+    "batch_figure": Output(id_of("batch-graph"), "figure"),
+    "batch_style": Output(id_of("batch-graph"), "style"),
+    "batch_scales": Output(id_of("batch-scales"), "style"),
+    "commits_card": Output(id_of("commits-card"), "style"),
+    "commits_figure": Output(id_of("commits-graph"), "figure"),
+    "csv": [Output(id_of(f"{name}-card-csv"), "href") for name in ("batch", "commits")],
+    "point": Output(id_of("point"), "children"),
+    "point_card": Output(id_of("point-card"), "style"),
+    "winners_note": Output(id_of("winners-note"), "children"),
+    "winners": Output(id_of("winners"), "children"),
 }
-
-
-def _batch_card() -> Component:
-    select = card_select(component_id=_id("commit"), label="Commit", is_wide=True)
-    title = [
-        html.H2("Over batch"),
-        html.Span("at commit"),
-        select,
-        at_end(html.Div(switch("batch_scale", component_id=_id("batch_scale")), id=_id("batch-scales"))),
-    ]
-    return _graph_card(title, card_id=_id("batch-card"), note_id=_id("batch-note"), graph_id=_id("batch-graph"))
-
-
-def _commits_card() -> Component:
-    select = card_select(component_id=_id("batch"), label="Batch", is_wide=False)
-    switches = [switch(name, component_id=_id(name)) for name in ("spacing", "commits_scale")]
-    title = [html.H2("Over commits"), html.Span("at batch"), select, at_end(*switches)]
-    return _graph_card(title, card_id=_id("commits-card"), note_id=_id("commits-note"), graph_id=_id("commits-graph"))
-
-
-def _graph_card(title: Sequence[Component], *, card_id: str, note_id: str, graph_id: str) -> Component:
-    graph = dcc.Graph(id=graph_id, config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
-    saving = picture_buttons(csv_id=f"{card_id}-csv")
-    return html.Div(card(title, html.Div(id=note_id, className="note"), graph, saving), id=card_id)
 
 
 def _clicked_key(click: Mapping[str, Any]) -> str | None:
     """Return the `Mark.key` of the clicked point."""
     key = click["points"][0].get("customdata")
     return None if key is None else str(key)[:12]
-
-
-def _batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:
-    """Return the figure over batch and its size: curves, or bars where there are too few batches for any."""
-    choice = drawing.view.choice
-    chart = chart_over_batch(drawing.by_batch, quantity=choice.quantity)
-    if chart.are_few:
-        height = height_of_bars(chart)
-        return {
-            "batch_figure": bars_from_chart(chart), "batch_style": {"height": f"{height}px"}, "batch_scales": HIDDEN,
-        }  # fmt: skip
-    figure = figure_from_chart(
-        chart, scale=choice.batch_scale, chosen=str(choice.batch), keeps_zoom_of=_zoom_key(choice, "batch")
-    )
-    return {"batch_figure": figure, "batch_style": {"height": CURVES_HEIGHT}, "batch_scales": {}}
-
-
-def _commits_figure(drawing: ThroughputDrawing) -> go.Figure:
-    choice = drawing.view.choice
-    chart = chart_over_commits(shown_by_commit(drawing), quantity=choice.quantity, spacing=choice.spacing)
-    chosen = drawing.by_batch[0].commit if drawing.by_batch else choice.commit
-    return figure_from_chart(
-        chart, scale=choice.commits_scale, chosen=chosen, keeps_zoom_of=_zoom_key(choice, "commits")
-    )
-
-
-def _zoom_key(choice: ThroughputChoice, name: str) -> str:
-    """Return the key that keeps the zoom through clicks and changes of providers, and nothing else."""
-    moves = (
-        replace(choice, providers=None, commit=None) if name == "commits" else replace(choice, providers=None, batch=0)
-    )
-    return query_from_choice(moves)
 
 
 PAGE = Page(

@@ -21,6 +21,7 @@ CALLBACK_PATH = "/_dash-update-component"
 MULTIPLE = frozenset(
     {
         "throughput-providers",
+        "throughput-commits",
         "explore-lines",
         *(f"explore-parameter-{number}" for number in range(6)),
         "compare-commit",
@@ -32,7 +33,7 @@ MULTIPLE = frozenset(
 )
 # What the pages keep in the browser, by the component: keys, and whether each is a list.
 KEPT = {
-    "throughput-shown": {"query": False, "providers": True, "settled": True},
+    "throughput-shown": {"query": False, "providers": True, "settled": True, "colour": False, "marked": False},
     "explore-shown": {"query": False, "marked": False},
     "profile-shown": {"query": False, "settled": True},
     "roofline-shown": {"query": False, "providers": True, "settled": True},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import ChangePoint
-from dashboard.figures.notes import wrapped
-from dashboard.finding_words import EVERYTHING, change_of, kind_of
+from dashboard.figures.notes import escaped, wrapped
+from dashboard.finding_words import EVERYTHING, change_of, kind_of, ratio_in_words, since_of, title_of
 from results.judgement.findings import FindingState, Turn
+from results.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dashboard.figures.chart import Position
     from results.judgement.changes.ranked import RankedFinding
@@ -20,12 +21,22 @@ if TYPE_CHECKING:
 WORDS = {Turn.SLOWER: "worse", Turn.FASTER: "better", Turn.CHANGED: "changed"}
 
 
-def change_points_of(
-    found: Iterable[RankedFinding], *, series: Sequence[SeriesRow], positions: Mapping[str, Position]
-) -> tuple[ChangePoint, ...]:
-    """Return the change points of some series, of one place, benchmark and metric, in the order of the positions.
+def size_of(finding: Finding, series: Sequence[SeriesRow]) -> str:
+    """Write the size where it is that of a curve that is drawn: known is the worst point's only."""
+    return change_of(finding) if is_at_worst(finding, series) else WORDS[finding.turn]
 
-    positions: of each commit, in order. Where several findings begin at one commit, the heaviest has its size there.
+
+def change_points_of(
+    found: Iterable[RankedFinding],
+    *,
+    series: Sequence[SeriesRow],
+    positions: Mapping[str, Position],
+    text_of: Callable[[Finding, Sequence[SeriesRow]], str] = size_of,
+) -> tuple[ChangePoint, ...]:
+    """Return the change points of some series, of one benchmark and metric, in the order of the positions.
+
+    positions: of each commit, in order. Where several findings begin at one commit, the heaviest has its size there,
+    as `text_of` writes it.
     """
     points: dict[str, ChangePoint] = {}
     for one in found:
@@ -34,9 +45,9 @@ def change_points_of(
         if is_ours and finding.first_bad in positions and finding.first_bad not in points:
             points[finding.first_bad] = ChangePoint(
                 at=positions[finding.first_bad],
-                text=_text_of(finding, series),
+                text=text_of(finding, series),
                 kind=kind_of(finding),
-                note=f"{change_of(finding)} at the worst of its points, {finding.state}: {wrapped(finding.why)}",
+                note=_note(one),
             )
     return tuple(points[commit] for commit in positions if commit in points)
 
@@ -54,8 +65,22 @@ def is_about(finding: Finding, series: Iterable[SeriesRow]) -> bool:
     )
 
 
-def _text_of(finding: Finding, series: Sequence[SeriesRow]) -> str:
-    """Write the size where it is that of a curve that is drawn: known is the worst point's only."""
-    if not finding.points or any(one.parameters == finding.points[0] for one in series):
-        return change_of(finding)
-    return WORDS[finding.turn]
+def is_at_worst(finding: Finding, series: Iterable[SeriesRow]) -> bool:
+    """Return whether the point whose size is known is among the series; of everything at once there is no point."""
+    return not finding.points or any(one.parameters == finding.points[0] for one in series)
+
+
+def _note(found: RankedFinding) -> str:
+    """Write the hover card: the change with its interval, how certain it is, and since when."""
+    finding = found.finding
+    interval = ""
+    if finding.interval is not None:
+        low, high = map(ratio_in_words, finding.interval)
+        interval = f" [{low}, {high}]"
+    change = f"{change_of(finding)}{interval} at the worst of {counted(max(len(finding.points), 1), 'point')}"
+    return "<br>".join([
+        f"<b>{escaped(title_of(finding))}</b>",
+        change,
+        f"{finding.state}: {wrapped(finding.why)}",
+        f"{finding.first_bad[:10]} · {wrapped(since_of(found))}",
+    ])  # fmt: skip

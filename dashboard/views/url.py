@@ -19,6 +19,9 @@ LATEST = "latest"
 # What travels from page to page, each taking what it knows: the benchmark or the point, who competes, and the commit.
 CONTEXT = ("project", "benchmark", *(axis.name for axis in AXES), "provider", "providers", "commit")
 
+
+MOST_SHOWN = 60  # characters of a name that is not known
+
 Member = TypeVar("Member", bound="StrEnum")
 
 
@@ -75,3 +78,16 @@ def _parameters_of(asked: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     if "provider" in found and found.get("weights", "plain") != "plain":
         found["provider"] += f":{found['weights']}"
     return list(found.items())
+
+
+def commits_of(requested: Iterable[str], commits: Sequence[CommitRow], problems: list[str]) -> list[str]:
+    """Return the commits whose hashes begin as requested, each once; others are left out, adding to `problems`."""
+    found: dict[str, None] = {}
+    for name in requested:
+        begun = [row.commit for row in commits if row.commit.startswith(name.lower())]
+        if len(begun) == 1:
+            found[begun[0]] = None
+        else:
+            number = f"{len(begun)} measured commits begin" if begun else "no measured commit begins"
+            problems.append(f"The URL asks for commit {name[:MOST_SHOWN]}, but {number} with that; it is left out.")
+    return list(found)

@@ -16,7 +16,8 @@ from dashboard.tables.surfaces import explore_link, surfaces_list
 from dashboard.tables.winner_map import headlines_of, map_in_words, winner_maps_of
 from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of
-from dashboard.views.throughput.drawing import rankings_by_batch, throughput_drawing_of
+from dashboard.views.throughput.drawing import throughput_drawing_of
+from dashboard.views.throughput.notes import rankings_by_batch
 from results.judgement.outcomes import ControlChange
 from results.judgement.verdicts import exit_code
 from results.store import open_store

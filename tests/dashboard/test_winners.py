@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dashboard.tables.winners import absences_list, winners_table
-from dashboard.views.throughput.drawing import note_of_winners, rankings_by_batch
+from dashboard.views.throughput.notes import note_of_winners, rankings_by_batch
 from results.judgement.winners import WHAT_DECIDES_NOTHING
 from results.units import THIN_SPACE
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 from dashboard.quantities import Quantity
-from dashboard.scales import CommitSpacing, Scale
+from dashboard.scales import Colour, CommitSpacing, Multiples, Scale
 from dashboard.sweep_axes import AXES, ChosenPoint, text_of
 from dashboard.views.axis_values import settled_axes
-from dashboard.views.url import LATEST, commit_of, member_of, unknown_parameters
+from dashboard.views.throughput.sides import MOST_SIDES, panels_of, sides_of
+from dashboard.views.url import LATEST, commit_of, commits_of, member_of, unknown_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,22 +20,36 @@ if TYPE_CHECKING:
     from results.rows import CommitRow, PointChoice
 
 _SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
-KEYS = (*(axis.name for axis in AXES), "commit", "providers", *_SWITCHES)
+KEYS = (*(axis.name for axis in AXES), "commit", "commits", "providers", "colour", "multiples", *_SWITCHES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputChoice(ChosenPoint):
     """Choices of the page. `commit` None: the newest; `providers` None: all contenders.
 
-    `batch` applies to the curve over commits, `commit` to the curve over batch.
+    `batch` applies to the curve over commits, `commit` to the curve over batch, and `commits` are drawn beside that.
+    `colour` None: by commit where there are several, else by provider.
     """
 
     commit: str | None = None
+    commits: tuple[str, ...] = ()
+    colour: Colour | None = None
+    multiples: Multiples = Multiples.NONE
     providers: tuple[str, ...] | None = None
     quantity: Quantity = Quantity.ROWS_PER_S
     spacing: CommitSpacing = CommitSpacing.ORDER
     commits_scale: Scale = Scale.FIT
     batch_scale: Scale = Scale.LOG
+
+    @property
+    def default_colour(self) -> Colour:
+        """Axis that colours the curves where none was chosen."""
+        return Colour.COMMIT if self.commits else Colour.PROVIDER
+
+    @property
+    def coloured(self) -> Colour:
+        """Axis that colours the curves."""
+        return self.colour or self.default_colour
 
     def shows(self, provider: str) -> bool:
         """Return whether `provider` is among the chosen ones."""
@@ -43,11 +58,15 @@ class ThroughputChoice(ChosenPoint):
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputView:
-    """Choice that can be drawn, its alternatives, and the problems of what the URL asked for."""
+    """Choice that can be drawn, its alternatives, and the problems of what the URL asked for.
+
+    colours: the axes that have several values here.
+    """
 
     choice: ThroughputChoice
     options: Mapping[str, tuple[AxisValue, ...]]
     providers: tuple[str, ...]
+    colours: tuple[Colour, ...] = (Colour.PROVIDER,)
     problems: tuple[str, ...] = field(default=())
 
 
@@ -64,16 +83,26 @@ def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Se
     others = [axis for axis in AXES if axis.name != "batch"]
     comparable = (point for point in points if all(axis.value_of(point) == columns[axis.column] for axis in others))
     providers = tuple(sorted({point.contender for point in comparable}, key=_provider_key))
+    commit, beside = _commits(wanted, commits, problems)
     choice = ThroughputChoice(
         **columns,  # type: ignore[arg-type]  # a test holds AXES and the fields together
-        commit=commit_of(wanted.get("commit", LATEST), commits, problems),
+        commit=commit,
+        commits=beside,
         providers=_providers(wanted.get("providers"), providers, problems),
         quantity=member_of("quantity", wanted, Quantity.ROWS_PER_S, problems),
         spacing=member_of("spacing", wanted, CommitSpacing.ORDER, problems),
         commits_scale=member_of("commits_scale", wanted, Scale.FIT, problems),
         batch_scale=member_of("batch_scale", wanted, Scale.LOG, problems),
     )
-    return ThroughputView(choice=choice, options=options, providers=providers, problems=tuple(problems))
+    colours = _colours(points, choice, commits)
+    choice = replace(
+        choice,
+        colour=_colour(wanted, colours, choice.default_colour, problems),
+        multiples=_multiples(wanted, points, choice, problems),
+    )
+    return ThroughputView(
+        choice=choice, options=options, providers=providers, colours=colours, problems=tuple(problems)
+    )
 
 
 def query_from_choice(choice: ThroughputChoice) -> str:
@@ -82,16 +111,73 @@ def query_from_choice(choice: ThroughputChoice) -> str:
     pairs.append(("commit", LATEST if choice.commit is None else choice.commit[:12]))
     if choice.providers is not None:
         pairs.append(("providers", ",".join(choice.providers)))
+    if choice.commits:
+        pairs.append(("commits", ",".join(commit[:12] for commit in choice.commits)))
+    if choice.colour is not None:
+        pairs.append(("colour", choice.colour))
+    if choice.multiples is not Multiples.NONE:
+        pairs.append(("multiples", choice.multiples))
     pairs += [(name, str(getattr(choice, name))) for name in _SWITCHES]
     return "?" + urlencode(pairs, safe=",")
 
 
-def query_from_values(values: Mapping[str, str | None], *, providers: Sequence[str], known: Sequence[str]) -> str:
+def query_from_values(
+    values: Mapping[str, str | None], *, commits: Sequence[str], providers: Sequence[str], known: Sequence[str]
+) -> str:
     """Write the selectors' values as a query string. All of the `known` providers equals no choice."""
-    pairs = [(name, value) for name, value in values.items() if value is not None]
+    pairs = [(name, value) for name, value in values.items() if value]
+    if commits:
+        pairs.append(("commits", ",".join(commits)))
     if set(providers) != set(known):
         pairs.append(("providers", ",".join(providers)))
     return "?" + urlencode(pairs, safe=",")
+
+
+def _commits(
+    wanted: Mapping[str, str], measured: Sequence[CommitRow], problems: list[str]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the commit the page is about, None for the newest, and those drawn beside it, the oldest first.
+
+    Where the URL names several and not which the page is about, it is about the newest of them.
+    """
+    names = list(dict.fromkeys(name for name in wanted.get("commits", "").split(",") if name))
+    found = commits_of(names[:MOST_SIDES], measured, problems)
+    if "commit" in wanted or not found:
+        commit = commit_of(wanted.get("commit", LATEST), measured, problems)
+    else:
+        commit = max(found, key=[row.commit for row in measured].index)
+    others = [one for one in found if one != commit][: MOST_SIDES - 1]
+    if len(names) > MOST_SIDES or len(others) < len(found) - (commit in found):
+        problems.append(f"The URL names {len(names)} commits; the first are drawn, {MOST_SIDES} with the chosen one.")
+    return commit, tuple(row.commit for row in measured if row.commit in others)
+
+
+def _colours(
+    points: Sequence[PointChoice], choice: ThroughputChoice, commits: Sequence[CommitRow]
+) -> tuple[Colour, ...]:
+    several = [one for one in (Colour.DTYPE, Colour.MACHINE) if len(sides_of(points, choice, one)) > 1]
+    by_commit = [Colour.COMMIT] if sum(choice.machine in row.sweep_machines for row in commits) > 1 else []
+    return (Colour.PROVIDER, *several, *by_commit)
+
+
+def _colour(
+    wanted: Mapping[str, str], offered: Sequence[Colour], default: Colour, problems: list[str]
+) -> Colour | None:
+    colour = member_of("colour", wanted, default, problems)
+    if colour not in offered:
+        problems.append(f"One {colour} was measured of this shape: there is nothing to colour by {colour}.")
+        return None
+    return None if colour is default else colour
+
+
+def _multiples(
+    wanted: Mapping[str, str], points: Sequence[PointChoice], choice: ThroughputChoice, problems: list[str]
+) -> Multiples:
+    multiples = member_of("multiples", wanted, Multiples.NONE, problems)
+    if multiples is Multiples.HIDDEN and len(panels_of(points, choice)) < 2:
+        problems.append(f"Only hidden dim {choice.hidden} was measured of this shape: it has one chart.")
+        return Multiples.NONE
+    return multiples
 
 
 def _providers(requested: str | None, known: Sequence[str], problems: list[str]) -> tuple[str, ...] | None:

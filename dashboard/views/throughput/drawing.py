@@ -1,165 +1,207 @@
-"""Content of the page *Throughput*: the chosen points' rows, and the notes beside them."""
+"""Content of the page *Throughput*: the rows of its charts, those over commits with their change points."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from dashboard.figures.colouring import BY_PROVIDER, Colouring
+from dashboard.figures.reduction import reduced
 from dashboard.figures.thinning import thinned
-from dashboard.scales import CommitSpacing
-from dashboard.sweep_axes import AXES, text_of
+from dashboard.figures.throughput import chart_over_batch, chart_over_commits
+from dashboard.scales import Colour, Multiples
+from dashboard.views.judged_histories import judged_histories, known_histories
 from dashboard.views.throughput.choice import throughput_view_of
-from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
+from dashboard.views.throughput.marks import change_points_over_commits
+from dashboard.views.throughput.sides import MOST_PANELS, MOST_SIDES, nearest_panels, panels_of, sides_of
 from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
-from results.units import change_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from dashboard.figures.chart import Chart
     from dashboard.views.throughput.choice import ThroughputChoice, ThroughputView
-    from results.judgement.winners import Ranking
-    from results.rows import CommitRow, PointFilter, PointRow
+    from results.rows import CommitRow, PointChoice, PointFilter, PointRow
     from results.store import Store
 
 # Metrics of the notes of the curves over commits; the quantity drawn is one of these, made from it, or comes beside.
 DRAWN = ("latency_s", "speedup_vs_eager")
-ALWAYS_SHOWN = {"operation", "hidden", "machine", "batch"}
-NOTHING_MEASURED = "nothing measured here for this choice"
-OPEN_MARKS = " · open marks: disturbed while measured"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputDrawing:
-    """Content of the page: the view, its commits, and the rows of its three parts."""
+    """Content of the page: the view, its commits, and the rows of its parts.
+
+    by_batch: of the chosen point's shape at one commit, which the answer is about. beside: what the chart over batch
+    draws besides. panels: rows of each small chart, by hidden dim. commits_chart: of `by_commit`, with its change
+    points if `is_marked`. left_out, commits_left_out: what the charts do not draw, in
+    words.
+    """
 
     view: ThroughputView
     commits: tuple[CommitRow, ...]
     by_batch: tuple[PointRow, ...]
     by_commit: tuple[PointRow, ...]
+    commits_chart: Chart
+    is_marked: bool
+    beside: tuple[PointRow, ...] = ()
+    panels: Mapping[int, tuple[PointRow, ...]] = field(default_factory=dict)
+    colouring: Colouring = BY_PROVIDER
+    left_out: tuple[str, ...] = ()
+    commits_left_out: tuple[str, ...] = ()
 
 
-def throughput_drawing_of(store: Store, *, query: str) -> ThroughputDrawing:
-    """Query the store for what the URL's `query` shows."""
+def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> ThroughputDrawing:
+    """Query the store for what the URL's `query` shows. waits: for its change points, where none are known yet."""
     measured = [row for row in commits(store) if row.sweep_machines]
-    view = throughput_view_of(query, points=point_choices(store), commits=measured)
-    shape = _shape(view.choice)
-    point: PointFilter = {**shape, "batch": view.choice.batch}
-    by_batch = throughput_by_batch(store, revision=view.choice.commit, **shape)
-    by_commit = throughput_by_commit(store, metrics=_drawn(view.choice), **point)
+    points = point_choices(store)
+    view = throughput_view_of(query, points=points, commits=measured)
+    choice = view.choice
+    rank = {row.commit: i for i, row in enumerate(measured)}
+    sides, left_out = _drawn_sides(points, choice)
+    by_batch = _rows_at(store, choice, revision=choice.commit)
+    by_commit = [row for side in sides for row in _rows_over_commits(store, side)]
+    by_commit.sort(key=lambda row: rank[row.commit])
+    own = by_batch[0].commit if by_batch else choice.commit
+    others, note = _others(choice, sides, own=own, measured=(row.commit for row in by_commit if _is_of(row, choice)))
+    left_out += note
+    beside = [row for side, commit in others for row in _rows_at(store, side, revision=commit)]
+    shown = sorted({row.commit for row in (*by_batch, *beside)}, key=lambda commit: rank[commit])
+    drawn = sorted({*choice.commits, *([own] if own else [])} & {*shown}, key=lambda commit: rank[commit])
+    colouring = _colouring(choice, sides, commits=shown if choice.coloured is Colour.COMMIT else drawn)
+    panels: dict[int, tuple[PointRow, ...]] = {}
+    if choice.multiples is Multiples.HIDDEN:
+        panels, note = _panels(store, points, choice, [(choice, own), *others])
+        left_out += note
+    chart, commits_left_out = _commits_chart(by_commit, choice, colouring, own=own)
+    found = judged_histories(store) if waits else known_histories(store)
+    if found is not None:
+        positions = {commit: place for place, commit in chart.positions}
+        marks = change_points_over_commits(store, found, sides=sides, positions=positions)
+        chart = replace(chart, change_points=marks)
     return ThroughputDrawing(
         view=view,
-        commits=tuple(row for row in measured if view.choice.machine in row.sweep_machines),
-        by_batch=_shown(by_batch, view.choice),
-        by_commit=_shown(by_commit, view.choice),
+        commits=tuple(row for row in measured if choice.machine in row.sweep_machines),
+        by_batch=by_batch,
+        by_commit=tuple(by_commit),
+        commits_chart=chart,
+        is_marked=found is not None,
+        beside=tuple(beside),
+        panels=panels,
+        colouring=colouring,
+        left_out=tuple(left_out),
+        commits_left_out=tuple(commits_left_out),
     )
 
 
-def shown_by_commit(drawing: ThroughputDrawing) -> tuple[PointRow, ...]:
-    """Return the rows of the chart over commits: all, or of very many what a screen can show."""
-    chosen = drawing.by_batch[0].commit if drawing.by_batch else None
-    keep = [row for row in drawing.by_commit if row.commit == chosen]
-    return thinned(drawing.by_commit, curve=attrgetter("contender"), value=attrgetter("latency_s"), keep=keep)
+def batch_chart_of(drawing: ThroughputDrawing) -> tuple[Chart, list[str]]:
+    """Return the chart over batch, and what it leaves out, in words."""
+    rows = (*drawing.by_batch, *drawing.beside)
+    return reduced(chart_over_batch(rows, quantity=drawing.view.choice.quantity, colouring=drawing.colouring))
 
 
-def rankings_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, Ranking | None], ...]:
-    """Return each batch, smallest first, with the ranking of its points; None where nothing is ok.
+def panel_charts_of(drawing: ThroughputDrawing) -> tuple[dict[int, Chart], list[str]]:
+    """Return the chart of each hidden dim, and what they leave out, in words."""
+    charts: dict[int, Chart] = {}
+    notes: dict[str, None] = {}
+    for hidden, rows in drawing.panels.items():
+        chart = chart_over_batch(rows, quantity=drawing.view.choice.quantity, colouring=drawing.colouring)
+        charts[hidden], left_out = reduced(chart)
+        notes |= dict.fromkeys(left_out)
+    return charts, list(notes)
 
-    `rows`: one commit's points of a shape.
+
+def _drawn_sides(
+    points: Sequence[PointChoice], choice: ThroughputChoice
+) -> tuple[tuple[ThroughputChoice, ...], list[str]]:
+    """Return the sides that are drawn, the chosen one first, and how many are not."""
+    sides = sides_of(points, choice, choice.coloured)
+    drawn = tuple(sorted(sides, key=lambda side: side != choice))[:MOST_SIDES]
+    n_left = len(sides) - len(drawn)
+    return drawn, [f"{len(drawn)} of {len(sides)} {choice.coloured}s are drawn"] if n_left else []
+
+
+def _others(
+    choice: ThroughputChoice, sides: Sequence[ThroughputChoice], *, own: str | None, measured: Iterable[str]
+) -> tuple[list[tuple[ThroughputChoice, str | None]], list[str]]:
+    """Return the sides and commits that the chart over batch draws besides the chosen, and how many it does not.
+
+    measured: the commits of the chosen point, the oldest first; coloured by commit, the newest are drawn.
     """
-    by_batch = groupby(sorted(rows, key=attrgetter("batch")), key=attrgetter("batch"))
-    return tuple((batch, ranking_of(list(group))) for batch, group in by_batch)
+    commits: Sequence[str] = choice.commits
+    notes: list[str] = []
+    if choice.coloured is Colour.COMMIT and not commits:
+        every = list(dict.fromkeys(measured))
+        commits = [commit for commit in every if commit != own][1 - MOST_SIDES :]
+        if len(every) > MOST_SIDES:
+            notes.append(f"{len(commits) + 1} of {len(every)} commits are drawn, the newest")
+    found: list[tuple[ThroughputChoice, str | None]] = [(choice, commit) for commit in commits if commit != own]
+    found += [(side, choice.commit) for side in sides[1:]]
+    found += [(side, commit) for side in sides[1:] for commit in commits]
+    if len(found) >= MOST_SIDES:
+        notes.append(f"{MOST_SIDES} of {len(found) + 1} pairs of {choice.coloured} and commit are drawn")
+    return found[: MOST_SIDES - 1], notes
 
 
-def facts(view: ThroughputView) -> str:
-    """Write the axes that need no selector in words."""
-    single = [axis.name for axis in AXES if axis.name not in ALWAYS_SHOWN and len(view.options[axis.name]) == 1]
-    values = {axis.name: text_of(getattr(view.choice, axis.column)) for axis in AXES}
-    return " · ".join(fact(name, values[name]) for name in single)
+def _colouring(choice: ThroughputChoice, sides: Sequence[ThroughputChoice], *, commits: Sequence[str]) -> Colouring:
+    by = choice.coloured
+    values: Sequence[str] = ()
+    if by is Colour.COMMIT:
+        values = commits
+    elif by is not Colour.PROVIDER:
+        values = sorted(str(getattr(side, by)) for side in sides)
+    return Colouring(by=by, values=tuple(values), commits=tuple(commits))
 
 
-def note_of_commit(rows: Sequence[PointRow]) -> str:
-    """Write who takes the least time at how many batches, and which commit the chart over batch shows."""
-    if not rows:
-        return NOTHING_MEASURED
-    row = rows[0]
-    date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
-    marks = OPEN_MARKS if any(row.disturbed for row in rows) else ""
-    return f"{_leaders(rows)}{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}{marks}"
+def _panels(
+    store: Store,
+    points: Sequence[PointChoice],
+    choice: ThroughputChoice,
+    drawn: Iterable[tuple[ThroughputChoice, str | None]],
+) -> tuple[dict[int, tuple[PointRow, ...]], list[str]]:
+    """Return the rows of each small chart, by hidden dim, and how many hidden dims have none."""
+    every = panels_of(points, choice)
+    panels = nearest_panels(every, choice.hidden)
+    dims = {panel.hidden: panel.dim for panel in panels}
+    rows: dict[int, list[PointRow]] = {hidden: [] for hidden in dims}
+    for side, commit in drawn:
+        shape: PointFilter = {**_shape(side), "hidden": list(dims), "dim": list({*dims.values()})}
+        for row in throughput_by_batch(store, revision=commit, **shape):
+            if row.dim == dims[row.hidden] and _is_shown(row, side):
+                rows[row.hidden].append(row)
+    n_left = len(every) - len(panels)
+    note = f"{MOST_PANELS} of {len(every)} hidden dims have a chart, the nearest to {choice.hidden}"
+    return {hidden: tuple(own) for hidden, own in rows.items()}, [note] if n_left else []
 
 
-def note_of_winners(rows: Sequence[PointRow]) -> str:
-    """Write what the table of winners compares, how many points were disturbed, and where no winner is known."""
-    if not rows:
-        return ""
-    notes = [f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"]
-    n_incomplete = sum(row.lacks_visits for row in rows)
-    if n_incomplete:
-        notes.append(f"{n_incomplete} of {len(rows)} points had fewer visits than planned")
-    n_disturbed = sum(row.disturbed is not None for row in rows)
-    if n_disturbed:
-        notes.append(f"{n_disturbed} of {len(rows)} points were disturbed")
-    rankings = [ranking for _, ranking in rankings_by_batch(rows) if ranking is not None]
-    n_undecided = sum(ranking.standing is Standing.UNDECIDED for ranking in rankings)
-    if n_undecided:
-        notes.append(f"{n_undecided} of {len(rankings)} undecided ({WHAT_DECIDES_NOTHING})")
-        if leads := leads_in_words(rankings):
-            notes.append(leads)
-    # What is missing comes first: to measure anew would begin another run.
-    advice = "complete them (fusebench run)" if n_incomplete else "measure again (fusebench run --again)"
-    return " · ".join(notes) + (f": {advice}" if len(notes) > 1 else "")
+def _commits_chart(
+    rows: Sequence[PointRow], choice: ThroughputChoice, colouring: Colouring, *, own: str | None
+) -> tuple[Chart, list[str]]:
+    """Draw the curves over commits; return what is left out, in words: a screen cannot show very many points."""
+    # Along an axis of commits no curve is one commit's.
+    by = Colour.PROVIDER if colouring.by is Colour.COMMIT else colouring.by
+    over = replace(colouring, by=by, commits=())
+    keep = [row for row in rows if row.commit == own]
+    few = thinned(rows, curve=over.name_of, value=lambda row: row.latency_s, keep=keep)
+    chart, notes = reduced(chart_over_commits(few, quantity=choice.quantity, spacing=choice.spacing, colouring=over))
+    if len(few) < len(rows):
+        notes.append(f"{len(few):,} of {len(rows):,} points shown, the extremes among neighbours; CSV has all")
+    return chart, notes
 
 
-def note_of_commits(drawing: ThroughputDrawing) -> str:
-    """Write how the newest commit differs from the one before, and how many the chart over commits shows."""
-    measured = {row.commit: row.commit_date for row in drawing.by_commit}
-    undated = sum(date is None for date in measured.values())
-    note = f"{_last_step(drawing.by_commit)}{len(measured)} commit{'' if len(measured) == 1 else 's'} at this batch"
-    if any(row.disturbed for row in drawing.by_commit):
-        note += OPEN_MARKS
-    n_shown = len(shown_by_commit(drawing))
-    if n_shown < len(drawing.by_commit):
-        note += f" · {n_shown:,} of {len(drawing.by_commit):,} points shown, the extremes among neighbours; CSV has all"
-    if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
-        return f"{note}, {undated} without a date left out"
-    return note
+def _rows_at(store: Store, side: ThroughputChoice, *, revision: str | None) -> tuple[PointRow, ...]:
+    rows = throughput_by_batch(store, revision=revision, **_shape(side))
+    return tuple(row for row in rows if _is_shown(row, side))
 
 
-def _drawn(choice: ThroughputChoice) -> tuple[str, ...]:
+def _rows_over_commits(store: Store, side: ThroughputChoice) -> tuple[PointRow, ...]:
+    point: PointFilter = {**_shape(side), "batch": side.batch}
+    rows = throughput_by_commit(store, metrics=_metrics(side), **point)
+    return tuple(row for row in rows if _is_shown(row, side))
+
+
+def _metrics(choice: ThroughputChoice) -> tuple[str, ...]:
     return DRAWN if choice.quantity.metric is None else (*DRAWN, choice.quantity.metric)
-
-
-def _leaders(rows: Sequence[PointRow]) -> str:
-    leaders = Counter(ranking.leader.contender for _, ranking in rankings_by_batch(rows) if ranking is not None)
-    n_batches = len({row.batch for row in rows})
-    if n_batches < 2 or not leaders:
-        return ""
-    parts = ", ".join(f"{name} at {n}" for name, n in leaders.most_common())
-    return f"least time of {n_batches} batches: {parts} · "
-
-
-def _last_step(rows: Sequence[PointRow]) -> str:
-    """Write by how much the newest commit's times differ from those of the commit before; `rows` come oldest first."""
-    newest = list(dict.fromkeys(row.commit for row in rows))[-2:]
-    if len(newest) < 2:
-        return ""
-    before, after = ({row.contender: row.latency_s for row in rows if row.commit == commit} for commit in newest)
-    steps = [(name, time, before.get(name)) for name, time in after.items()]
-    changes = ", ".join(f"{name} {change_in_words(now / then)}" for name, now, then in steps if now and then)
-    return f"time at the newest commit against the one before: {changes} · " if changes else ""
-
-
-def fact(name: str, value: str) -> str:
-    """Write the value of an axis as it needs no name."""
-    if name == "cache":
-        return f"{value} cache"
-    if name == "threads":
-        return "1 thread" if value == "1" else f"{value} threads"
-    if name == "dim":
-        return f"model dim {value}"
-    return "no activation" if (name, value) == ("activation", "none") else value
 
 
 def _shape(choice: ThroughputChoice) -> PointFilter:
@@ -171,6 +213,10 @@ def _shape(choice: ThroughputChoice) -> PointFilter:
     }  # fmt: skip
 
 
-def _shown(rows: Sequence[PointRow], choice: ThroughputChoice) -> tuple[PointRow, ...]:
-    """Return the rows of the chosen providers. No activation is a choice here; the store's filter takes it as any."""
-    return tuple(row for row in rows if choice.shows(row.contender) and row.activation == choice.activation)
+def _is_shown(row: PointRow, side: ThroughputChoice) -> bool:
+    """Return whether a provider is chosen. No activation is a choice here; the store's filter takes it as any."""
+    return side.shows(row.contender) and row.activation == side.activation
+
+
+def _is_of(row: PointRow, side: ThroughputChoice) -> bool:
+    return (row.machine, row.dtype) == (side.machine, side.dtype)

@@ -42,6 +42,7 @@ def choices_of(points, commits):
         lambda row, **rest: ThroughputChoice(**{axis.column: axis.value_of(row) for axis in AXES}, **rest),
         row=st.sampled_from(points),
         commit=st.sampled_from([None, *[row.commit for row in commits]]),
+        commits=st.just(()),
         providers=st.sampled_from([None, (), ("eager",), ("eager", "fused")]),
         quantity=st.sampled_from(Quantity),
         spacing=st.sampled_from(CommitSpacing),
@@ -89,7 +90,11 @@ def test_a_size_nobody_measured_is_replaced_by_the_nearest_and_said(points, comm
         ("?commit=abc", "2 measured commits begin with that"),
         ("?commit=77", "no measured commit begins with that"),
         ("?providers=eager,nobody", "No provider nobody here; there are eager, compiled, fused"),
-        ("?colour=red", "Unknown URL parameter colour; this page knows operation"),
+        ("?color=red", "Unknown URL parameter color; this page knows operation"),
+        ("?colour=red", "it can be provider, dtype, machine, commit"),
+        ("?colour=dtype", "One dtype was measured of this shape"),
+        ("?multiples=batch", "it can be none, hidden"),
+        ("?commits=abc1,77", "asks for commit 77, but no measured commit begins with that; it is left out"),
     ],
 )
 def test_a_wrong_value_in_the_url_is_said(query, said, points, commits):

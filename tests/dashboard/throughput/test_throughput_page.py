@@ -9,7 +9,7 @@ from dashboard.app import create_app, page_and_links, shell
 from dashboard.figures.throughput import chart_over_commits
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import FIELDS, Quantity, reading_of
-from dashboard.scales import CommitSpacing
+from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES
 from dashboard.views.throughput.chosen_point import chosen_point_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
@@ -42,7 +42,7 @@ def asked(store, *, query="", triggered=None, clicked=NO_CLICK, **changes):
     props = shown(store, query)
     picked = {name: props["axes"][name]["value"] for name in props["axes"]}
     picked |= {"commit": props["commit"]["value"], "providers": props["providers"]["value"], **props["switches"]}
-    picked["quantity"] = props["quantity"]["value"]
+    picked |= {name: props[name]["value"] for name in ("quantity", "commits", "colour")}
     assert set(picked) == set(PICKED)
     trigger = triggered or f"throughput-{next(iter(changes))}"
     return asked_query(query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=trigger)
@@ -125,6 +125,16 @@ def test_an_axis_nobody_could_choose_follows_without_a_complaint(store):
     query = asked(store, query="?hidden=1024", hidden="256")
     view = throughput_drawing_of(store, query=query).view
     assert (view.choice.hidden, view.choice.dim, view.problems) == (256, 64, ())
+
+
+def test_a_commit_put_beside_another_colours_by_commit_unless_a_colour_was_chosen(store, journals):
+    commit = journals.commit_hash(0)[:12]
+    query = asked(store, commits=[commit])
+    assert throughput_drawing_of(store, query=query).view.choice.coloured is Colour.COMMIT
+    by_provider = asked(store, query=query, colour="provider")
+    assert throughput_drawing_of(store, query=by_provider).view.choice.coloured is Colour.PROVIDER
+    alone = asked(store, query=query, commits=[])
+    assert throughput_drawing_of(store, query=alone).view.choice.coloured is Colour.PROVIDER
 
 
 def test_all_providers_chosen_is_no_choice_of_providers(store):
