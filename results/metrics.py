@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -32,7 +32,7 @@ class Role(StrEnum):
 class Metric:
     """Quantity: its name in the store, a label for people, its unit, and how it is judged.
 
-    tolerance: relative change of an exact metric that is none.
+    tolerance: relative change of an exact metric that is none; floor: values of one that differ in no way, up to it.
     """
 
     name: str
@@ -42,6 +42,19 @@ class Metric:
     precision: Precision
     role: Role
     tolerance: float = 0.0
+    floor: float = 0.0
+
+    def differs(self, one: float, other: float) -> bool:
+        """Return whether two values of an exact metric differ beyond its tolerance and its floor."""
+        return max(abs(one), abs(other)) > self.floor and is_relevant(one, other, least_change=self.tolerance)
+
+
+def is_relevant(before: float, after: float, *, least_change: float) -> bool:
+    """Return whether two values differ by more than `least_change`, or at all if that is 0."""
+    smaller, larger = sorted((abs(before), abs(after)))
+    if least_change == 0:
+        return before != after
+    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
 
 
 def _timing(name: str, label: str, role: Role) -> Metric:
@@ -61,6 +74,10 @@ def _count(name: str, label: str, unit: str = "", *, tolerance: float = 0.0) -> 
 
 
 LATENCY = _timing("latency_s", "latency", Role.JUDGED)
+# The same inputs give the same error, but for the order of sums that threads share.
+ERROR = _count("error_rel", "relative error", tolerance=1.0)
+ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+"""Largest relative error of rounding to a dtype: an error below it is none of the computation."""
 
 # Of a journal's `timing` line. Only the latency has an interval; the others are context.
 TIMING_METRICS = (
@@ -81,8 +98,7 @@ TIMING_METRICS = (
     _timing("recompile_time_s", "recompile time", Role.CONTEXT),
     _timing("time_to_first_call_s", "time to first call", Role.CONTEXT),
     _timing("prepare_time_s", "prepare time", Role.CONTEXT),
-    # The same inputs give the same error, but for the order of sums that threads share.
-    _count("error_rel", "relative error", tolerance=1.0),
+    ERROR,
     Metric(
         name="minor_faults_per_call",
         label="page faults per call",
@@ -110,12 +126,14 @@ BYTES = {"byte", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib"}
 ASV_LABELS = {"time": "time", "memory": "size", "peakmemory": "peak memory", "track": "value"}
 
 
-def metric_of(name: str, *, unit: str) -> Metric:
-    """Return the metric `name`: one of the sweep's, or asv's type in `unit`.
+def metric_of(name: str, *, unit: str, dtype: str | None = None) -> Metric:
+    """Return the metric `name`: one of the sweep's, of values of `dtype`, or asv's type in `unit`.
 
     Seconds and bytes are better lower. The direction of a `track_` in any other unit is unknown, and a change of it
     is never a regression.
     """
+    if name == ERROR.name:
+        return replace(ERROR, floor=ROUNDING.get(dtype or "", ROUNDING["float64"]))
     if name in SWEEP_METRICS:
         return SWEEP_METRICS[name]
     is_time = name == "time" or unit.strip().lower() in SECONDS

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-# C0 and C1 controls, marks that reorder text, line separators and lone surrogates; line breaks and tabs stay.
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 and C1 controls, marks that reorder text, line separators, lone surrogates and the two other characters that XML
+# forbids; line breaks and tabs stay.
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 LINE_CONTROLS = re.compile(rf"[\t\n]|{CONTROLS.pattern}")
 
 

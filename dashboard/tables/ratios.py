@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dashboard.tables.changes import word_of
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome
-from results.metrics import Direction, Precision, metric_of
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, metric_of_row
+from results.metrics import Direction, Precision
 from results.rows import parameters_in_words
 
 if TYPE_CHECKING:
@@ -138,12 +138,12 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
     ends = (base.ci_low, base.ci_high, head.ci_low, head.ci_high)
     if all(end is not None and 0 < end < math.inf for end in ends):
         low, high = (head.ci_low or 0) / (base.ci_high or 1), (head.ci_high or 0) / (base.ci_low or 1)
-    metric = metric_of(base.metric, unit=base.unit)
-    # What is counted has no interval and needs none.
-    is_exact = metric.precision is Precision.EXACT
-    least = metric.tolerance if is_exact else LEAST_RELEVANT_CHANGE
-    is_apart = is_exact or (low is not None and high is not None and not low <= 1 <= high)
-    is_significant = is_apart and ratio != 1 and abs(math.log(ratio)) >= math.log1p(least)
+    metric = metric_of_row(base)
+    if metric.precision is Precision.EXACT:  # what is counted has no interval and needs none
+        is_significant = metric.differs(base.value, head.value)
+    else:
+        is_apart = low is not None and high is not None and not low <= 1 <= high
+        is_significant = is_apart and abs(math.log(ratio)) >= math.log1p(LEAST_RELEVANT_CHANGE)
     direction = metric.direction
     word, kind = "no certain difference", ""
     if is_significant and direction is Direction.UNKNOWN:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
@@ -63,7 +62,7 @@ class ChangedSurface:
     @property
     def weight(self) -> float:
         """How much it matters, among those of its outcome: size times number."""
-        return self.n * _size(self.worst)
+        return self.n * self.worst.size
 
     @property
     def is_worse(self) -> bool:
@@ -133,7 +132,7 @@ def surfaces_of(judgement: Judgement) -> list[ChangedSurface]:
         ChangedSurface(
             title=" · ".join(title),
             word=word_of(verdicts[0]),
-            worst=max(verdicts, key=_size),
+            worst=max(verdicts, key=lambda verdict: verdict.size),
             n=len(verdicts),
             n_of=n_of[tuple(title)],
         )
@@ -212,7 +211,3 @@ def _title(verdict: Verdict) -> tuple[str, ...]:
     own = {parameter.name: parameter.value for parameter in verdict.head.parameters}
     contender = [str(own[name]) for name in CONTENDER if "provider" in own and name in own and own[name] != "plain"]
     return (verdict.head.benchmark, *contender, verdict.metric.label)
-
-
-def _size(verdict: Verdict) -> float:
-    return abs(log(verdict.ratio)) if verdict.ratio else 0.0

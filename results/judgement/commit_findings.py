@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from results.files.records import State
 from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.outcomes import Outcome
+from results.judgement.outcomes import Outcome, size_of
 from results.judgement.sides import surface_parameters
 from results.metrics import Direction, Precision
 
@@ -46,9 +47,25 @@ def findings_of(judgement: Judgement) -> list[Finding]:
     return sorted(found, key=_rank)
 
 
+def undecided_of(judgement: Judgement) -> list[Finding]:
+    """Return one finding for each surface with undecided series; the largest change first, suspected all of them."""
+    of_surface: dict[Surface, list[Verdict]] = {}
+    for verdict in judgement.with_outcome(Outcome.UNDECIDED):
+        of_surface.setdefault(_surface(verdict), []).append(verdict)
+    n_points = Counter(map(_surface, judgement.verdicts))
+    return [
+        replace(
+            _finding(judgement, surface, Turn.CHANGED, verdicts, n_points=n_points[surface]),
+            state=FindingState.SUSPECTED,
+            class_=None,
+        )
+        for surface, verdicts in of_surface.items()
+    ]
+
+
 def _rank(finding: Finding) -> tuple[bool, int, float, int]:
     is_known = finding.state is FindingState.ACKNOWLEDGED
-    return is_known, list(Turn).index(finding.turn), -_size(finding.ratio), -len(finding.points)
+    return is_known, list(Turn).index(finding.turn), -size_of(finding.ratio), -len(finding.points)
 
 
 def _turn(verdict: Verdict) -> Turn | None:
@@ -62,7 +79,7 @@ def _turn(verdict: Verdict) -> Turn | None:
 def _finding(
     judgement: Judgement, surface: Surface, turn: Turn, verdicts: Iterable[Verdict], *, n_points: int
 ) -> Finding:
-    ordered = sorted(verdicts, key=lambda verdict: -_size(verdict.ratio))
+    ordered = sorted(verdicts, key=lambda verdict: -size_of(verdict.ratio))
     first = ordered[0]
     is_counted = turn in _OF_STATES or first.metric.precision is Precision.EXACT
     state = FindingState.CONFIRMED if judgement.is_paired or is_counted else FindingState.SUSPECTED
@@ -93,7 +110,3 @@ def _surface(verdict: Verdict) -> Surface:
         metric=row.metric,
         shared=surface_parameters(row),
     )
-
-
-def _size(ratio: float | None) -> float:
-    return abs(math.log(ratio)) if ratio is not None and ratio > 0 else math.inf

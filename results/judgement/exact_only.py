@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from results.judgement.outcomes import Change
-from results.judgement.series_verdicts import metric_of_row
+from results.judgement.thresholds import metric_of_row
 from results.metrics import Precision
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from results.judgement.noise import Evidence, Observation, difference_between
 from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict, is_worse
-from results.metrics import Direction, Precision
+from results.metrics import Direction, Precision, is_relevant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,17 +61,9 @@ def _is_level_worse(
     if metric.direction is not Direction.UNKNOWN and not is_worse(metric, before.value, after.value):
         return False
     if metric.precision is Precision.EXACT:
-        return is_relevant(before.value, after.value, least_change=metric.tolerance)
+        return metric.differs(before.value, after.value)
     same = {Evidence.SAME, Evidence.TOO_FEW}
     return ratio and difference_between(_observation(before), _observation(after)) not in same
-
-
-def is_relevant(before: float, after: float, *, least_change: float) -> bool:
-    """Return whether two values differ by more than `least_change`, or at all if that is 0."""
-    smaller, larger = sorted((abs(before), abs(after)))
-    if least_change == 0:
-        return before != after
-    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
 
 
 def _observation(row: HistoryValue | SeriesValueRow) -> Observation:

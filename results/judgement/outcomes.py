@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
@@ -77,6 +78,11 @@ class Verdict:
             return False
         return is_worse(self.metric, self.base.value or 0.0, self.head.value or 0.0)
 
+    @property
+    def size(self) -> float:
+        """Distance of the ratio from 1, as `size_of` gives it."""
+        return size_of(self.ratio)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ControlChange:
@@ -113,7 +119,7 @@ class Judgement:
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with these outcomes, the largest change first."""
         chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
-        return sorted(chosen, key=lambda verdict: -abs((verdict.ratio or 1.0) - 1.0))
+        return sorted(chosen, key=lambda verdict: -verdict.size)
 
     @property
     def n_perhaps_worse(self) -> int:
@@ -143,6 +149,11 @@ class Judgement:
         """Count the series by what happened to them."""
         found = Counter(verdict.change for verdict in self.verdicts)
         return found + Counter({Change.NEW: len(self.only_at_head)})
+
+
+def size_of(ratio: float | None) -> float:
+    """Return how far a ratio is from 1, a logarithm, so that twice is as far as half; infinite where there is none."""
+    return abs(math.log(ratio)) if ratio is not None and ratio > 0 else math.inf
 
 
 def is_worse(metric: Metric, before: float, after: float) -> bool:

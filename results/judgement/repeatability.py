@@ -215,7 +215,7 @@ def _levels(pairs: Sequence[Pair]) -> dict[Hashable, dict[str, float]]:
     found: dict[Hashable, dict[str, float]] = {}
     for testbed, members in of_testbed.items():
         of_run: dict[str, list[float]] = {}
-        for (run, _), level in controls_of(members).levels.items():
+        for (run, *_), level in controls_of(members).levels.items():
             of_run.setdefault(run, []).append(level)
         found[testbed] = {run: fmean(levels) for run, levels in of_run.items()}
     return found

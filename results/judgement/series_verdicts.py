@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.judgement.known_levels import is_relevant
 from results.judgement.noise import doubt_about
 from results.judgement.outcomes import Change, Outcome, Verdict, outcome_of_change
 from results.judgement.sides import BASELINE
-from results.metrics import SWEEP_METRICS, Direction, Metric, Precision, metric_of
+from results.judgement.thresholds import metric_of_row
+from results.metrics import SWEEP_METRICS, Direction, Metric, Precision, is_relevant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from results.judgement.comparison.evidence import Evidence
     from results.judgement.sides import Side
     from results.judgement.thresholds import Limits
-    from results.rows import SeriesValueRow
 
 _CHANGE_OF = {
     Outcome.REGRESSION: Change.SLOWER,
@@ -48,11 +47,6 @@ class _Finding(NamedTuple):
     outcome: Outcome
     why: str
     is_doubtful: bool = False
-
-
-def metric_of_row(row: SeriesValueRow) -> Metric:
-    """Return the metric that a value is of."""
-    return metric_of(row.metric, unit=row.unit)
 
 
 def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
@@ -104,12 +98,12 @@ def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
     limits = [(min(side.values), max(side.values)) for side in (base, head)]
     (least_before, most_before), (least_after, most_after) = limits
     if least_after <= most_before and least_before <= most_after:
-        are_apart = any(is_relevant(low, high, least_change=metric.tolerance) for low, high in limits)
+        are_apart = any(metric.differs(low, high) for low, high in limits)
         if are_apart:
             return _Finding(Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit")
         return _Finding(Change.SAME, Outcome.UNCHANGED, "exact")
     before, after = (most_before, least_after) if least_after > most_before else (least_before, most_after)
-    if not is_relevant(before, after, least_change=metric.tolerance):
+    if not metric.differs(before, after):
         return _Finding(Change.SAME, Outcome.UNCHANGED, f"within its tolerance of {metric.tolerance:.0%}")
     return _Finding(Change.EXACT_CHANGE, outcome_of_change(metric, before, after), "exact")
 

@@ -107,8 +107,8 @@ def pair_of(base: Side, head: Side) -> Pair | None:
         name=row.series_id,
         testbed=(row.project, row.machine, row.environment, row.metric),
         surface=surface_of(row),
-        base=tuple(_process(one, level) for one in base.processes),
-        head=tuple(_process(one, level) for one in head.processes),
+        base=tuple(_process(one, level, is_head=False) for one in base.processes),
+        head=tuple(_process(one, level, is_head=True) for one in head.processes),
         control=None if provider is None or is_baseline else _shape(row),
         is_control=is_baseline,
     )
@@ -196,7 +196,7 @@ def _shape(row: SeriesValueRow) -> tuple[object, ...]:
     return (row.benchmark, row.version, *shape)
 
 
-def _process(one: ProcessValue, level: float) -> Process:
+def _process(one: ProcessValue, level: float, *, is_head: bool) -> Process:
     within = 0.0
     if one.ci_low is not None and one.ci_high is not None and math.isfinite(one.ci_high - one.ci_low):
         within = (one.ci_high - one.ci_low) / 2 / one.value / NormalDist().inv_cdf((1 + level) / 2)
@@ -206,4 +206,5 @@ def _process(one: ProcessValue, level: float) -> Process:
         log=math.log(one.value),
         within_sd=within,
         is_disturbed=one.disturbed is not None,
+        is_head=is_head,
     )

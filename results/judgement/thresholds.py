@@ -7,15 +7,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from results.files.settings import PATTERNS
-from results.metrics import Direction
+from results.metrics import Direction, Metric, metric_of
 from results.rows import contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from results.files.settings import Threshold
-    from results.metrics import Metric
-    from results.rows import ParameterValue
+    from results.rows import ParameterValue, SeriesRow, SeriesValueRow
 
 _WILD = frozenset("*?[")
 
@@ -35,6 +34,12 @@ class Limits:
         if self.better is not None and metric.direction is Direction.UNKNOWN:
             metric = replace(metric, direction=self.better)
         return metric
+
+
+def metric_of_row(row: SeriesRow | SeriesValueRow) -> Metric:
+    """Return the metric that a series or a value is of."""
+    dtype = next((str(one.value) for one in row.parameters if one.name == "dtype"), None)
+    return metric_of(row.metric, unit=row.unit, dtype=dtype)
 
 
 def limits_of(

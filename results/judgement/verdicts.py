@@ -21,9 +21,9 @@ from results.judgement.outcomes import (
     Outcome,
     Verdict,
 )
-from results.judgement.series_verdicts import Context, metric_of_row, verdict_on
+from results.judgement.series_verdicts import Context, verdict_on
 from results.judgement.sides import BASELINE, Side, are_other_axes, pair_of, sides_of, with_controls
-from results.judgement.thresholds import Limits, limits_of
+from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Precision, Role
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ __all__ = [
     "exit_code",
     "in_question",
     "judge",
+    "metric_of_row",
     "with_known",
 ]
 

@@ -18,25 +18,36 @@ MARKER = "<!-- fusebench: report -->"
 
 
 class GitHub(ThreadingHTTPServer):
-    """Comments of one pull request. may_write: whether the token may; failures: status codes to answer first."""
+    """Comments of one pull request.
+
+    may_write: whether the token may; login: whose it is, None of a workflow's own, which may not ask; failures: status
+    codes to answer first.
+    """
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Answers)
         self.comments, self.asked, self.may_write, self.failures = [], [], True, []
+        self.login = None
 
-    def has(self, body, *, user="Bot"):
-        self.comments.append({"id": len(self.comments) + 1, "body": body, "user": {"type": user, "login": "x"}})
+    def has(self, body, *, user="Bot", login="x"):
+        self.comments.append({"id": len(self.comments) + 1, "body": body, "user": {"type": user, "login": login}})
 
 
 class Answers(BaseHTTPRequestHandler):
     def do_GET(self):
+        if self.path == "/user":
+            login = self.server.login
+            status, user = (403, {"message": "Resource not accessible"}) if login is None else (200, {"login": login})
+            self.answer(status, user)
+            return
         page = int(re.search(r"[?&]page=(\d+)", self.path)[1])
         self.answer(200, self.server.comments[100 * (page - 1) : 100 * page])
 
     def do_POST(self):
         if self.is_refused():
             return
-        self.server.has(self.content()["body"])
+        login = self.server.login
+        self.server.has(self.content()["body"], **({} if login is None else {"user": "User", "login": login}))
         self.answer(201, self.server.comments[-1])
 
     def do_PATCH(self):
@@ -138,6 +149,16 @@ def test_what_a_person_wrote_is_never_overwritten(github, commented):
     commented("ours")
     assert github.comments[0]["body"] == f"{MARKER}\nI have copied this"
     assert len(github.comments) == 2
+
+
+def test_a_token_of_a_person_updates_that_persons_comment_and_nobody_elses(github, commented):
+    github.login = "ada"
+    for user, login in (("Bot", "github-actions[bot]"), ("User", "eve")):
+        github.has(f"{MARKER}\ntheirs", user=user, login=login)
+    for report, done in (("first", "created"), ("second", "updated")):
+        assert f"Comment {done}" in commented(report)[0].stdout
+    theirs = f"{MARKER}\ntheirs"
+    assert [one["body"] for one in github.comments] == [theirs, theirs, f"{MARKER}\nsecond"]
 
 
 def test_a_fork_without_permission_is_no_failure_and_the_report_is_in_the_summary(github, commented):

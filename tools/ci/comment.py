@@ -13,14 +13,14 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from ci.workflow import message, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 MOST_CHARACTERS = 65_536
 PER_PAGE = 100
@@ -48,25 +48,37 @@ class Comments:
 
     def __init__(self, *, api: str, repository: str, number: int, token: str) -> None:
         """Take where and on what to comment. api: URL without a slash at its end."""
+        self.api = api
         self.repository_url = f"{api}/repos/{repository}"
         self.url = f"{self.repository_url}/issues/{number}/comments"
         self.token = token
 
     def with_marker(self, marker: str) -> int | None:
-        """Return the id of the first comment that a program began with `marker`; None if there is none.
+        """Return the id of our first comment that begins with `marker`; None if there is none.
 
-        What a person wrote is never taken for ours. Raises: Refused, Unreachable.
+        What somebody else wrote is never taken for ours. Raises: Refused, Unreachable.
         """
+        marked = list(self._begun_with(marker))
+        if not marked:
+            return None
+        login = self._login()
+        return next((int(one["id"]) for one in marked if _is_by(one.get("user") or {}, login)), None)
+
+    def _login(self) -> str | None:
+        """Return whose token it is; None of a program's, as a workflow's own is: that may not ask."""
+        try:
+            user = self._asked("GET", f"{self.api}/user")
+        except Refused:
+            return None
+        return str(user["login"]) if isinstance(user, dict) and "login" in user else None
+
+    def _begun_with(self, marker: str) -> Iterator[dict[str, Any]]:
         for page in range(1, MOST_PAGES + 1):
             found = self._asked("GET", f"{self.url}?per_page={PER_PAGE}&page={page}")
             comments = found if isinstance(found, list) else []
-            for comment in comments:
-                is_of_program = (comment.get("user") or {}).get("type") == "Bot"
-                if is_of_program and str(comment.get("body", "")).startswith(marker):
-                    return int(comment["id"])
+            yield from (one for one in comments if str(one.get("body", "")).startswith(marker))
             if len(comments) < PER_PAGE:
-                return None
-        return None
+                return
 
     def put(self, body: str, marker: str) -> str:
         """Update the comment with the marker, or create it; "updated" or "created". Raises: Refused, Unreachable."""
@@ -109,6 +121,10 @@ class Comments:
             if method == "POST" and not why.split(": ", 1)[1].startswith(("429", "403")):
                 break  # it may have been posted; a second one would be worse than none
         raise Unreachable(why)
+
+
+def _is_by(user: dict[str, Any], login: str | None) -> bool:
+    return user.get("type") == "Bot" if login is None else user.get("login") == login
 
 
 def body_of(reports: Sequence[str], marker: str) -> str:

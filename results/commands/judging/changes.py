@@ -90,9 +90,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         ]
         if not found:
             return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
-        tell_unmatched(
-            settings, ((one.benchmark, one.metric, one.parameters) for table in tables for one in table.series)
-        )
+        tell_unmatched(settings, (one for table in tables for one in table.series))
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
         why = reasons_of(store)

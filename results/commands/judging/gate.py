@@ -86,8 +86,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
             thresholds=settings.thresholds,
         )
         if judgement.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
-            rows = (verdict.head for verdict in judgement.verdicts)
-            tell_unmatched(settings, ((row.benchmark, row.metric, row.parameters) for row in rows))
+            tell_unmatched(settings, (verdict.head for verdict in judgement.verdicts))
         if is_exact_only:
             judgement = exact_only(judgement)
         printed = ReportFormat(report_format)

@@ -13,10 +13,10 @@ from results.files.settings import settings_from_file, settings_of
 from results.judgement.thresholds import unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from results.files.settings import Settings, Threshold
-    from results.rows import ParameterValue
+    from results.rows import SeriesRow, SeriesValueRow
 
 settings_option = click.option(
     "--settings",
@@ -38,9 +38,9 @@ def chosen_settings(path: Path | None) -> Settings:
     return settings_of(Path.cwd()) if path is None else settings_from_file(path)
 
 
-def tell_unmatched(settings: Settings, series: Iterable[tuple[str, str, Sequence[ParameterValue]]]) -> None:
+def tell_unmatched(settings: Settings, series: Iterable[SeriesRow | SeriesValueRow]) -> None:
     """Print each threshold that no judged series matches: most often its name is misspelt, or has gone."""
-    for threshold in unmatched(settings.thresholds, series):
+    for threshold in unmatched(settings.thresholds, ((one.benchmark, one.metric, one.parameters) for one in series)):
         echo(f"{settings.path}: threshold {threshold.place} ({_in_words(threshold)}) matches no series here.", err=True)
 
 

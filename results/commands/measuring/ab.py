@@ -40,10 +40,11 @@ def ab(
     if {"-h", "--help"} & set(options):
         return tower.help_of([*COMMAND, *options], checkout)
     from results.commands.judging.report_files import report_paths  # noqa: PLC0415 - needs the store's modules
+    from results.commands.judging.settings import tell_unmatched  # noqa: PLC0415 - the same
     from results.files.settings import settings_of  # noqa: PLC0415 - the same
 
     report_paths(reports)
-    settings_of(Path.cwd())  # what is wrong with them is said before anything is measured
+    settings = settings_of(Path.cwd())  # what is wrong with them is said before anything is measured
     with tempfile.TemporaryDirectory() as folder:
         place = tower.place_of(Path(folder), is_recorded=True)
         if any(option.split("=")[0] == "--stack" for option in options):
@@ -57,6 +58,7 @@ def ab(
         code, judgement = _measured(checkout, options, place, looks=EXACT_LOOKS if is_exact_only else LOOKS)
         if judgement is None:
             return code
+        tell_unmatched(settings, (verdict.head for verdict in judgement.verdicts))
         if is_exact_only:
             from results.judgement.exact_only import exact_only  # noqa: PLC0415 - needs the store's modules
 

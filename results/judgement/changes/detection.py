@@ -28,7 +28,8 @@ class Change:
 
     jump: difference of levels, a logarithm; interval: of it, 95 %, None where values are exact. p: chance of such
     ranks, None for a suspicion. confirmed_at: column at whose value the step was first found; ended_at: of the value
-    from which on it is taken back. returns: whether the series had this level before: a second level, nothing new.
+    from which on it is taken back. n_before: how often the series made the same step before. is_return: whether it only
+    takes earlier changes back, and not for the worse: no finding of its own.
     """
 
     row: int
@@ -40,18 +41,20 @@ class Change:
     state: FindingState
     confirmed_at: int | None = None
     ended_at: int | None = None
-    returns: bool = False
+    n_before: int = 0
+    is_return: bool = False
 
     def recovered(self, column: int) -> Change:
         """Return the change as taken back at the value of `column`."""
         return replace(self, state=FindingState.RECOVERED, ended_at=column)
 
 
-def changes_in(x: Floats, *, least_change: float = LEAST_CHANGE) -> list[Change]:
+def changes_in(x: Floats, *, worse: Integers | None = None, least_change: float = LEAST_CHANGE) -> list[Change]:
     """Return the changes of each series, by row and then from the oldest.
 
     x: logarithms, [series, commits], NaN where not measured, with what is common to all series taken out before
-    (`control`). least_change: smallest relative change that counts.
+    (`control`). worse: sign of a jump for the worse, 0 where that is unknown, [series]; None if it is of all.
+    least_change: smallest relative change that counts.
     """
     if not x.size:
         return []
@@ -65,7 +68,8 @@ def changes_in(x: Floats, *, least_change: float = LEAST_CHANGE) -> list[Change]
         if n and last[row, n - 1]:
             steps = settled_steps(values[row, :n], boundaries(last[row], int(n)), least_change=least_change)
         if steps:
-            found += _settled(row, values[row, :n], steps, last[row], columns[row], least_change=least_change)
+            sign = 0 if worse is None else int(worse[row])
+            found += _settled(row, values[row, :n], steps, last[row], columns[row], sign, least_change=least_change)
         if suspects[row] and not (steps and steps[-1].at >= n - NEAR):
             found.append(suspicion_of(row, values[row, :n], columns[row]))
     return found
@@ -95,29 +99,23 @@ def standardised(values: Floats) -> Floats:
     return (values - middle[:, None]) / scale_of_differences(values)[:, None]
 
 
-def _settled(  # noqa: PLR0913 - one series, as its parts
-    row: int, x: Floats, steps: list[Step], last: Integers, columns: Integers, *, least_change: float
+def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
+    row: int, x: Floats, steps: list[Step], last: Integers, columns: Integers, worse: int, *, least_change: float
 ) -> list[Change]:
     edges = [0, *(step.at for step in steps), len(x)]
     levels = [float(np.median(x[a:b])) for a, b in pairwise(edges)]
     noise, phi = _noise(x, edges, levels)
-    found: list[Change] = []
-    of_step: list[int] = []  # index of the level before each change in `found`
+    found: list[Change] = []  # one of each step: levels[i] lies before found[i]
     for i, step in enumerate(steps):
-        level = levels[i + 1]
-        closed = [
-            k
-            for k, change in enumerate(found)
-            if change.ended_at is None and abs(level - levels[of_step[k]]) <= SAME_LEVEL * abs(change.jump)
-        ]
-        if closed:
+        before, level = levels[i : i + 2]
+        taken_back = _first_taken_back(found, levels, level)
+        if taken_back is not None:
             # Whatever began on top of what is taken back is over, too.
-            for k in range(closed[0], len(found)):
-                found[k] = found[k] if found[k].ended_at is not None else found[k].recovered(int(columns[step.at]))
-            continue
+            for k in range(taken_back, len(found)):
+                found[k] = found[k].recovered(int(columns[step.at])) if _is_open(found[k]) else found[k]
         n_old, n_new = (_independent(n, phi) for n in (step.at - edges[i], edges[i + 2] - step.at))
         half = 1.96 * 1.2533 * noise * math.sqrt(1 / n_old + 1 / n_new)
-        seen = any(abs(level - earlier) <= SAME_LEVEL * abs(step.jump) for earlier in levels[:i])
+        near = SAME_LEVEL * abs(step.jump)
         found.append(
             Change(
                 row=row,
@@ -128,11 +126,27 @@ def _settled(  # noqa: PLR0913 - one series, as its parts
                 p=step.p,
                 state=FindingState.CONFIRMED,
                 confirmed_at=int(columns[_first_found(x, step, last, least_change=least_change)]),
-                returns=seen,
+                n_before=sum(abs(a - before) <= near and abs(b - level) <= near for a, b in pairwise(levels[: i + 1])),
+                is_return=taken_back is not None and step.jump * worse <= 0,
             )
         )
-        of_step.append(i)
     return found
+
+
+def _is_open(change: Change) -> bool:
+    return change.ended_at is None and not change.is_return
+
+
+def _first_taken_back(found: list[Change], levels: list[float], level: float) -> int | None:
+    """Return the index of the oldest open change before which the series had `level`, or None."""
+    return next(
+        (
+            k
+            for k, change in enumerate(found)
+            if _is_open(change) and abs(level - levels[k]) <= SAME_LEVEL * abs(change.jump)
+        ),
+        None,
+    )
 
 
 def _first_found(x: Floats, step: Step, last: Integers, *, least_change: float) -> int:

@@ -26,6 +26,7 @@ SHARE_BEYOND = 0.7  # of the new values, which must be beyond most old ones; the
 ONSET = 0.6  # of the whole jump, which the few values around it must show: a slope is no step
 BEFORE, AFTER = 8, 6  # values around the boundary
 OWN_JUMPS = 4.6  # times what a wandering series does around any boundary
+FAR = 10.0  # scales about all levels; what wanders has no levels so clear
 WHITE, WANDERING = 0.15, 0.35  # correlations of neighbours, between which that counts in part
 SCARCITY = 28  # values; the fewer old ones there are, the larger a jump must be in their scale
 PSEUDO_VALUES = 8  # that a correlation of neighbours is shrunk by
@@ -52,9 +53,10 @@ def settled_steps(x: Floats, candidates: Sequence[int], *, least_change: float =
     """
     found: list[Step] = []
     ends = [*candidates[1:], len(x)]
+    levelled = _about_levels(x, candidates)
     before = 0
     for at, end in zip(candidates, ends, strict=True):
-        step = step_at(x, at, before=before, end=end, least_change=least_change)
+        step = step_at(x, at, before=before, end=end, least_change=least_change, levelled=levelled)
         if step is None and found:
             step = _return_from(x[:end], found[-1], at)
         if step is not None:
@@ -72,15 +74,27 @@ def _return_from(x: Floats, step: Step, at: int) -> Step | None:
     return Step(at=at, before=step.at, jump=jump, p=step.p) if is_back else None
 
 
-def step_at(
-    x: Floats, at: int, *, before: int = 0, end: int | None = None, least_change: float = LEAST_CHANGE
+def _about_levels(x: Floats, candidates: Sequence[int]) -> Floats:
+    """Return what the values leave about the medians of all candidate levels."""
+    return np.concatenate([part - np.median(part) for part in np.split(x, candidates)])
+
+
+def step_at(  # noqa: PLR0913 - a series, and where in it
+    x: Floats,
+    at: int,
+    *,
+    before: int = 0,
+    end: int | None = None,
+    least_change: float = LEAST_CHANGE,
+    levelled: Floats | None = None,
 ) -> Step | None:
     """Return the step at index `at` from the level that began at `before` to the one that lasts until `end`, or None.
 
     SIZE: the medians differ by least_change. ONSET: the values next to the boundary show most of the jump. SCARCITY:
     few old values do not say how far the series goes by itself. RANK: so many new values are beyond so many old ones
     that chance explains it with LARGEST_P at most; neighbours that resemble each other count as fewer. OWN_JUMPS: a
-    series that wanders jumps further here than it does elsewhere.
+    series that wanders jumps further here than it does elsewhere. levelled: `x` about the candidate levels of it all;
+    where little is left of it, other steps are no wandering.
     """
     old, new = x[before:at][-MOST_BEFORE:], x[at:end][:MOST_AFTER]
     if len(old) < LEAST_BEFORE or len(new) < 2:
@@ -94,7 +108,10 @@ def step_at(
         or near < ONSET * abs(jump)
         or near < (1 + (SCARCITY / len(old)) ** 2) * _spread(old, new)
         or (p := _p_of_rank(sign * old, sign * new)) > (LARGEST_P_BRIEF if is_brief else LARGEST_P)
-        or near < OWN_JUMPS * _own_jumps(x[before:at], x[at:], after=min(len(new), AFTER))
+        or (
+            near < OWN_JUMPS * _own_jumps(x[before:at], x[at:], after=min(len(new), AFTER))
+            and (levelled is None or not _is_far(near, levelled))
+        )
     ):
         return None
     return Step(at=at, before=before, jump=jump, p=p)
@@ -116,6 +133,12 @@ def correlation(residuals: Floats) -> float:
         return 0.0
     phi = float(r[1:] @ r[:-1]) / total
     return float(np.clip(phi * len(r) / (len(r) + PSEUDO_VALUES), 0.0, 0.95))
+
+
+def _is_far(jump: float, levelled: Floats) -> bool:
+    """Return whether a jump is so much larger than what is left about all levels that those are no wandering."""
+    spread = TO_SIGMA * float(np.median(np.abs(levelled)))
+    return jump >= FAR * spread and correlation(levelled) < WHITE
 
 
 def _own_jumps(old: Floats, later: Floats, *, after: int) -> float:

@@ -10,38 +10,39 @@ import numpy as np
 
 from results.judgement.changes.detection import Change
 from results.judgement.findings import FindingState
+from results.judgement.outcomes import is_worse
 
 if TYPE_CHECKING:
     from results.judgement.changes.arrays import Floats
+    from results.metrics import Metric
 
 
-def exact_changes(values: Floats, *, row: int, tolerance: float = 0.0) -> list[Change]:
+def exact_changes(values: Floats, *, row: int, metric: Metric) -> list[Change]:
     """Return every change of a counted series, from the oldest; what returns to the value before it is recovered.
 
-    values: one series, [commits], NaN where missing. tolerance: relative change that is none. The jump of a change
-    from or to 0 is infinite.
+    What returns for the worse, too, is a change of its own. values: one series, [commits], NaN where missing. The jump
+    of a change from or to 0 is infinite.
     """
     known = np.flatnonzero(~np.isnan(values))
     found: list[Change] = []
     before: list[float] = []  # the value ahead of each change
     for last, at in itertools.pairwise(known):
         old, new = float(values[last]), float(values[at])
-        if _is_same(old, new, tolerance):
+        if not metric.differs(old, new):
             continue
-        open_again = [
-            i for i, change in enumerate(found) if change.ended_at is None and _is_same(before[i], new, tolerance)
+        taken_back = [
+            i for i, change in enumerate(found) if change.ended_at is None and not metric.differs(before[i], new)
         ]
-        if open_again:
-            for i in range(open_again[0], len(found)):
-                found[i] = found[i] if found[i].ended_at is not None else found[i].recovered(int(at))
+        for i in range(taken_back[0] if taken_back else len(found), len(found)):
+            found[i] = found[i] if found[i].ended_at is not None else found[i].recovered(int(at))
+        if taken_back and not is_worse(metric, old, new):
             continue
-        jump = math.log(new / old) if old > 0 and new > 0 else math.copysign(math.inf, new - old)
         found.append(
             Change(
                 row=row,
                 last_good=int(last),
                 first_bad=int(at),
-                jump=jump,
+                jump=math.log(new / old) if old > 0 and new > 0 else math.copysign(math.inf, new - old),
                 interval=None,
                 p=None,
                 state=FindingState.CONFIRMED,
@@ -50,8 +51,3 @@ def exact_changes(values: Floats, *, row: int, tolerance: float = 0.0) -> list[C
         )
         before.append(old)
     return found
-
-
-def _is_same(one: float, other: float, tolerance: float) -> bool:
-    smaller, larger = sorted((abs(one), abs(other)))
-    return one == other or (one * other > 0 and larger <= smaller * (1 + tolerance))

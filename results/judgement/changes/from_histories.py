@@ -16,8 +16,8 @@ from results.judgement.changes.detection import changes_in
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.surfaces import Member, findings_from, timeline_of
-from results.judgement.thresholds import Limits, limits_of
-from results.metrics import Precision, Role, metric_of
+from results.judgement.thresholds import Limits, limits_of, metric_of_row
+from results.metrics import Direction, Precision, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from results.rows import HistoryTable, KnownChange, SeriesRow
 
 CONTROL_PROVIDER = "eager"
+WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
 # What no code changes at once, in a suite without controls.
 LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2
 
@@ -71,7 +72,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     def is_asked(series: SeriesRow) -> bool:
         return only is None or series.series_id in only
 
-    metrics = {row: metric_of(one.metric, unit=one.unit) for row, one in enumerate(table.series)}
+    metrics = {row: metric_of_row(one) for row, one in enumerate(table.series)}
     judged = {row: metric for row, metric in metrics.items() if metric.role is Role.JUDGED}
     limits = {row: _limits(table.series[row], thresholds, least_change) for row in judged}
     judged = {row: limits[row].applied_to(metric) for row, metric in judged.items()}
@@ -84,7 +85,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     for row, metric in judged.items():
         if metric.precision is Precision.EXACT:
             values = by_commit(table.values[row : row + 1], timeline.commit_of_run)[0]
-            for change in exact_changes(values, row=row, tolerance=metric.tolerance):
+            for change in exact_changes(values, row=row, metric=metric):
                 members.append(Member(change=change, series=table.series[row], metric=metric, levels=None))
     asked = [member for member in members if member.everything or is_asked(member.series)]
     return PlaceChanges(
@@ -128,7 +129,8 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     effect = common_effect(x[is_control]) if len(rows) else None
     ours = rows if effect is None else rows[~is_control]
     levels = by_commit(x if effect is None else x[~is_control] - effect, timeline.commit_of_run)
-    found = changes_in(levels, least_change=least_change)
+    worse = np.array([WORSE[metrics[int(row)].direction] for row in ours], dtype=np.int64)
+    found = changes_in(levels, worse=worse, least_change=least_change)
     withdrawn = withdrawn_in(levels, found, least_change=least_change)
 
     def members_of(changes: Iterable[Change]) -> list[Member]:
@@ -140,7 +142,8 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
 
     members = members_of(found)
     if effect is None:
-        return [*_with_global(members, table, levels, ours), *members_of(withdrawn)], 0
+        members = _with_global(members, table, levels, ours)
+        return [*(one for one in members if not one.change.is_return), *members_of(withdrawn)], 0
     n_controls = int(np.count_nonzero(is_control))
     control = rows[is_control][0]
     of_machine = by_commit(effect[None], timeline.commit_of_run)
@@ -154,8 +157,9 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
                 everything=f"{n_controls} control series moved together: the machine or torch changed, not the code",
             )
             for change in changes_in(of_machine, least_change=least_change)
+            if not change.is_return
         ),
-        *members,
+        *(one for one in members if not one.change.is_return),
         *members_of(withdrawn),
     ], n_controls
 
@@ -196,7 +200,10 @@ def _with_global(members: list[Member], table: HistoryTable, levels: Floats, row
         if not is_wide and (len(measured) < LEAST_MODULES or n_changed <= SHARE_OF_SERIES * len(measured)):
             found += of_column
             continue
-        middle = sorted(of_column, key=lambda member: member.change.jump)[n_changed // 2]
+        # What goes back to where all was before is told once, with the change that it takes back.
+        ordered = sorted(of_column, key=lambda member: (member.change.is_return, member.change.jump))
+        n_new = sum(not member.change.is_return for member in of_column)
+        middle = ordered[n_new // 2]
         n_up = sum(member.change.jump > 0 for member in of_column)
         why = (
             f"{n_up:,} series up and {n_changed - n_up:,} down at once, in {len(changed)} of {n_modules} modules: "

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SHARED = ("provider", "weights", "pass", "pass_")  # parameters of the sweep that tell surfaces apart
 EVERYTHING = "*"  # benchmark and metric of a finding about all series of a place
 LEAST_OF_FLOOR = 1 / 2  # of the noise floor: less is not told, however long it has lasted
+OFTEN = 2  # times that a series made the same step before: it goes between two levels, and no commit does that
 SAME_COMMIT = 1  # columns; boundaries so near to each other are one finding
 
 
@@ -188,7 +189,7 @@ def _turn(member: Member) -> Turn:
 def _class(group: Sequence[Member], *, has_controls: bool) -> FindingClass | None:
     if group[0].everything:
         return FindingClass.MACHINE
-    if all(member.change.returns or member.change.state is FindingState.WITHDRAWN for member in group):
+    if all(member.change.n_before >= OFTEN or member.change.state is FindingState.WITHDRAWN for member in group):
         return FindingClass.NOISE
     if group[0].change.state is FindingState.SUSPECTED:
         return None
@@ -209,6 +210,6 @@ def _why(group: Sequence[Member], timeline: Timeline, *, is_exact: bool) -> str:
         return f"one measurement far out; {timeline.commits[change.ended_at].commit[:8]} did not bear it out"
     if change.ended_at is not None:
         parts.append(f"taken back at {timeline.commits[change.ended_at].commit[:8]}")
-    if change.returns:
+    if change.n_before:
         parts.append("a level this series had before")
     return "; ".join(parts)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from results.judgement.comparison.processes import ProcessKey
+
 _LEAST_DOF_OF_SLOPE = 10
 
 
@@ -149,7 +151,7 @@ def _slope(pairs: Sequence[Pair], controls: Controls, *, is_paired: bool) -> flo
 
 
 def _repeated(
-    pair: Pair, controls: Controls, deviations: Mapping[tuple[str, int], float], *, is_paired: bool
+    pair: Pair, controls: Controls, deviations: Mapping[ProcessKey, float], *, is_paired: bool
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Return what was repeated of a series and of its control, the machine's level taken out of both."""
 

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 LEAST_CONTROLS = 5
 """With fewer control series their median says nothing of the machine."""
 
+ProcessKey = tuple[str, int, bool]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
     """Value of a series in one process. run, visit: which process it was, the same for all series that it measured.
 
     log: natural logarithm of the value. within_sd: standard error of `log` by the samples alone, 0 if not known.
+    is_head: side that it tells of; one run may have measured both.
     """
 
     run: str
@@ -29,11 +32,12 @@ class Process:
     log: float
     within_sd: float = 0.0
     is_disturbed: bool = False
+    is_head: bool = False
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> ProcessKey:
         """Name of the process."""
-        return self.run, self.visit
+        return self.run, self.visit, self.is_head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,14 +82,14 @@ class Controls:
     series. deviations: of each control series, process by process, from its own mean over both commits.
     """
 
-    levels: Mapping[tuple[str, int], float]
-    deviations: Mapping[Hashable, Mapping[tuple[str, int], float]]
+    levels: Mapping[ProcessKey, float]
+    deviations: Mapping[Hashable, Mapping[ProcessKey, float]]
     move: ControlMove | None
 
 
 def controls_of(pairs: Sequence[Pair]) -> Controls:
     """Return what the control series among `pairs`, all of one testbed, say."""
-    deviations: dict[Hashable, dict[tuple[str, int], float]] = {}
+    deviations: dict[Hashable, dict[ProcessKey, float]] = {}
     ratios: list[float] = []
     for pair in pairs:
         if not (pair.is_control and pair.base and pair.head):
@@ -94,7 +98,7 @@ def controls_of(pairs: Sequence[Pair]) -> Controls:
         mean = (at_base + at_head) / 2
         deviations[pair.name] = {one.key: one.log - mean for one in (*counted(pair.base), *counted(pair.head))}
         ratios.append(at_head - at_base)
-    of_process: dict[tuple[str, int], list[float]] = {}
+    of_process: dict[ProcessKey, list[float]] = {}
     for each in deviations.values():
         for key, deviation in each.items():
             of_process.setdefault(key, []).append(deviation)
@@ -103,7 +107,7 @@ def controls_of(pairs: Sequence[Pair]) -> Controls:
 
 
 def _move(
-    ratios: Sequence[float], pairs: Sequence[Pair], of_process: Mapping[tuple[str, int], Sequence[float]]
+    ratios: Sequence[float], pairs: Sequence[Pair], of_process: Mapping[ProcessKey, Sequence[float]]
 ) -> ControlMove | None:
     if not ratios:
         return None

@@ -6,26 +6,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from results.files.records import State
-from results.judgement.known_levels import is_relevant
-from results.metrics import SWEEP_METRICS, Precision
+from results.metrics import SWEEP_METRICS, metric_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from results.judgement.explanation.calls import ProfiledCall
+    from results.metrics import Metric
 
 Fact = float | str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """Quantity of one call at both commits; unit: of a number. is_exact: whether it is counted, and not timed."""
+    """Quantity of one call at both commits; unit: of a number. is_exact: whether it is counted, and not timed.
+
+    metric: its tolerance and its floor; None if it has neither.
+    """
 
     name: str
     base: Fact
     head: Fact
     unit: str = ""
     is_exact: bool = True
+    metric: Metric | None = None
 
     @property
     def change(self) -> float | None:
@@ -60,7 +64,7 @@ _OF_PROFILE = (
     ("gap_count", "gaps of the device", "", False),
     ("gap_time_s", "time in gaps", "s", False),
 )
-_TOLERANCES = {"memory allocated": 0.01, "bytes that must move": 0.0}
+_LIKE = {"allocated_bytes": "peak_memory_bytes"}  # as exact as that metric of a series
 
 
 def quantities_of(base: ProfiledCall | None, head: ProfiledCall | None) -> tuple[Quantity, ...]:
@@ -73,7 +77,7 @@ def quantities_of(base: ProfiledCall | None, head: ProfiledCall | None) -> tuple
     found = [
         Quantity(name="state", base=base.point.state, head=head.point.state),
         Quantity(name="implementation", base=base.point.provider_detail, head=head.point.provider_detail),
-        *_read(base.point, head.point, _OF_POINT),
+        *_read(base.point, head.point, _OF_POINT, dtype=head.point.dtype),
     ]
     if all(one.profile is not None and one.profile.state == State.OK for one in (base, head)):
         found += _read(base.profile, head.profile, _OF_PROFILE)
@@ -88,19 +92,22 @@ def exactly_different(quantities: Iterable[Quantity]) -> tuple[Quantity, ...]:
 def _differs(one: Quantity) -> bool:
     base, head = one.base, one.head
     if isinstance(base, int | float) and isinstance(head, int | float):
-        return is_relevant(base, head, least_change=_tolerance(one.name))
+        return base != head if one.metric is None else one.metric.differs(base, head)
     return base != head
 
 
-def _tolerance(name: str) -> float:
-    metrics = {label: SWEEP_METRICS[field] for field, label, *_ in (*_OF_POINT, *_OF_PROFILE) if field in SWEEP_METRICS}
-    if name in metrics and metrics[name].precision is Precision.EXACT:
-        return metrics[name].tolerance
-    return _TOLERANCES.get(name, 0.0)
-
-
-def _read(base: object, head: object, fields: Iterable[tuple[str, str, str, bool]]) -> list[Quantity]:
+def _read(
+    base: object, head: object, fields: Iterable[tuple[str, str, str, bool]], *, dtype: str | None = None
+) -> list[Quantity]:
     return [
-        Quantity(name=label, base=getattr(base, name), head=getattr(head, name), unit=unit, is_exact=is_exact)
+        Quantity(
+            name=label,
+            base=getattr(base, name),
+            head=getattr(head, name),
+            unit=unit,
+            is_exact=is_exact,
+            metric=metric_of(metric, unit=unit, dtype=dtype) if metric in SWEEP_METRICS else None,
+        )
         for name, label, unit, is_exact in fields
+        if (metric := _LIKE.get(name, name))
     ]

@@ -109,7 +109,7 @@ def _sections(exchange: Exchange, limit: int | None) -> list[tuple[str, Sequence
     found: list[tuple[str, Sequence[Exchanged]]] = []
     for factor, title in _TITLES.items():
         mine = [one for one in exchange.series if one.factor is factor]
-        mine.sort(key=lambda one: -abs((one.whole.ratio or 1.0) - 1.0))
+        mine.sort(key=lambda one: -one.whole.size)
         if mine:
             found.append((title, mine[:limit]))
     return found

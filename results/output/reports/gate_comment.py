@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.judgement.commit_findings import findings_of
+from results.judgement.commit_findings import findings_of, undecided_of
 from results.judgement.findings import FindingState, Turn
 from results.judgement.verdicts import Outcome
 from results.output.reports.comments import comment_of
@@ -26,7 +26,7 @@ POINTS = "Points of what is worse"
 
 
 def gate_comment(judgement: Judgement, *, explained: Explained = unexplained) -> str:
-    """Return what failed and got slower, one row a surface, then folded: known, undecided, better, and each point."""
+    """Return what failed and got slower, one row a surface, then folded: undecided, known, better, and each point."""
     found = findings_of(judgement)
     known = [one for one in found if one.state is FindingState.ACKNOWLEDGED]
     others = [one for one in found if one.state is not FindingState.ACKNOWLEDGED]
@@ -35,23 +35,20 @@ def gate_comment(judgement: Judgement, *, explained: Explained = unexplained) ->
         return table_of_findings(title, findings, is_open=is_open, explained=explained)
 
     shared = shared_parameters(judgement)
-    undecided = judgement.with_outcome(Outcome.UNDECIDED)
     tables = [
         table("Failed", [one for one in others if one.turn is Turn.FAILED], is_open=True),
         table("Regressions", [one for one in others if one.turn is Turn.SLOWER], is_open=True),
-        _points(
-            "Undecided: looks changed, and is not certain", undecided, shared, is_open=judgement.n_perhaps_worse > 0
-        ),
+        table_of_findings("Undecided: looks changed, and is not certain", undecided_of(judgement), is_open=False),
         table("Known", known),
         table("Changed (better direction unknown)", [one for one in others if one.turn is Turn.CHANGED]),
         table("Better", [one for one in others if one.turn in {Turn.FASTER, Turn.FIXED}]),
-        _points(POINTS, judgement.with_outcome(Outcome.FAILED, Outcome.REGRESSION), shared, is_open=False),
+        _points(judgement.with_outcome(Outcome.FAILED, Outcome.REGRESSION), shared),
     ]
     told = dict.fromkeys([*warnings(judgement), *notes(judgement)])
     return comment_of(headline(judgement), tables, list(told))
 
 
-def _points(title: str, verdicts: Sequence[Verdict], shared: Collection[str], *, is_open: bool) -> Table:
+def _points(verdicts: Sequence[Verdict], shared: Collection[str]) -> Table:
     rows = [
         (
             benchmark_in_words(verdict.head),
@@ -64,4 +61,4 @@ def _points(title: str, verdicts: Sequence[Verdict], shared: Collection[str], *,
         for verdict in verdicts
     ]
     columns = ("benchmark", "parameters", "base", "head", "change", "why")
-    return without_empty_columns(title, columns, rows, is_open=is_open)
+    return without_empty_columns(POINTS, columns, rows, is_open=False)

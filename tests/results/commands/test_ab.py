@@ -109,6 +109,16 @@ def test_only_the_uncertain_is_measured_again_and_no_more_often_than_said(compar
     assert "linear latency_s" in answer.stdout or "unchanged" in answer.stdout
 
 
+@pytest.mark.parametrize("arguments", [(), ("--exact",)])
+def test_a_threshold_that_matches_nothing_is_told(compared, tmp_path, monkeypatch, arguments):
+    settings = '[[tool.fusebench.threshold]]\nbenchmark = "{}"\nmetric = "latency_s"\nleast_change = 0.1\n'
+    (tmp_path / "pyproject.toml").write_text(settings.format("mpl") + settings.format("mlp"))
+    monkeypatch.chdir(tmp_path)
+    told = compared(*arguments, noise=0.003)[0].stderr
+    assert "threshold 1 (benchmark mpl, metric latency_s) matches no series here" in told
+    assert "threshold 2" not in told
+
+
 @pytest.mark.parametrize("code", [64, 130, 143])
 def test_a_measuring_half_that_fails_ends_it_with_its_code(compared, code):
     answer, _ = compared(code=code)

@@ -82,30 +82,61 @@ def test_strays_slopes_and_waves_are_no_changes():
     assert changes_in(np.vstack([stray, slope, wave])) == []
 
 
-def test_a_level_that_is_taken_back_is_recovered_and_no_second_finding():
+@pytest.mark.parametrize("worse", [1, 0])
+def test_a_slowdown_that_is_mended_is_recovered_and_its_end_is_no_second_finding(worse):
     x = stepped(4)
     x[0, 100:] -= np.log1p(0.10)
-    [change] = changes_in(x)
+    change, end = changes_in(x, worse=np.array([worse]))
     assert change.state is FindingState.RECOVERED
     assert abs(change.ended_at - 100) <= 2
+    assert (change.is_return, end.is_return) == (False, True)
+
+
+def test_a_gain_that_is_lost_is_a_slowdown_of_its_own():
+    x = -stepped(4)
+    x[0, 100:] += np.log1p(0.10)
+    gain, loss = changes_in(x, worse=np.array([1]))
+    assert (gain.state, loss.state, loss.is_return) == (FindingState.RECOVERED, FindingState.CONFIRMED, False)
+    assert abs(loss.first_bad - 100) <= 2
+    assert loss.jump > 0
+
+
+@given(seed=seeds, levels=st.lists(st.integers(0, 2), min_size=2, max_size=6), worse=st.sampled_from([1, -1]))
+def test_every_step_for_the_worse_is_a_finding_and_the_last_one_is_open(seed, levels, worse):
+    levels = [level for i, level in enumerate(levels) if i == 0 or level != levels[i - 1]]
+    x = noise(seed, 40 * len(levels), scale=0.002) + np.log1p(0.3) * np.repeat(levels, 40)
+    found = [one for one in changes_in(x, worse=np.array([worse])) if not one.is_return]
+    steps = [40 * i for i in range(1, len(levels)) if (levels[i] - levels[i - 1]) * worse > 0]
+    assert [one.first_bad for one in found if one.jump * worse > 0] == steps
+    if steps and steps[-1] == 40 * (len(levels) - 1):
+        assert found[-1].ended_at is None
 
 
 @pytest.mark.parametrize("n_high", [3, 4, 5, 8])
 def test_a_level_of_few_commits_is_recovered_and_not_confirmed(n_high):
     x = noise(14, 150)
     x[0, 100 : 100 + n_high] += np.log1p(0.10)
-    [change] = changes_in(x)
+    change, _ = changes_in(x)
     assert (change.first_bad, change.ended_at) == (100, 100 + n_high)
     assert change.state is FindingState.RECOVERED
 
 
-def test_a_level_seen_before_is_known_as_one():
+def test_how_often_a_step_was_made_before_is_counted():
+    x = noise(5, 300)
+    for start in (60, 140, 220):
+        x[0, start : start + 40] += np.log1p(0.2)
+    found = [one for one in changes_in(x) if not one.is_return]
+    assert [one.n_before for one in found] == [0, 1, 2]
+    assert [one.state for one in found] == [FindingState.RECOVERED] * 3
+    found = [one for one in changes_in(x[:, :250]) if not one.is_return]
+    assert found[-1].state is FindingState.CONFIRMED
+
+
+def test_a_loss_is_no_step_that_the_series_made_before():
     x = noise(5, 200)
-    x[0, 60:90] += np.log1p(0.10)
-    x[0, 140:] += np.log1p(0.10)
-    first, second = changes_in(x)
-    assert (first.returns, second.returns) == (False, True)
-    assert second.state is FindingState.CONFIRMED
+    x[0, 60:140] -= np.log1p(0.10)
+    _, loss = changes_in(x, worse=np.array([1]))
+    assert loss.n_before == 0
 
 
 def test_two_steps_up_are_two_findings():

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from results.files.settings import Threshold
 from results.judgement.changes import surfaces
 from results.judgement.changes.detection import changes_in
-from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.floors import noise_floors
 from results.judgement.changes.from_histories import changes_of_place
 from results.judgement.findings import FindingClass, FindingState, Turn
+from results.metrics import Direction
 from results.rows import HistoryRun, HistoryTable, KnownChange, ParameterValue, SeriesRow
 
 N = 100
@@ -141,10 +142,50 @@ def test_a_count_is_compared_exactly_and_memory_with_its_tolerance():
     assert found.interval is None
 
 
-def test_a_count_that_returns_is_recovered():
-    found = exact_changes(np.array([3.0, 3.0, np.nan, 5.0, 5.0, 3.0, 4.0]), row=0)
-    assert [(one.last_good, one.first_bad, one.ended_at) for one in found] == [(1, 3, 5), (5, 6, None)]
-    assert [one.jump for one in exact_changes(np.array([0.0, 2.0]), row=0)] == [np.inf]
+@pytest.mark.parametrize(("metric", "unit"), [("latency_s", "s"), ("kernel_launches", "")])
+def test_a_fusion_gained_and_lost_is_told_as_slower(metric, unit):
+    values = times(1) if metric == "latency_s" else np.full((1, N), 5.0)
+    values[0, 40:70] /= 5
+    place = changes_of_place(table([series(0, metric=metric, unit=unit, provider="fused")], values))
+    loss = next(one for one in place.findings if one.turn is Turn.SLOWER)
+    assert (loss.last_good, loss.first_bad) == (commit(69), commit(70))
+    assert (loss.state, loss.class_ is FindingClass.NOISE) == (FindingState.CONFIRMED, False)
+    [gain] = [one for one in place.findings if one is not loss]
+    assert (gain.turn, gain.state) == (Turn.FASTER, FindingState.RECOVERED)
+
+
+def test_a_throughput_gained_and_lost_is_told_as_slower_and_one_lost_and_regained_is_not():
+    threshold = Threshold(metric="track", better=Direction.HIGHER)
+    for by, turns in ((1.3, {Turn.FASTER, Turn.SLOWER}), (1 / 1.3, {Turn.SLOWER})):
+        values = times(1)
+        values[0, 40:70] *= by
+        measured = table([series(0, metric="track", unit="rows/s")], values)
+        found = changes_of_place(measured, thresholds=[threshold]).findings
+        assert {one.turn for one in found} == turns
+        assert len(found) == len(turns)
+
+
+def test_a_regression_made_again_is_told_and_what_goes_to_and_fro_is_noise():
+    values = times(1, n=300)
+    for start in (60, 140, 220):
+        values[0, start : start + 40] *= 1.2
+    found = {one.first_bad: one for one in changes_of_place(table([series(0)], values)).findings}
+    assert [(at, one.class_) for at, one in sorted(found.items())] == [
+        (commit(60), None),
+        (commit(140), None),
+        (commit(220), FindingClass.NOISE),
+    ]
+    assert "before" in found[commit(140)].why
+
+
+def test_what_goes_back_in_many_modules_at_once_is_the_machines_though_little_of_it_is_for_the_worse():
+    rows = [series(i, benchmark=f"module{i % 12}.time_{i}", metric="time") for i in range(36)]
+    values = times(36)
+    for module, by in enumerate((1.2, 1.2, 1 / 1.2)):
+        values[module::12, 40:70] *= by
+    found = changes_of_place(table(rows, values)).findings
+    assert {one.first_bad for one in found} == {commit(40), commit(70)}
+    assert {one.class_ for one in found} == {FindingClass.MACHINE}
 
 
 def test_a_level_at_disturbed_values_only_counts_where_there_is_no_other():

@@ -53,11 +53,11 @@ def test_a_time_is_slower_faster_the_same_or_uncertain(factor, change, outcome, 
 
 
 def test_of_a_throughput_the_other_direction_is_worse(monkeypatch):
-    from results.judgement import series_verdicts
+    from results.judgement import thresholds
     from results.metrics import SWEEP_METRICS, Direction
 
     throughput = replace(SWEEP_METRICS["latency_s"], direction=Direction.HIGHER)
-    monkeypatch.setattr(series_verdicts, "metric_of", lambda *_, **__: throughput)
+    monkeypatch.setattr(thresholds, "metric_of", lambda *_, **__: throughput)
     assert only([row(CALM)], [row(times(1.2), commit=B)])[0] is Change.FASTER
     assert only([row(CALM)], [row(times(0.8), commit=B)])[1:] == (Outcome.REGRESSION, ExitCode.REGRESSION)
 
@@ -116,6 +116,8 @@ class TestExact:
             ("peak_memory_bytes", 10_000, 10_200, Outcome.REGRESSION),
             ("error_rel", 1e-7, 1.5e-7, Outcome.UNCHANGED),
             ("error_rel", 1e-7, 1e-4, Outcome.REGRESSION),
+            ("error_rel", 0.0, 1e-16, Outcome.UNCHANGED),
+            ("error_rel", 0.0, 1e-6, Outcome.REGRESSION),
         ],
     )
     def test_a_change(self, metric, before, after, outcome):
@@ -191,14 +193,19 @@ class TestMissing:
 class TestControls:
     """Eager tells what the machine did."""
 
-    def both(self, *, eager, ours, n=8):
-        base = [row(CALM, provider=p, batch=b) for p in ("eager", "fused") for b in range(n)]
-        head = [row(times(f), provider=p, batch=b, commit=B) for p, f in (("eager", eager), ("fused", ours)) for b in range(n)]  # fmt: skip # noqa: E501
+    def both(self, *, eager, ours, n=8, runs=(None, None)):
+        base = [row(CALM, provider=p, batch=b, run=runs[0]) for p in ("eager", "fused") for b in range(n)]
+        head = [row(times(f), provider=p, batch=b, commit=B, run=runs[1]) for p, f in (("eager", eager), ("fused", ours)) for b in range(n)]  # fmt: skip # noqa: E501
         return judged(base, head)
 
     def test_a_machine_that_is_3_percent_slower_slows_nothing(self):
         assert exit_code(self.both(eager=1.03, ours=1.03)) is ExitCode.FINE
         assert self.both(eager=1.03, ours=1.03).count()[Outcome.UNCHANGED] == 16
+
+    def test_one_run_that_measured_both_commits_tells_the_same_as_two(self):
+        one, two = (self.both(eager=1.03, ours=1.2, runs=("r", run)) for run in ("r", "s"))
+        assert [each.ratio for each in one.verdicts] == [each.ratio for each in two.verdicts]
+        assert (one.controls, one.floor) == (two.controls, two.floor)
 
     def test_it_hides_no_change_of_all_of_ours_either(self):
         assert self.both(eager=1.04, ours=0.97 * 1.04 * 1.1).count()[Outcome.REGRESSION] == 8

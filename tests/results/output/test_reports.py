@@ -23,7 +23,7 @@ from results.output.reports.annotations import MOST_OF_A_LEVEL, Level, annotatio
 from results.output.reports.comments import MOST_OPEN, comment_of, escaped
 from results.output.reports.finding_tables import table_of_findings
 from tests.made_findings import finding, histories, judgement, named
-from tests.made_values import B, row
+from tests.made_values import A, B, failed, row
 
 GOLDEN = Path(__file__).with_name("golden")
 ROOT = Path(__file__).parents[3]
@@ -185,6 +185,39 @@ def test_junit_parses_and_its_counts_are_its_cases():
         assert counts == told
         assert len(one.findall("testcase")) == int(one.get("tests"))
     assert [int(one.get("failures")) for one in suites] == [1, 0]
+
+
+def test_junit_parses_whatever_a_stored_text_holds():
+    forbidden = "".join(map(chr, [*range(0x9), 0xB, 0xC, *range(0xE, 0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF]))
+    crashed = failed(commit=B, provider=f"a{forbidden}z")
+    gate = judge(
+        [row(1.0, provider=f"a{forbidden}z")],
+        [replace(crashed, reason=forbidden)],
+        base_commit=A,
+        head_commit=B,
+    )
+    [place, *_] = histories()
+    changed = replace(place, findings=(named(f"b{forbidden}", why=forbidden),))
+    for text in (
+        rendered(gate, report_format=ReportFormat.JUNIT),
+        changes_rendered([changed], report_format=ReportFormat.JUNIT),
+    ):
+        [case] = ET.fromstring(text).iter("testcase")  # noqa: S314 - ours
+        assert r"\x0b" in case.get("name")
+        assert r"\uffff" in "".join(case.itertext())
+
+
+def test_undecided_points_are_one_folded_row_a_surface():
+    noisy = [1.0, 1.4, 0.7]
+    base = [row(noisy, batch=2**i, provider=name) for i in range(6) for name in ("fused", "compiled")]
+    head = [
+        row([1.3, 1.7, 0.9], batch=2**i, provider=name, commit=B) for i in range(6) for name in ("fused", "compiled")
+    ]
+    text = rendered(judge(base, head, base_commit=A, head_commit=B), report_format=ReportFormat.MARKDOWN)
+    title, _, table = text.partition("### Undecided")[2].partition("<details>")
+    assert "(2)" in title
+    assert table.count("| 6 of 6 |") == 2
+    assert table.count("\n| ") == 3, "a heading and two surfaces"
 
 
 class TestAnnotations:

@@ -22,7 +22,8 @@ SAID = Path(__file__).with_name("comparisons.json")
 
 def side(logs, run, *, within=0.0, disturbed=()):
     return tuple(
-        Process(run=run, visit=i, log=log, within_sd=within, is_disturbed=i in disturbed) for i, log in enumerate(logs)
+        Process(run=run, visit=i, log=log, within_sd=within, is_disturbed=i in disturbed, is_head=run == "head")
+        for i, log in enumerate(logs)
     )
 
 
@@ -94,9 +95,19 @@ class TestControls:
             pair([10.0, 11.0], [14.0, 17.0], name="odd", is_control=True),
         ]
         found = controls_of(pairs)
-        assert found.levels == {("base", 0): -1.5, ("base", 1): -0.5, ("head", 0): 0.5, ("head", 1): 1.5}
+        assert found.levels == {
+            ("base", 0, False): -1.5,
+            ("base", 1, False): -0.5,
+            ("head", 0, True): 0.5,
+            ("head", 1, True): 1.5,
+        }
         # Means of 10.5 and 15.5: their mean is 13, whatever the number of processes.
-        assert found.deviations["odd"] == {("base", 0): -3.0, ("base", 1): -2.0, ("head", 0): 1.0, ("head", 1): 4.0}
+        assert found.deviations["odd"] == {
+            ("base", 0, False): -3.0,
+            ("base", 1, False): -2.0,
+            ("head", 0, True): 1.0,
+            ("head", 1, True): 4.0,
+        }
         assert (found.move.log_ratio, found.move.n_series) == (2.0, 5)
 
     def test_one_control_fewer_tells_no_level(self):
@@ -138,13 +149,13 @@ class TestControls:
         ]
         ours = pair([5.0, 5.3], [6.0, 6.1], name="ours", control=0)
         found, said = differences_of([*controls, ours], is_paired=True)
-        assert set(said["t"].levels) == {("base", 0), ("head", 0)}
+        assert set(said["t"].levels) == {("base", 0, False), ("head", 0, True)}
         # The control's own mean is 0.1 (of 0.15 and 0.05): its deviations are -0.1, 0.2, -0.1, 0.0.
-        assert said["t"].deviations[0][("base", 1)] == pytest.approx(0.2)
+        assert said["t"].deviations[0][("base", 1, False)] == pytest.approx(0.2)
         first = 6.0 - 5.0
         second = (6.1 - 0.0) - (5.3 - 0.2)
         level = said["t"].levels
-        first -= level[("head", 0)] - level[("base", 0)]
+        first -= level[("head", 0, True)] - level[("base", 0, False)]
         assert found[-1].log_ratio == pytest.approx((first + second) / 2)
 
     def test_a_control_that_never_varies_tells_no_share(self):
@@ -167,15 +178,10 @@ class TestControls:
     @pytest.mark.parametrize(
         ("share", "n", "n_others", "expected"),
         [
-            (0.5, 11, 4, 0.5),
-            (0.5, 10, 4, 0.0),
-            (2.0, 11, 4, 1.0),
-            (-1.0, 11, 4, 0.0),
-            (0.0, 11, 4, 0.0),
-            (0.5, 11, 0, 0.5),
-            (0.5, 10, 0, 1.0),
+            (0.5, 11, 4, 0.5), (0.5, 10, 4, 0.0), (2.0, 11, 4, 1.0), (-1.0, 11, 4, 0.0), (0.0, 11, 4, 0.0),
+            (0.5, 11, 0, 0.5), (0.5, 10, 0, 1.0),
         ],
-    )
+    )  # fmt: skip
     def test_the_share_of_the_own_control_is_by_least_squares_between_0_and_1(self, share, n, n_others, expected):
         """Rounds: n − 1 degrees of freedom, of which ten are needed; else it is 0 where the level is known, or 1."""
         rng = np.random.default_rng(4)
@@ -186,18 +192,15 @@ class TestControls:
         ]
         ours = pair([0.0] * n, [1.0 + share * x for x in own], name="ours", control="c")
         found = difference(*controls, ours, is_paired=True, at=-1)
-        level = controls_of(controls).levels or dict.fromkeys([(run, i) for run, _ in SIGNS for i in range(n)], 0.0)
-        deviations = controls_of(controls).deviations["c"]
-        of_machine = [
-            sum(sign * (level[run, i] + expected * (deviations[run, i] - level[run, i])) for run, sign in SIGNS)
-            for i in range(n)
-        ]
-        assert found.log_ratio == pytest.approx(
-            np.mean([1.0 + share * x - m for x, m in zip(own, of_machine, strict=True)])
-        )
-
-
-SIGNS = (("head", 1), ("base", -1))
+        found_level, deviations = controls_of(controls).levels, controls_of(controls).deviations["c"]
+        ratios = []
+        for i, x in enumerate(own):
+            head, base = (
+                (level := found_level.get(key, 0.0)) + expected * (deviations[key] - level)
+                for key in (("head", i, True), ("base", i, False))
+            )
+            ratios.append(1.0 + share * x - head + base)
+        assert found.log_ratio == pytest.approx(np.mean(ratios))
 
 
 def scenes():

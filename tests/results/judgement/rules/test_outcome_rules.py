@@ -74,13 +74,13 @@ def test_what_may_be_worse_is_doubtful_undecided_and_looks_worse(changes, expect
     assert verdict(**changes).may_be_worse is expected
 
 
-def test_the_largest_change_comes_first_whichever_way():
-    ratios = [1.1, 3.0, 0.2, None, 1.5]
+def test_the_largest_change_comes_first_whichever_way_and_what_has_no_ratio_before_it():
+    ratios = [1.1, 3.0, 0.2, None, 1.5, 0.5, 1.9]
     verdicts = (*(verdict(ratio=ratio) for ratio in ratios), verdict(Outcome.KNOWN, ratio=9.0))
     found = Judgement(
         base_commit=A, head_commit=B, verdicts=verdicts, only_at_base=(), only_at_head=(), least_change=0.05
     )
-    assert [one.ratio for one in found.with_outcome(Outcome.UNDECIDED)] == [3.0, 0.2, 1.5, 1.1, None]
+    assert [one.ratio for one in found.with_outcome(Outcome.UNDECIDED)] == [None, 0.2, 3.0, 0.5, 1.9, 1.5, 1.1]
 
 
 class TestDoubt:
