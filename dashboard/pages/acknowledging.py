@@ -89,9 +89,7 @@ def _decided(store: Store, found: RankedFinding, form: ImmutableMultiDict[str, s
     by, note, decision = (form.get(name, "")[:LONGEST] for name in ("by", "note", "decision"))
     what = f"{found.finding.benchmark} at {found.finding.first_bad[:8]}"
     if decision == TAKE_BACK:
-        if not by.strip() or not note.strip():
-            raise ResultsError("taking back needs a name and a reason, in words; nothing was written")
-        n = take_back_finding(store, found.finding, file=file)
+        n = take_back_finding(store, found.finding, by=by, note=note, file=file)
         return f"{by} took back {n} acknowledgements of {what}: {note}"
     n = acknowledge_finding(store, found.finding, decision=decision, by=by, note=note, file=file)
     return f"{by} acknowledged {what} ({decision}, {n} series): {note}"

@@ -128,7 +128,11 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
     """Convert the drawing into properties of the page's components, in the shape of OUTPUTS."""
     choice, chosen = drawing.choice, drawing.chosen
     query = query_from_regressions_choice(choice)
-    title, badges, facts = finding_facts(chosen, explanation=drawing.explanation) if chosen else ("", [], [])
+    title, badges, facts = (
+        finding_facts(chosen, explanation=drawing.explanation, taken_back=drawing.taken_back)
+        if chosen
+        else ("", [], [])
+    )
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,

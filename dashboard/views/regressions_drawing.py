@@ -24,12 +24,14 @@ from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
 from results.queries import commits, history_of, places
 from results.units import counted
+from results.upkeep.decisions import taken_back_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.figures.chart import Chart
     from dashboard.tables.winner_flips import WinnerFlip
+    from results.files.records import WithdrawalRecord
     from results.judgement.changes.ranked import RankedFinding
     from results.store import Store
 
@@ -50,7 +52,7 @@ class RegressionsDrawing:
     """Content of the page. `found`: what the choice takes, by weight; `chosen`: the one that is shown, with `chart`.
 
     `explanation`: why it is, in a sentence; None where nothing is known of that. `lists`: label, query and number of
-    findings of the lists that one looks for.
+    findings of the lists that one looks for. `taken_back`: acknowledgements of the chosen one that hold no longer.
     """
 
     choice: RegressionsChoice
@@ -60,6 +62,7 @@ class RegressionsDrawing:
     chosen: RankedFinding | None
     chart: Chart | None
     explanation: str | None
+    taken_back: tuple[WithdrawalRecord, ...]
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
 
@@ -96,6 +99,7 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
         chosen=chosen,
         chart=None if chosen is None else _chart(store, chosen, every),
         explanation=None if chosen is None else reasons_of(store).sentence(chosen.finding),
+        taken_back=() if chosen is None else tuple(taken_back_of(store, chosen.finding)),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
         flips=winner_flips_of(store),
     )

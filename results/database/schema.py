@@ -442,7 +442,7 @@ class Ceiling(Base):
 class Decision(Base):
     """Decision of a person, as in decisions.toml; its subject may be ingested later (results.ingest.decisions).
 
-    kind: continuation or acknowledgement. source_id: the file; null if it came with another database.
+    kind: continuation, acknowledgement, or withdrawal of one. source_id: the file; null if it came by a merge.
     """
 
     __tablename__ = "decision"

@@ -15,7 +15,14 @@ from results.files.atomic_write import locked_folder, replacing
 from results.files.json_fields import Malformed, finite_number, is_object, list_at, optional_text_at, shown, text_at
 from results.files.parameters import is_storable
 from results.files.paths import read_regular_file
-from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, DecisionsRecord, TriageDecision
+from results.files.records import (
+    AcknowledgementRecord,
+    ContinuationRecord,
+    Decided,
+    DecisionsRecord,
+    TriageDecision,
+    WithdrawalRecord,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -24,10 +31,14 @@ Version = TypeVar("Version", bound="Hashable")
 DECISIONS_FORMAT = 1
 DECISIONS_NAME = "decisions.toml"
 DEFAULT_DECISIONS = Path("results/data/published", DECISIONS_NAME)
-CONTINUATION, ACKNOWLEDGEMENT = "continuation", "acknowledgement"
+CONTINUATION, ACKNOWLEDGEMENT, WITHDRAWAL = "continuation", "acknowledgement", "withdrawal"
 _IS_HEADER = re.compile(r"\s*\[\[?\s*(?!acknowledgement\s*\.)")  # a table within an acknowledgement belongs to it
 _IS_ACKNOWLEDGEMENT = re.compile(r"\s*\[\[\s*acknowledgement\s*\]\]")
 HOW_DECIDED = ("note", "by", "at")
+HOW_WITHDRAWN = tuple(f"withdrawn_{name}" for name in HOW_DECIDED)
+_WHICH = ("benchmark", "metric", "machine", "environment", "parameters")
+_ACKNOWLEDGED = {"project", "commit", "decision", *_WHICH, *HOW_DECIDED}
+_KINDS = {ContinuationRecord: CONTINUATION, AcknowledgementRecord: ACKNOWLEDGEMENT, WithdrawalRecord: WITHDRAWAL}
 HEAD = "# What people decided about benchmarks and changes; see docs/file-formats.md. May be edited.\nformat = 1\n"
 
 
@@ -41,10 +52,11 @@ def decisions_from_bytes(content: bytes, *, path: str) -> DecisionsRecord:
     if written != DECISIONS_FORMAT or isinstance(written, bool):
         raise UnreadableFile(path, f"decisions format {shown(written)}; this fusebench reads {DECISIONS_FORMAT}")
     try:
-        _refuse_unknown_keys(fields, "file", {"format", CONTINUATION, ACKNOWLEDGEMENT})
+        _refuse_unknown_keys(fields, "file", {"format", CONTINUATION, ACKNOWLEDGEMENT, WITHDRAWAL})
         record = DecisionsRecord(
             continuations=tuple(map(_continuation, _tables(fields, CONTINUATION))),
             acknowledgements=tuple(map(_acknowledgement, _tables(fields, ACKNOWLEDGEMENT))),
+            withdrawals=tuple(map(_withdrawal, _tables(fields, WITHDRAWAL))),
         )
         _refuse_contradictions(record)
     except Malformed as error:
@@ -52,29 +64,31 @@ def decisions_from_bytes(content: bytes, *, path: str) -> DecisionsRecord:
     return record
 
 
-def decision_as_toml(record: ContinuationRecord | AcknowledgementRecord) -> str:
+def decision_as_toml(record: ContinuationRecord | AcknowledgementRecord | WithdrawalRecord) -> str:
     """Return the table that `decisions_from_bytes` reads as `record`."""
     import tomlkit  # noqa: PLC0415 - reading needs none of it
 
     table = tomlkit.table()
-    for key, value in {**_fields_of(record), **vars(record.decided)}.items():
+    for key, value in _fields_of(record).items():
         if isinstance(value, dict):
             inline = tomlkit.inline_table()
             inline.update(value)
             table.append(key, inline)
         elif value is not None:
             table.append(key, value)
-    kind = CONTINUATION if isinstance(record, ContinuationRecord) else ACKNOWLEDGEMENT
     tables = tomlkit.aot()
     tables.append(table)
-    return tomlkit.dumps({kind: tables})
+    return tomlkit.dumps({_KINDS[type(record)]: tables})
 
 
-def _fields_of(record: ContinuationRecord | AcknowledgementRecord) -> dict[str, object]:
+def _fields_of(record: ContinuationRecord | AcknowledgementRecord | WithdrawalRecord) -> dict[str, object]:
+    if isinstance(record, WithdrawalRecord):
+        withdrawn = {f"withdrawn_{name}": value for name, value in vars(record.withdrawn).items()}
+        return {**_fields_of(record.acknowledgement), **withdrawn}
     fields = {name: value for name, value in vars(record).items() if name != "decided"}
     if isinstance(record, AcknowledgementRecord):
         fields |= {"decision": record.decision.value, "parameters": dict(record.parameters) or None}
-    return fields
+    return {**fields, **vars(record.decided)}
 
 
 def append_decision(path: Path, record: ContinuationRecord | AcknowledgementRecord) -> None:
@@ -91,11 +105,11 @@ def append_decision(path: Path, record: ContinuationRecord | AcknowledgementReco
 
 
 def withdraw_acknowledgements(
-    path: Path, is_meant: Callable[[AcknowledgementRecord], bool]
+    path: Path, is_meant: Callable[[AcknowledgementRecord], bool], *, withdrawn: Decided
 ) -> tuple[AcknowledgementRecord, ...]:
-    """Remove the acknowledgements that are meant from the file and return them; what was written by hand stays.
+    """Turn the acknowledgements that are meant into withdrawals and return them; what was written by hand stays.
 
-    A file that does not exist has none. Raises: OSError, UnreadableFile.
+    `withdrawn`: who takes them back, and why. A file that does not exist has none. Raises: OSError, UnreadableFile.
     """
     if not path.exists():
         return ()
@@ -106,7 +120,10 @@ def withdraw_acknowledgements(
         removed = [i for i, one in enumerate(stored) if is_meant(one)]
         if removed:
             left = replace(record, acknowledgements=tuple(one for i, one in enumerate(stored) if i not in removed))
-            _replace(path, _without(content, removed, left=left))
+            rest = _without(content, removed, left=left)
+            kept = (decision_as_toml(WithdrawalRecord(acknowledgement=stored[i], withdrawn=withdrawn)) for i in removed)
+            end = b"" if rest.endswith(b"\n") else b"\n"
+            _replace(path, b"\n".join([rest + end, *(one.encode() for one in kept)]))
     return tuple(stored[i] for i in removed)
 
 
@@ -183,8 +200,7 @@ def _continuation(fields: dict[str, object]) -> ContinuationRecord:
 
 
 def _acknowledgement(fields: dict[str, object]) -> AcknowledgementRecord:
-    which = {"benchmark", "metric", "machine", "environment", "parameters"}
-    _refuse_unknown_keys(fields, ACKNOWLEDGEMENT, {"project", "commit", "decision", *which, *HOW_DECIDED})
+    _refuse_unknown_keys(fields, ACKNOWLEDGEMENT, _ACKNOWLEDGED)
     decision = text_at(fields, "decision")
     if decision not in set(TriageDecision):
         raise Malformed(f"`decision` is {shown(decision)}, not one of {', '.join(TriageDecision)}")
@@ -209,16 +225,24 @@ def _acknowledgement(fields: dict[str, object]) -> AcknowledgementRecord:
     )
 
 
-def _decided(fields: Mapping[str, object]) -> Decided:
-    at = fields.get("at")
+def _withdrawal(fields: dict[str, object]) -> WithdrawalRecord:
+    _refuse_unknown_keys(fields, WITHDRAWAL, {*_ACKNOWLEDGED, *HOW_WITHDRAWN})
+    acknowledged = {name: value for name, value in fields.items() if name not in HOW_WITHDRAWN}
+    return WithdrawalRecord(
+        acknowledgement=_acknowledgement(acknowledged), withdrawn=_decided(fields, prefix="withdrawn_")
+    )
+
+
+def _decided(fields: Mapping[str, object], *, prefix: str = "") -> Decided:
+    at = fields.get(f"{prefix}at")
     if at is not None and not isinstance(at, datetime):
-        raise Malformed(f"`at` is {shown(at)}, not a date and time")
+        raise Malformed(f"`{prefix}at` is {shown(at)}, not a date and time")
     if at is not None:
         try:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError as error:
-            raise Malformed(f"`at` is {at}, in UTC outside the years 1 to 9999") from error
-    return Decided(note=optional_text_at(fields, "note"), by=optional_text_at(fields, "by"), at=at)
+            raise Malformed(f"`{prefix}at` is {at}, in UTC outside the years 1 to 9999") from error
+    return Decided(note=optional_text_at(fields, f"{prefix}note"), by=optional_text_at(fields, f"{prefix}by"), at=at)
 
 
 def _word(fields: Mapping[str, object], key: str) -> str:

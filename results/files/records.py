@@ -180,8 +180,17 @@ class AcknowledgementRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WithdrawalRecord:
+    """Acknowledgement that was taken back and holds no longer, and who took it back, when and why."""
+
+    acknowledgement: AcknowledgementRecord
+    withdrawn: Decided
+
+
+@dataclass(frozen=True, kw_only=True)
 class DecisionsRecord:
     """Content of a decisions.toml, in its order."""
 
     continuations: tuple[ContinuationRecord, ...]
     acknowledgements: tuple[AcknowledgementRecord, ...]
+    withdrawals: tuple[WithdrawalRecord, ...] = ()

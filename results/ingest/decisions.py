@@ -26,8 +26,8 @@ from results.database.schema import (
     Value,
 )
 from results.database.transactions import reading, writing
-from results.files.decisions import ACKNOWLEDGEMENT, CONTINUATION, continuation_chain
-from results.files.records import AcknowledgementRecord, Decided, TriageDecision
+from results.files.decisions import ACKNOWLEDGEMENT, CONTINUATION, WITHDRAWAL, continuation_chain
+from results.files.records import AcknowledgementRecord, Decided, TriageDecision, WithdrawalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -54,6 +54,7 @@ def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
     delete_decisions(connection, context.source_id)
     found = [(CONTINUATION, content_of(one)) for one in record.continuations]
     found += [(ACKNOWLEDGEMENT, content_of(one)) for one in record.acknowledgements]
+    found += [(WITHDRAWAL, content_of_withdrawal(one)) for one in record.withdrawals]
     add_decisions(connection, found, source_id=context.source_id)
     apply_decisions(connection)
     return 0
@@ -62,18 +63,36 @@ def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
 def content_of(record: ContinuationRecord | AcknowledgementRecord) -> Content:
     """Return the record as JSON values."""
     fields = asdict(record)
-    decided = fields.pop("decided")
-    at = decided["at"]
-    return {**fields, **decided, "at": None if at is None else at.isoformat()}
+    del fields["decided"]
+    return {**fields, **_content_of_decided(record.decided)}
+
+
+def content_of_withdrawal(record: WithdrawalRecord) -> Content:
+    """Return the record as JSON values: the acknowledgement's, and under `withdrawn` who took it back."""
+    return {**content_of(record.acknowledgement), "withdrawn": _content_of_decided(record.withdrawn)}
 
 
 def acknowledgement_from(content: Content) -> AcknowledgementRecord:
     """Return the record that `content_of` made `content` from."""
-    at = content["at"]
-    decided = Decided(note=content["note"], by=content["by"], at=None if at is None else datetime.fromisoformat(at))
     names = ("project", "commit", "benchmark", "metric", "machine", "environment", "parameters")
     fields = {name: content[name] for name in names}
-    return AcknowledgementRecord(**fields, decision=TriageDecision(content["decision"]), decided=decided)
+    decision = TriageDecision(content["decision"])
+    return AcknowledgementRecord(**fields, decision=decision, decided=_decided_from(content))
+
+
+def withdrawal_from(content: Content) -> WithdrawalRecord:
+    """Return the record that `content_of_withdrawal` made `content` from."""
+    withdrawn = _decided_from(content["withdrawn"])
+    return WithdrawalRecord(acknowledgement=acknowledgement_from(content), withdrawn=withdrawn)
+
+
+def _content_of_decided(decided: Decided) -> Content:
+    return {**asdict(decided), "at": None if decided.at is None else decided.at.isoformat()}
+
+
+def _decided_from(content: Content) -> Decided:
+    at = content["at"]
+    return Decided(note=content["note"], by=content["by"], at=None if at is None else datetime.fromisoformat(at))
 
 
 def add_decisions(connection: Connection, found: Iterable[tuple[str, Content]], *, source_id: int | None) -> None:
@@ -93,9 +112,9 @@ def delete_decisions(connection: Connection, source_id: int) -> None:
 
 
 def withdraw_merged(
-    connection: Connection, is_meant: Callable[[AcknowledgementRecord], bool]
+    connection: Connection, is_meant: Callable[[AcknowledgementRecord], bool], *, by: Decided
 ) -> tuple[AcknowledgementRecord, ...]:
-    """Delete the acknowledgements that are meant of those that came by a merge, which no file here holds."""
+    """Withdraw the acknowledgements that are meant of those that came by a merge, which no file here holds."""
     is_merged = (Decision.source_id.is_(None), Decision.kind == ACKNOWLEDGEMENT)
     rows = connection.execute(sa.select(Decision.id, Decision.content).where(*is_merged).order_by(Decision.id)).all()
     found = {row.id: acknowledgement_from(row.content) for row in rows}
@@ -103,6 +122,8 @@ def withdraw_merged(
     for key in withdrawn:
         _delete_decisions(connection, Decision.id == key)
     if withdrawn:
+        records = (WithdrawalRecord(acknowledgement=one, withdrawn=by) for one in withdrawn.values())
+        add_decisions(connection, [(WITHDRAWAL, content_of_withdrawal(one)) for one in records], source_id=None)
         apply_decisions(connection)
     return tuple(withdrawn.values())
 

@@ -8,19 +8,28 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from results.database.error_translation import translate_db_errors
+from results.database.schema import Decision
 from results.database.transactions import writing
 from results.errors import ResultsError
-from results.files.decisions import DEFAULT_DECISIONS, append_decision, withdraw_acknowledgements
+from results.files.decisions import DEFAULT_DECISIONS, WITHDRAWAL, append_decision, withdraw_acknowledgements
 from results.files.parameters import is_storable
 from results.files.records import AcknowledgementRecord, Decided, TriageDecision
-from results.ingest.decisions import acknowledged_series, apply_decisions, content_of, withdraw_merged
+from results.ingest.decisions import (
+    acknowledged_series,
+    apply_decisions,
+    content_of,
+    withdraw_merged,
+    withdrawal_from,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from results.files.records import ContinuationRecord
+    from results.files.records import ContinuationRecord, WithdrawalRecord
     from results.ingest.decisions import AppliedDecisions
     from results.judgement.findings import Finding
     from results.store import Store
@@ -32,6 +41,7 @@ __all__ = [
     "declare",
     "is_within",
     "take_back_finding",
+    "taken_back_of",
     "withdraw",
 ]
 EVERYTHING = "*"  # as the benchmark of a finding
@@ -46,17 +56,17 @@ def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *,
 
 
 def withdraw(
-    store: Store, is_meant: Callable[[AcknowledgementRecord], bool], *, file: Path
+    store: Store, is_meant: Callable[[AcknowledgementRecord], bool], *, by: Decided, file: Path
 ) -> tuple[AcknowledgementRecord, ...]:
-    """Remove acknowledgements from their file and from the store, also those that came by a merge and have no file.
+    """Take acknowledgements back in their file and in the store, also those that came by a merge and have no file.
 
-    Raises: OSError, UnreadableFile, StoreError.
+    `by`: who takes them back, and why, which is kept. Raises: OSError, UnreadableFile, StoreError.
     """
-    withdrawn = withdraw_acknowledgements(file, is_meant)
+    withdrawn = withdraw_acknowledgements(file, is_meant, withdrawn=by)
     if withdrawn:
         store.ingest([file])
     with translate_db_errors(store.engine.url), writing(store.engine) as connection:
-        merged = withdraw_merged(connection, is_meant)
+        merged = withdraw_merged(connection, is_meant, by=by)
     return (*withdrawn, *(record for record in merged if record not in withdrawn))
 
 
@@ -84,13 +94,9 @@ def acknowledge_finding(  # noqa: PLR0913 - who decided what, and why
     Raises: ResultsError without a name or a reason or for a decision that there is not, OSError, UnreadableFile,
     StoreError; nothing is written then.
     """
-    for what, text in (("name", by), ("reason", note)):
-        if not text.strip() or not is_storable(text):
-            raise ResultsError(f"an acknowledgement needs a {what}, in words; nothing was written")
+    decided = _decided_now(by=by, note=note)
     if decision not in set(TriageDecision):
         raise ResultsError(f"the decision is {decision!r}, not one of {', '.join(TriageDecision)}; nothing was written")
-    at = datetime.now(tz=UTC).replace(microsecond=0)
-    decided = Decided(note=note.strip(), by=by.strip(), at=at)
     record = _record_of(finding, decision=TriageDecision(decision), decided=decided)
     n_series = count_acknowledged_series(store, record)
     if not n_series:
@@ -99,14 +105,14 @@ def acknowledge_finding(  # noqa: PLR0913 - who decided what, and why
     return n_series
 
 
-def take_back_finding(store: Store, finding: Finding, *, file: Path) -> int:
-    """Remove what was acknowledged of a finding, at its first bad commit; return the number of acknowledgements.
+def take_back_finding(store: Store, finding: Finding, *, by: str, note: str, file: Path) -> int:
+    """Take back what was acknowledged of a finding, at its first bad commit; return the number of acknowledgements.
 
-    Raises: ResultsError if there is none, OSError, UnreadableFile, StoreError.
+    Raises: ResultsError if there is none, or without a name or a reason, OSError, UnreadableFile, StoreError.
     """
-    nobody = Decided(note=None, by=None, at=None)
-    selection = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=nobody)
-    withdrawn = withdraw(store, lambda stored: is_within(stored, selection), file=file)
+    decided = _decided_now(by=by, note=note)
+    selection = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=decided)
+    withdrawn = withdraw(store, lambda stored: is_within(stored, selection), by=decided, file=file)
     if not withdrawn:
         raise ResultsError(
             f"{file.name} has no acknowledgement of just {finding.benchmark} at {finding.first_bad[:8]}; "
@@ -114,6 +120,33 @@ def take_back_finding(store: Store, finding: Finding, *, file: Path) -> int:
             f"`fusebench store acknowledge {finding.first_bad[:8]} --undo`"
         )
     return len(withdrawn)
+
+
+def taken_back_of(store: Store, finding: Finding) -> list[WithdrawalRecord]:
+    """Return the acknowledgements of the finding's change, or a part of it, that were taken back, the oldest first."""
+    nobody = Decided(note=None, by=None, at=None)
+    change = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=nobody)
+    asked = sa.select(Decision.content).where(Decision.kind == WITHDRAWAL).order_by(Decision.id)
+    with store.reading() as connection:
+        found = [withdrawal_from(content) for content in connection.execute(asked).scalars()]
+    return [one for one in found if _overlap(one.acknowledgement, change)]
+
+
+def _overlap(one: AcknowledgementRecord, other: AcknowledgementRecord) -> bool:
+    names = ("benchmark", "metric", "machine", "environment")
+    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
+    pairs += [(value, other.parameters.get(name)) for name, value in one.parameters.items()]
+    return (one.project, one.commit) == (other.project, other.commit) and all(
+        None in pair or pair[0] == pair[1] for pair in pairs
+    )
+
+
+def _decided_now(*, by: str, note: str) -> Decided:
+    """Return who decides now, and why. Raises: ResultsError without a name or a reason."""
+    for what, text in (("name", by), ("reason", note)):
+        if not text.strip() or not is_storable(text):
+            raise ResultsError(f"an acknowledgement, or taking one back, needs a {what}, in words; nothing was written")
+    return Decided(note=note.strip(), by=by.strip(), at=datetime.now(tz=UTC).replace(microsecond=0))
 
 
 def _record_of(finding: Finding, *, decision: TriageDecision, decided: Decided) -> AcknowledgementRecord:

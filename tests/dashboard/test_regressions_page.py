@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tomllib
 from xml.etree import ElementTree as ET
@@ -209,9 +210,24 @@ def test_a_finding_is_acknowledged_with_a_name_and_a_reason_and_taken_back(own, 
     assert known[uid].state is FindingState.ACKNOWLEDGED
     assert "pays for accuracy" in known[uid].why
     assert uid not in {one.uid for one in regressions_drawing_of(own, query="").found}
-    assert decide(own, file, given=uid, decision="take_back", note="it was not").status_code == 303
+    assert decide(own, file, given=uid, decision="take_back", by="Eve", note="it was not").status_code == 303
     assert "acknowledgement" not in tomllib.loads(file.read_text())
     assert uid in {one.uid for one in regressions_drawing_of(own, query="").found}
+
+
+def test_who_took_an_acknowledgement_back_and_why_is_kept_and_shown_at_its_finding_alone(own, tmp_path):
+    file = tmp_path / "decisions.toml"
+    [uid, other] = [one.uid for one in regressions_drawing_of(own, query="?turn=all").found][:2]
+    decide(own, file, given=uid)
+    assert "taken back" not in str(shown(own, f"?turn=all&state=all&finding={uid}")["facts"])
+    decide(own, file, given=uid, decision="take_back", by="Eve", note="it was not")
+    [written] = tomllib.loads(file.read_text())["withdrawal"]
+    assert (written["by"], written["withdrawn_by"], written["withdrawn_note"]) == ("Ada", "Eve", "it was not")
+    facts = str(shown(own, f"?turn=all&finding={uid}")["facts"])
+    assert re.search(
+        r"Accepted by Ada on [\d-]{10}: pays for accuracy; taken back by Eve on [\d-]{10}: it was not\.", facts
+    )
+    assert "taken back" not in str(shown(own, f"?turn=all&finding={other}")["facts"])
 
 
 @pytest.mark.parametrize(

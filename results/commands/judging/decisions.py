@@ -153,7 +153,7 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             decided=_decided(note, by),
         )
         if undo:
-            withdrawn = withdraw(store, lambda stored: is_within(stored, record), file=file)
+            withdrawn = withdraw(store, lambda stored: is_within(stored, record), by=record.decided, file=file)
             if not withdrawn:
                 raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
             echo(f"{commit[:8]}: {counted(len(withdrawn), 'acknowledgement')} removed from {file} and {store.name}")

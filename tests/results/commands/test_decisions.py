@@ -17,12 +17,19 @@ from results.database.schema import Benchmark, Parameter, Series, Triage
 from results.errors import StoreError, UnreadableFile
 from results.exit_codes import ExitCode
 from results.files.decisions import append_decision, decision_as_toml, decisions_from_bytes, withdraw_acknowledgements
-from results.files.records import AcknowledgementRecord, ContinuationRecord, Decided, TriageDecision
+from results.files.records import (
+    AcknowledgementRecord,
+    ContinuationRecord,
+    Decided,
+    TriageDecision,
+    WithdrawalRecord,
+)
 from results.store import open_store
 from results.upkeep.housekeeping import prune_missing_files
 from results.upkeep.rebuild import rebuild_store
 
 A, B = "a" * 40, "b" * 40
+EVE = Decided(note="it was the code", by="Eve", at=datetime(2026, 3, 2, tzinfo=UTC))
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 maybe = st.none() | texts
 decided = st.builds(
@@ -51,6 +58,7 @@ acknowledgements = st.builds(
     ),
     decided=decided,
 )
+withdrawals = st.builds(WithdrawalRecord, acknowledgement=acknowledgements, withdrawn=decided)
 
 
 @pytest.fixture
@@ -65,6 +73,11 @@ def tree(tmp_path, write_asv_run, timed):
 
 def run(command, *arguments):
     return CliRunner().invoke(command, [str(argument) for argument in arguments], standalone_mode=False)
+
+
+def others(file):
+    """The file but for what was taken back."""
+    return file.read_text().partition("\n[[withdrawal]]")[0]
 
 
 def versions(opened):
@@ -99,10 +112,10 @@ JOINED = '[[continuation]]\nproject = "p"\nbenchmark = "s.time_it"\nold = "versi
 KNOWN = f'[[acknowledgement]]\nproject = "p"\ncommit = "{B}"\ndecision = "accepted"\nbenchmark = "s.time_it"\n'
 
 
-@given(record=continuations | acknowledgements)
+@given(record=continuations | acknowledgements | withdrawals)
 def test_what_is_written_is_read_as_it_was(record):
     found = decisions_from_bytes(f"format = 1\n{decision_as_toml(record)}".encode(), path="x")
-    assert [*found.continuations, *found.acknowledgements] == [record]
+    assert [*found.continuations, *found.acknowledgements, *found.withdrawals] == [record]
 
 
 def test_a_declared_version_goes_on_with_the_old_one_whichever_comes_in_first(opened, tree, tmp_path):
@@ -260,7 +273,7 @@ def test_what_was_written_by_hand_stays_when_a_decision_is_added_or_taken_out(tm
     (known,) = decisions_from_bytes(by_hand.encode(), path="x").acknowledgements
     append_decision(file, replace(known, benchmark="s.track_grid", parameters={"we ird": 1.5, "x": "y"}))
     assert file.read_text().startswith(by_hand)
-    withdrawn = withdraw_acknowledgements(file, lambda record: record.benchmark == "s.time_it")
+    withdrawn = withdraw_acknowledgements(file, lambda record: record.benchmark == "s.time_it", withdrawn=EVE)
     assert withdrawn == (known,)
     assert file.read_text().startswith(by_hand[: by_hand.index("[[acknowledgement]]")])
     (left,) = decisions_from_bytes(file.read_bytes(), path="x").acknowledgements
@@ -285,11 +298,13 @@ def test_taking_one_out_leaves_order_and_comments_of_the_others(tmp_path, writte
         file.write_text(f"{head}acknowledgement = [{first}, {second}, {last}]")
     else:
         file.write_text(head + first + joined + second + last)
-    assert len(withdraw_acknowledgements(file, lambda record: record.commit == "b")) == 1
+    assert len(withdraw_acknowledgements(file, lambda record: record.commit == "b", withdrawn=EVE)) == 1
     if written != "a list":
-        assert file.read_text() == head + first + joined + "# of both\n\n# the second\n" + last
-    assert len(withdraw_acknowledgements(file, lambda record: record.commit != "b")) == 2
-    assert not decisions_from_bytes(file.read_bytes(), path="x").acknowledgements
+        assert others(file) == head + first + joined + "# of both\n\n# the second\n" + last
+    assert len(withdraw_acknowledgements(file, lambda record: record.commit != "b", withdrawn=EVE)) == 2
+    left = decisions_from_bytes(file.read_bytes(), path="x")
+    assert not left.acknowledgements
+    assert [(one.acknowledgement.commit, one.withdrawn) for one in left.withdrawals] == [(c, EVE) for c in "bac"]
     if written != "a list":
         of_comments = "# the first\n{}# of both\n\n# the second\n# the last\n# the end\n"
-        assert file.read_text() == head + of_comments.format(joined)
+        assert others(file) == head + of_comments.format(joined)
