@@ -16,6 +16,7 @@ from benchmarks.ruler.advice.axes_text import Part, toml_from_parts
 from benchmarks.ruler.advice.contenders import contenders_known, contenders_of
 from benchmarks.ruler.errors import InvalidSettings, RulerError
 from benchmarks.ruler.exit_codes import ExitCode
+from benchmarks.ruler.plan.axes import LARGEST_SIZE
 from benchmarks.ruler.plan.points import BASELINE, DeviceKind, Operation, Pass
 from benchmarks.ruler.plan.presets import PRESETS
 from benchmarks.ruler.plan.settings import settings_from_environment
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _BATCHES = "1,8,64,512"
 _ROWS_OF_MODULE = 12
 _VISITS = 3
+_SIZE = click.IntRange(1, LARGEST_SIZE)
 # Of a block, of a known model and of a module: only one of these is asked about, and has its own options.
 _WAYS = {
     "module": ("dim", "hidden", "gated", "activation", "model", "batch"),
@@ -37,8 +39,8 @@ _WAYS = {
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--dim", type=click.IntRange(1), help="Width of the block's input and output.")
-@click.option("--hidden", type=click.IntRange(1), help="Width between its layers.")
+@click.option("--dim", type=_SIZE, help="Width of the block's input and output.")
+@click.option("--hidden", type=_SIZE, help="Width between its layers.")
 @click.option("--batch", metavar="NUMBERS", help=f"Rows of a call: samples × sequence.  [default: {_BATCHES}]")
 @click.option("--gated", is_flag=True, help="Two layers side by side, as in SwiGLU, instead of one.")
 @click.option("--activation", metavar="NAME", help=f"{', '.join(ACTIVATIONS)}.  [default: gelu, gated silu]")
@@ -100,8 +102,10 @@ def asked(options: Mapping[str, Any], *, device: DeviceKind) -> tuple[str, dict[
     if way is not None:
         _refuse_others(options, way)
     elif not options["dim"] or not options["hidden"]:
+        missing = "--hidden is missing" if options["dim"] else "--dim is missing" if options["hidden"] else None
         raise InvalidSettings(
-            "name one of --dim and --hidden, --model, or --module; as in fusebench advise --dim 768 --hidden 3072"
+            f"{missing or 'name one of --dim and --hidden, --model, or --module'}; "
+            "as in fusebench advise --dim 768 --hidden 3072"
         )
     match way:
         case "module":
@@ -242,8 +246,8 @@ def _batches(options: Mapping[str, Any]) -> tuple[int, ...]:
         numbers = [int(word) for word in text.split(",")]
     except ValueError:
         numbers = []
-    if not numbers or min(numbers) < 1:
-        raise InvalidSettings(f"--batch {text}: whole numbers from 1 on are needed, separated by commas")
+    if not numbers or min(numbers) < 1 or max(numbers) > LARGEST_SIZE:
+        raise InvalidSettings(f"--batch {text}: whole numbers from 1 to {LARGEST_SIZE} are needed, separated by commas")
     return tuple(sorted(set(numbers)))
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 DIM_BY_DEFAULT = "hidden/4"
+LARGEST_SIZE = 2**31 - 1
+"""Largest batch or width: what a journal and the store hold as a whole number, and more than any machine."""
 
 
 class Order(StrEnum):

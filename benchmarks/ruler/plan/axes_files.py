@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.errors import InvalidAxes
 from benchmarks.ruler.plan.article_axes import ARTICLE_AXES
-from benchmarks.ruler.plan.axes import DIM_BY_DEFAULT, FULL, HISTORY, QUICK, RIVALS, Axes
+from benchmarks.ruler.plan.axes import DIM_BY_DEFAULT, FULL, HISTORY, LARGEST_SIZE, QUICK, RIVALS, Axes
 from benchmarks.ruler.plan.campaign_axes import CAMPAIGNS, REHEARSALS
 from benchmarks.ruler.plan.model_axes import KEYS_OF_MODEL, MODELS, axes_of_model
 from benchmarks.ruler.plan.plugins import foreign_names
@@ -146,8 +146,8 @@ def _listed(path: Path, key: str, value: object, kind: type | tuple[type, ...]) 
         name = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)
         raise InvalidAxes(f"{path}: {key} is {value!r}; it is a list of at least one {name}")
     for item in value:
-        if isinstance(item, int) and item < 1:
-            raise InvalidAxes(f"{path}: {key} holds {item}; sizes start at 1")
+        if isinstance(item, int) and not 1 <= item <= LARGEST_SIZE:
+            raise InvalidAxes(f"{path}: {key} holds {item}; sizes are from 1 to {LARGEST_SIZE}")
     return tuple(value)
 
 

@@ -157,8 +157,10 @@ def text_from_left(step: Step) -> str:
 
 
 def text_from_latency(seconds: float) -> str:
-    """Return the time of a call in µs, from 1 ms on in ms."""
-    return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3g} ms"
+    """Return the time of a call in µs, from 1 ms on in ms, from 1 s on in s."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} µs"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
 
 
 def text_from_seconds(seconds: float) -> str:

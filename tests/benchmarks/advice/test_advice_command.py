@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from click import BadParameter
 
 from benchmarks.ruler.advice.command import asked, main
 from benchmarks.ruler.advice.contenders import contenders_known, contenders_of
@@ -145,12 +146,14 @@ def test_a_module_that_is_none_is_refused_with_what_is_wrong_and_where(module_fi
     ("options", "reason"),
     [
         ({}, "name one of"),
-        ({"dim": 8}, "name one of"),
         ({"dim": 8, "hidden": 8, "model": "gpt2"}, "--model and --dim: the model decides that"),
         ({"model": "gpt2", "gated": True}, "--model and --gated: the model decides that"),
         ({"module": "mine.py:build", "batch": "1,2"}, "--module and --batch: its inputs decide the rows"),
         ({"dim": 8, "hidden": 8, "batch": "1,x"}, "whole numbers"),
         ({"dim": 8, "hidden": 8, "batch": ""}, "whole numbers"),
+        ({"dim": 8, "hidden": 8, "batch": "1,99999999999999999999"}, "from 1 to 2147483647"),
+        ({"dim": 8}, "--hidden is missing"),
+        ({"hidden": 8}, "--dim is missing"),
         ({"dim": 8, "hidden": 8, "module": ""}, "--module and --dim"),
         ({"module": __file__}, "which function of it builds"),
         ({"module": "nowhere.py:build"}, "there is no file nowhere.py"),
@@ -163,6 +166,12 @@ def test_a_module_that_is_none_is_refused_with_what_is_wrong_and_where(module_fi
 def test_a_question_that_is_none_is_refused(tmp_path, options, reason):
     with pytest.raises(InvalidSettings, match=reason):
         measured(tmp_path, **options)
+
+
+@pytest.mark.parametrize("option", ["--dim", "--hidden"])
+def test_a_width_that_no_journal_could_hold_is_refused(option):
+    with pytest.raises(BadParameter, match="not in the range 1<=x<=2147483647"):
+        main.make_context("advise", [option, "99999999999999999999"])
 
 
 def test_the_axes_are_named_after_the_question(tmp_path):

@@ -137,7 +137,8 @@ def test_axes_from_a_file_take_the_rest_from_quick(tmp_path):
     [
         ("batchs = [1]", "unknown key 'batchs'; the keys are activations, batches"),
         ("batches = []", "batches is .*at least one int"),
-        ("batches = [0]", "batches holds 0; sizes start at 1"),
+        ("batches = [0]", "batches holds 0; sizes are from 1 to 2147483647"),
+        ("hiddens = [99999999999999999999]", "hiddens holds 9+; sizes are from 1 to"),
         ('batches = ["many"]', "batches is .*at least one int"),
         ('operations = ["conv"]', "operations holds 'conv'; choose from linear, mlp, gated_mlp"),
         ('dims = ["hidden/3"]', "dims holds 'hidden/3'"),

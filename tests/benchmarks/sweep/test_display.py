@@ -11,7 +11,14 @@ from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.display import Display
-from benchmarks.ruler.sweep.progress import Phase, Step, finding_from_line, step_from_sweep, text_from_step
+from benchmarks.ruler.sweep.progress import (
+    Phase,
+    Step,
+    finding_from_line,
+    step_from_sweep,
+    text_from_latency,
+    text_from_step,
+)
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
 
 STEP = Step(
@@ -68,6 +75,13 @@ def test_a_terminal_gets_one_line_of_at_most_80_columns_that_says_what_is_left(s
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said).replace("\r", "\n").splitlines()
     assert any("profiling gated_mlp" in line and "199 of 200 groups, about 98 min left" in line for line in lines)
     assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(8.79e-5, "87.9 µs"), (0.0501, "50.1 ms"), (0.475, "475 ms"), (5.88, "5.88 s")]
+)
+def test_a_latency_is_told_in_the_unit_of_its_size(seconds, words):
+    assert text_from_latency(seconds) == words
 
 
 def test_waiting_for_another_sweep_is_said(shown):
