@@ -56,10 +56,11 @@ def figures(value: float | None) -> str:
 
 
 def relative_half_width(value: float | None, low: float | None, high: float | None) -> str:
-    """Write half the interval in percent of the value; a dash where there is no interval."""
+    """Write half the interval in percent of the value, `> 100%` beyond that; a dash where there is no interval."""
     if not value or low is None or high is None or not math.isfinite(high - low):
         return ABSENT
-    return f"{(high - low) / 2 / abs(value):.1%}"
+    share = (high - low) / 2 / abs(value)
+    return f"{share:.1%}" if share <= 1 else "> 100%"
 
 
 def counted(count: int, noun: str) -> str:

@@ -22,6 +22,10 @@ WHAT_DECIDES_NOTHING = (
 )
 
 
+FAR = 1.1
+"""Factor between a speedup and the quotient of its latencies from which on a reader must wonder at the two."""
+
+
 class Standing(StrEnum):
     """Standing of a point that may be the fastest of its shape."""
 
@@ -133,6 +137,29 @@ def leads_in_words(rankings: Sequence[Ranking]) -> str | None:
         for name, margins in ahead.items()
     )
     return f"ahead of all others by paired rounds all the same: {'; '.join(leads)}"
+
+
+def far_quotients_in_words(pairs: Sequence[tuple[PointRow, PointRow | None]]) -> str | None:
+    """Return where a speedup is far from the quotient of the latencies beside it, and why; or None.
+
+    pairs: points, each with eager's of its shape.
+    """
+    compared = [row for row, eager in pairs if eager is not None and row.speedup_vs_eager and row.latency_s]
+    far = [row for row, eager in pairs if eager is not None and _is_far_from_quotient(row, eager)]
+    if not far:
+        return None
+    return (
+        f"× eager is not the quotient of the latencies at {len(far)} of {counted(len(compared), 'point')}: it is of "
+        "calls in turns, so that what slowed down both cancels, while each latency is of all its calls; to compare, "
+        "go by × eager"
+    )
+
+
+def _is_far_from_quotient(row: PointRow, eager: PointRow) -> bool:
+    if not row.speedup_vs_eager or not row.latency_s or not eager.latency_s:
+        return False
+    factor = row.speedup_vs_eager * row.latency_s / eager.latency_s
+    return max(factor, 1 / factor) > FAR
 
 
 def _factors(margins: Sequence[float]) -> str:

@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from results.files.disturbances import causes_in_short
 from results.judgement.choices import NAMED, rows_in_words
-from results.judgement.winners import BASELINE, Standing
+from results.judgement.winners import BASELINE, Standing, far_quotients_in_words
 from results.output.advice_words import gains_in_words, provenance_in_words, recipes_of, why_in_words
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
@@ -103,6 +103,9 @@ def notes(advice: Advice, question: Question) -> list[str]:
     disturbed = [row.disturbed for row in points if row.disturbed]
     if disturbed:
         found.append(f"disturbed while it was measured: {causes_in_short(disturbed)}; --again measures anew")
+    shown = [(choice.advised or choice.ranking.leader, choice.ranking.eager) for choice in advice.choices]
+    if question.has_times and (far := far_quotients_in_words(shown)):
+        found.append(far)
     batches: dict[tuple[str, str], list[int]] = {}
     for choice in advice.choices:
         for name, why in choice.failed.items():
@@ -185,7 +188,8 @@ def _choice_as_json(choice: Choice, question: Question) -> dict[str, object]:
         "certainty": choice.certainty,
         "latency_s": row.latency_s if question.has_times else None,
         "speedup_vs_eager": row.speedup_vs_eager,
-        "speedup_ci_low": row.speedup_ci_low,
+        # An interval that is wider than its value reaches below what a ratio can be.
+        "speedup_ci_low": None if row.speedup_ci_low is None else max(0.0, row.speedup_ci_low),
         "speedup_ci_high": row.speedup_ci_high,
         "next": ranking.runner_up.contender if ranking.runner_up else None,
         "margin": ranking.margin,

@@ -69,18 +69,20 @@ def recipes_of(advice: Advice) -> list[Recipe]:
 def why_in_words(advice: Advice, question: Question) -> list[str]:
     """Say what bounds the advised and eager at the ends of each block's batches; nothing without a profile."""
     found = []
+    has_many = len({choice.block for choice in advice.choices}) > 1
     for _, group in groupby(advice.choices, key=lambda choice: choice.block):
         choices = list(group)
         ends = [choices[0]] if len(choices) == 1 else [choices[0], choices[-1]]
-        found += [sentence for choice in ends if (sentence := _why(choice, question))]
+        found += [sentence for choice in ends if (sentence := _why(choice, question, of_many=has_many))]
     return found
 
 
-def _why(choice: Choice, question: Question) -> str | None:
+def _why(choice: Choice, question: Question, *, of_many: bool) -> str | None:
     row, eager = choice.advised or choice.ranking.leader, choice.ranking.eager
     shown = [row] if eager is None or row.provider == BASELINE else [row, eager]
     known = [_bound(each, question) for each in shown if each.bound_in_words or _count(each)]
-    return f"At {rows_in_words([choice.batch])}: {'; '.join(known)}." if known else None
+    where = f"{choice.block.title}, at" if of_many else "At"
+    return f"{where} {rows_in_words([choice.batch])}: {'; '.join(known)}." if known else None
 
 
 def _count(row: PointRow) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from results.files.disturbances import causes_in_short
 from results.files.records import State
-from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
+from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, far_quotients_in_words, leads_in_words, ranking_of
 from results.output.latency_parts import largest_part_in_words
 from results.output.plain_values import plain_fields, rows_as_csv, rows_as_json
 from results.output.terminal import UNLIMITED, Style
@@ -72,7 +72,7 @@ def points_as_text(
     lacks_visits = any(row.lacks_visits for row in rows)
     what = f"complete the visits: {COMPLETE}" if lacks_visits else f"measure again: {MEASURE_AGAIN}"
     advice = [f"{what}, while nothing else keeps the machine busy"] if notes else []
-    notes = (*notes, *advice, *_unexpected(rows))
+    notes = (*notes, *advice, *_far_quotients(rows, rankings), *_unexpected(rows))
     parts.extend(terminal.paragraph(note, Style.DOUBTFUL) for note in notes)
     return "\n\n".join(parts)
 
@@ -211,15 +211,25 @@ def _interference(rows: Sequence[PointRow]) -> list[str]:
     return [f"disturbed, {len(texts)} of {len(rows)} points: {causes_in_short(texts)}"] if texts else []
 
 
+def _far_quotients(rows: Sequence[PointRow], rankings: Sequence[Ranking]) -> list[str]:
+    eagers = {(row.commit, shape_of(row)): row for ranking in rankings if (row := ranking.eager)}
+    told = far_quotients_in_words([(row, eagers.get((row.commit, shape_of(row)))) for row in rows])
+    return [told] if told else []
+
+
 def _unexpected(rows: Sequence[PointRow]) -> list[str]:
-    """Return what ran otherwise than expected: each difference once, with the contender that it is of."""
-    found = [f"{row.contender} {row.operation}: {row.unexpected}" for row in rows if row.unexpected]
-    shown = list(dict.fromkeys(found))
-    if not shown:
+    """Return what ran otherwise than expected: each difference once, with the contenders that it is of."""
+    found = [row for row in rows if row.unexpected]
+    names: dict[tuple[str, str | None], list[str]] = {}
+    for row in found:
+        names.setdefault((row.operation, row.unexpected), []).append(row.contender)
+    told = [f"{', '.join(dict.fromkeys(of))} {operation}: {said}" for (operation, said), of in names.items()]
+    if not told:
         return []
-    more = [f"{len(shown) - MOST_UNEXPECTED} more"] if len(shown) > MOST_UNEXPECTED else []
-    words = " · ".join([*shown[:MOST_UNEXPECTED], *more])
-    return [f"unexpected, {len(found)} of {len(rows)} points: {words}"]
+    # `1 more` would take the place of the one that it hides.
+    n_shown = len(told) if len(told) <= MOST_UNEXPECTED + 1 else MOST_UNEXPECTED
+    more = [f"{len(told) - n_shown} more"] if len(told) > n_shown else []
+    return [f"unexpected, {len(found)} of {len(rows)} points: {' · '.join([*told[:n_shown], *more])}"]
 
 
 def _undecided(rankings: Sequence[Ranking]) -> list[str]:

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from results.judgement.advice import Block, Question, advice_from
 from results.output.advice import _cells, advice_as_json, advice_as_markdown, advice_as_text
 from results.output.advice_words import gains_in_words, recipes_of, why_in_words
-from results.rows import PointRow
+from tests.made_points import points
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
-KNOWN = {
-    "project": "fusebench", "commit": "a" * 40, "machine": "desk", "environment": "py3.11-cpu-t2", "ruler_version": "3",
-    "operation": "mlp", "pass_": "forward", "dtype": "float32", "activation": "gelu", "hidden": 3072, "dim": 768,
-    "cache": "warm", "weights": "plain", "threads": 2, "state": "ok", "run_id": "r", "point_id": 1, "measured_at": NOW,
-}  # fmt: skip
 BLOCK = Block("mlp", 768, 3072, "gelu", "float32", "forward")
-
-
-def points(batch, *, eager_s=1e-3, width=0.01, disturbed=None, bound="memory", **speedups):
-    """Points of one batch: eager, and each contender at its speedup."""
-
-    def row(provider, speedup):
-        latency = eager_s / speedup
-        of_speedup = (
-            {
-                "speedup_vs_eager": speedup,
-                "speedup_ci_low": speedup * (1 - width),
-                "speedup_ci_high": speedup * (1 + width),
-            }
-            if provider != "eager"
-            else {}
-        )
-        return PointRow(**{
-            **dict.fromkeys(PointRow._fields), **KNOWN, "provider": provider, "batch": batch, "latency_s": latency,
-            "latency_ci_low_s": latency * 0.99, "latency_ci_high_s": latency * 1.01, "operator_count": 3.0,
-            "disturbed": disturbed, "bound": bound, "percent_of_floor": 40.0 * speedup, **of_speedup,
-        })  # fmt: skip
-
-    return [row("eager", 1.0), *(row(name, speedup) for name, speedup in speedups.items())]
 
 
 def test_it_says_what_to_run_and_where_it_changes():
@@ -84,6 +53,15 @@ def test_it_says_why_by_the_profile_of_the_first_and_the_last_batch():
     )
     assert last.startswith("At 512 rows: fused takes 800 µs")
     assert "the least its arithmetic takes here" in last
+
+
+def test_with_several_blocks_each_reason_names_its_own():
+    wide, narrow = points(32, fused=2.0), [row._replace(hidden=128) for row in points(32, fused=1.5)]
+    sentences = why_in_words(advice_from([*wide, *narrow], Question()), Question())
+    assert [sentence.split(": ")[0] for sentence in sentences] == [
+        "mlp · dim 768 → hidden 128 · gelu · float32, at 32 rows",
+        "mlp · dim 768 → hidden 3072 · gelu · float32, at 32 rows",
+    ]
 
 
 def test_without_ceilings_the_operators_are_the_reason_and_without_a_profile_there_is_none():
@@ -242,6 +220,22 @@ def test_every_contender_of_ours_that_is_advised_comes_with_the_line_that_runs_i
     assert f"- fused: `{recipe.code}`" in advice_as_markdown(advice, Question())
     assert recipes_of(advice_from(points(1, mine=2.0), Question())) == []
     assert recipes_of(advice_from(points(1, fused=0.5), Question())) == []
+
+
+@pytest.mark.parametrize("latency_s", [0.5e-3, 0.02])
+def test_a_factor_that_is_not_the_quotient_of_the_times_beside_it_is_told(latency_s):
+    rows = [row._replace(latency_s=latency_s) if row.provider == "fused" else row for row in points(1, fused=2.0)]
+    advice = advice_from(rows, Question())
+    note = "× eager is not the quotient of the latencies at 1 of 1 point:"
+    assert (note in advice_as_text(advice, Question())) is (latency_s == 0.02)
+    assert note not in advice_as_text(advice, Question(has_times=False))
+
+
+def test_no_format_holds_a_factor_below_0():
+    advice = advice_from(points(1, fused=2.0, width=1.5), Question())
+    (choice,) = advice_as_json(advice, Question())["choices"]
+    assert choice["speedup_ci_low"] == 0.0
+    assert "(0 …" in advice_as_text(advice, Question())
 
 
 def test_several_that_are_ahead_of_eager_are_advised_though_which_is_fastest_is_in_doubt():
