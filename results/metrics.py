@@ -44,18 +44,6 @@ class Metric:
     tolerance: float = 0.0
     floor: float = 0.0
 
-    def differs(self, one: float, other: float) -> bool:
-        """Return whether two values of an exact metric differ beyond its tolerance and its floor."""
-        return max(abs(one), abs(other)) > self.floor and is_relevant(one, other, least_change=self.tolerance)
-
-
-def is_relevant(before: float, after: float, *, least_change: float) -> bool:
-    """Return whether two values differ by more than `least_change`, or at all if that is 0."""
-    smaller, larger = sorted((abs(before), abs(after)))
-    if least_change == 0:
-        return before != after
-    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
-
 
 def _timing(name: str, label: str, role: Role) -> Metric:
     return Metric(name=name, label=label, unit="s", direction=Direction.LOWER, precision=Precision.NOISY, role=role)

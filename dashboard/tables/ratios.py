@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dashboard.tables.changes import word_of
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, metric_of_row
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs, metric_of_row
 from results.metrics import Direction, Precision
 from results.rows import parameters_in_words
 
@@ -140,7 +140,7 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
         low, high = (head.ci_low or 0) / (base.ci_high or 1), (head.ci_high or 0) / (base.ci_low or 1)
     metric = metric_of_row(base)
     if metric.precision is Precision.EXACT:  # what is counted has no interval and needs none
-        is_significant = metric.differs(base.value, head.value)
+        is_significant = differs(metric, base.value, head.value)
     else:
         is_apart = low is not None and high is not None and not low <= 1 <= high
         is_significant = is_apart and abs(math.log(ratio)) >= math.log1p(LEAST_RELEVANT_CHANGE)

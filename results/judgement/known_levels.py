@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from results.judgement.noise import Evidence, Observation, difference_between
-from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict, is_worse
-from results.metrics import Direction, Precision, is_relevant
+from results.judgement.outcomes import EXPLAINABLE, Change, Outcome, Verdict, differs, is_relevant, is_worse
+from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +61,7 @@ def _is_level_worse(
     if metric.direction is not Direction.UNKNOWN and not is_worse(metric, before.value, after.value):
         return False
     if metric.precision is Precision.EXACT:
-        return metric.differs(before.value, after.value)
+        return differs(metric, before.value, after.value)
     same = {Evidence.SAME, Evidence.TOO_FEW}
     return ratio and difference_between(_observation(before), _observation(after)) not in same
 

@@ -156,6 +156,20 @@ def size_of(ratio: float | None) -> float:
     return abs(math.log(ratio)) if ratio is not None and ratio > 0 else math.inf
 
 
+def is_relevant(before: float, after: float, *, least_change: float) -> bool:
+    """Return whether two values differ by more than `least_change`, or at all if that is 0."""
+    smaller, larger = sorted((abs(before), abs(after)))
+    if least_change == 0:
+        return before != after
+    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
+
+
+def differs(metric: Metric, before: float, after: float) -> bool:
+    """Return whether two values of an exact metric differ, beyond its tolerance and its floor."""
+    is_above = max(abs(before), abs(after)) > metric.floor
+    return is_above and is_relevant(before, after, least_change=metric.tolerance)
+
+
 def is_worse(metric: Metric, before: float, after: float) -> bool:
     """Return whether `after` is the worse value; never where the better direction is unknown."""
     if metric.direction is Direction.UNKNOWN:

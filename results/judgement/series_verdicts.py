@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.noise import doubt_about
-from results.judgement.outcomes import Change, Outcome, Verdict, outcome_of_change
+from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_relevant, outcome_of_change
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
-from results.metrics import SWEEP_METRICS, Direction, Metric, Precision, is_relevant
+from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,12 +98,12 @@ def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
     limits = [(min(side.values), max(side.values)) for side in (base, head)]
     (least_before, most_before), (least_after, most_after) = limits
     if least_after <= most_before and least_before <= most_after:
-        are_apart = any(metric.differs(low, high) for low, high in limits)
+        are_apart = any(differs(metric, low, high) for low, high in limits)
         if are_apart:
             return _Finding(Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit")
         return _Finding(Change.SAME, Outcome.UNCHANGED, "exact")
     before, after = (most_before, least_after) if least_after > most_before else (least_before, most_after)
-    if not metric.differs(before, after):
+    if not differs(metric, before, after):
         return _Finding(Change.SAME, Outcome.UNCHANGED, f"within its tolerance of {metric.tolerance:.0%}")
     return _Finding(Change.EXACT_CHANGE, outcome_of_change(metric, before, after), "exact")
 

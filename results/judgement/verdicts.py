@@ -20,6 +20,7 @@ from results.judgement.outcomes import (
     Judgement,
     Outcome,
     Verdict,
+    differs,
 )
 from results.judgement.series_verdicts import Context, verdict_on
 from results.judgement.sides import BASELINE, Side, are_other_axes, pair_of, sides_of, with_controls
@@ -41,6 +42,7 @@ __all__ = [
     "Judgement",
     "Outcome",
     "Verdict",
+    "differs",
     "exit_code",
     "in_question",
     "judge",

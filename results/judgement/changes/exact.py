@@ -10,7 +10,7 @@ import numpy as np
 
 from results.judgement.changes.detection import Change
 from results.judgement.findings import FindingState
-from results.judgement.outcomes import is_worse
+from results.judgement.outcomes import differs, is_worse
 
 if TYPE_CHECKING:
     from results.judgement.changes.arrays import Floats
@@ -28,10 +28,10 @@ def exact_changes(values: Floats, *, row: int, metric: Metric) -> list[Change]:
     before: list[float] = []  # the value ahead of each change
     for last, at in itertools.pairwise(known):
         old, new = float(values[last]), float(values[at])
-        if not metric.differs(old, new):
+        if not differs(metric, old, new):
             continue
         taken_back = [
-            i for i, change in enumerate(found) if change.ended_at is None and not metric.differs(before[i], new)
+            i for i, change in enumerate(found) if change.ended_at is None and not differs(metric, before[i], new)
         ]
         for i in range(taken_back[0] if taken_back else len(found), len(found)):
             found[i] = found[i] if found[i].ended_at is not None else found[i].recovered(int(at))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from results.files.records import State
+from results.judgement.outcomes import differs
 from results.metrics import SWEEP_METRICS, metric_of
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def exactly_different(quantities: Iterable[Quantity]) -> tuple[Quantity, ...]:
 def _differs(one: Quantity) -> bool:
     base, head = one.base, one.head
     if isinstance(base, int | float) and isinstance(head, int | float):
-        return base != head if one.metric is None else one.metric.differs(base, head)
+        return base != head if one.metric is None else differs(one.metric, base, head)
     return base != head
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from results.judgement.known_levels import in_question, with_known
-from results.judgement.outcomes import Change, Judgement, Outcome, Verdict
-from results.metrics import SWEEP_METRICS, Direction, is_relevant
+from results.judgement.outcomes import Change, Judgement, Outcome, Verdict, differs, is_relevant
+from results.metrics import SWEEP_METRICS, Direction
 from results.rows import HistoryValue, KnownChange, KnownLevel
 from tests.made_values import A, B, row
 
@@ -171,3 +171,12 @@ def test_its_own_least_change_counts_for_a_series():
 )  # fmt: skip
 def test_a_relevant_difference(before, after, least_change, expected):
     assert is_relevant(before, after, least_change=least_change) is expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [(0.0, 0.5, False), (0.5, 0.5, False), (0.0, 0.51, True), (0.51, -0.51, True), (0.51, 0.0, True), (1.0, 2.0, True),
+     (1.0, 1.9, False), (0.25, -0.5, False), (-0.6, -1.3, True)],
+)  # fmt: skip
+def test_values_of_an_exact_metric_differ_beyond_its_floor_and_its_tolerance(before, after, expected):
+    assert differs(replace(COUNT, tolerance=1.0, floor=0.5), before, after) is expected

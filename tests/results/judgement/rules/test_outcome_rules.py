@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from results.files.settings import Threshold
-from results.judgement.commit_findings import findings_of
+from results.judgement.commit_findings import findings_of, undecided_of
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.judgement.noise import Evidence, Observation, can_be_tested, difference_between, doubt_about
 from results.judgement.outcomes import Change, Judgement, Outcome, Verdict, is_worse, outcome_of_change
@@ -277,6 +277,15 @@ class TestFindings:
             head = row(1.0, commit=B, provider=provider)
             verdicts.append(verdict(Outcome.IMPROVEMENT, metric=COUNT, ratio=ratio, base=row(1.0), head=head))
         assert [one.ratio for one in findings_of(judged(verdicts))] == [0.0, 0.5, 0.7, 0.9]
+
+    def test_what_is_undecided_is_one_suspicion_a_surface_and_no_finding(self):
+        points = (("a", 1, 1.1), ("a", 2, 0.5), ("b", 1, 3.0))
+        made = [verdict(head=row(1.0, commit=B, batch=i, provider=name), ratio=ratio) for name, i, ratio in points]
+        judgement = replace(judged([*made, replace(made[0], outcome=Outcome.UNCHANGED)]), is_paired=True)
+        found = undecided_of(judgement)
+        assert [(one.ratio, len(one.points), one.n_points) for one in found] == [(3.0, 1, 1), (0.5, 2, 3)]
+        kinds = {(one.turn, one.state, one.class_) for one in (*found, *findings_of(judgement))}
+        assert kinds == {(Turn.CHANGED, FindingState.SUSPECTED, None)}
 
     def test_a_failure_has_no_ratio_and_a_count_that_was_0_neither(self):
         failed = verdict(Outcome.FAILED, ratio=2.0)
