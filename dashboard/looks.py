@@ -73,6 +73,12 @@ PLACED_LOOKS = (
     *((KNOWN_LOOKS[name].colour, KNOWN_LOOKS[name].symbol) for name in ("fused", "compiled")),
     *OTHER_LOOKS[:5],
 )
+# Of an axis that is no provider: none of the usual providers' colours. Markers are the providers', so those of one dash
+# stay apart by colour alone.
+AXIS_COLOURS = {
+    "solid": ("#4c5fd5", "#b93f96", "#6a8f1e", "#8c6450"),
+    "dot": ("#1ca0b5", "#d6314a", "#7c6cf0", "#a67c00"),
+}
 # Markers in text.
 MARKERS = {
     "circle": "●", "square": "■", "diamond": "◆", "pentagon": "⬟", "hexagon": "⬢", "hexagram": "✶", "star": "★",
@@ -100,6 +106,12 @@ def look_at(position: int) -> Look:
     """Return the look of the curve at `position`, for curves named by parameters; neighbours differ."""
     colour, symbol = PLACED_LOOKS[position % len(PLACED_LOOKS)]
     return Look(colour=colour, symbol=symbol, dash=DASHES[position // len(PLACED_LOOKS) % len(DASHES)])
+
+
+def look_of_value(position: int) -> Look:
+    """Return the colour and dash of the value at `position` of an axis that colours curves; eight differ."""
+    looks = [Look(colour=colour, symbol="circle", dash=dash) for dash, row in AXIS_COLOURS.items() for colour in row]
+    return looks[position % len(looks)]
 
 
 def look_of_side(name: str, position: int, *, is_provider: bool) -> Look:

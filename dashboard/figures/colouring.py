@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.notes import SHORTEST_HASH
-from dashboard.looks import DASHES, LAYOUT_DASH, look_at, look_of
+from dashboard.looks import DASHES, LAYOUT_DASH, look_of, look_of_value
 from dashboard.scales import Colour
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Colouring:
 
     def look_of_value(self, value: str) -> Look:
         """Return the colour of a value of the axis."""
-        return look_at(self.values.index(value) if value in self.values else len(self.values))
+        return look_of_value(self.values.index(value) if value in self.values else len(self.values))
 
     def legend(self) -> list[tuple[Look, str]]:
         """Return what the legend shows besides the providers: the axis's values, or the commits by their dashes."""

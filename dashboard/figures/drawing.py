@@ -52,6 +52,7 @@ PREFIXED_LABELS = tuple(
     for digit in (1, 2, 5)
 )
 PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
+MOST_RATIO, SMALL_RATIO = 1e5, 1e2
 MOST_MARKERS = 120
 MOST_COMMITS = 5  # labels of two lines
 MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are thinned by plotly
@@ -187,7 +188,7 @@ def _layout(chart: Chart, *, scale: Scale, frame: Chart) -> dict[str, object]:
             "anchor": "y2" if n_absent else "y", "showgrid": False, "ticks": "outside",
         },
         "yaxis": {
-            **rule, **_y_axis(frame, scale=scale),
+            **rule, **_y_axis(frame, scale=scale, most_ratio=SMALL_RATIO if frame is not chart else MOST_RATIO),
             "domain": [strip + 0.05, 1] if n_absent else [0, 1],
             "title": {**TITLE, "text": escaped(_title(chart.ordinate))},
         },
@@ -241,8 +242,11 @@ def _commit_ticks(n_commits: int) -> dict[str, object]:
     return {"tickmode": "linear", "tick0": (n_commits - 1) % step, "dtick": step}
 
 
-def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
-    """Return the y axis, labelled with SI prefixes; a fitted one spans at least a fifth of its values, above noise."""
+def _y_axis(chart: Chart, *, scale: Scale, most_ratio: float) -> dict[str, object]:
+    """Return the y axis, labelled with SI prefixes; a fitted one spans at least a fifth of its values, above noise.
+
+    most_ratio: of the ends of a logarithmic one that has labels between its decades.
+    """
     readings = [mark.reading for curve in chart.curves for mark in curve.marks]
     lows = [reading.value if reading.low is None else reading.low for reading in readings]
     highs = [reading.value if reading.high is None else reading.high for reading in readings]
@@ -255,7 +259,7 @@ def _y_axis(chart: Chart, *, scale: Scale) -> dict[str, object]:
         pad = max(0.06 * math.log10(high / low), 0.04)
         # Left alone, an axis of one decade labels 900k and 1M into each other.
         if high / low > 3:
-            axis["dtick"] = "D2" if high / low < 1e5 else 1
+            axis["dtick"] = "D2" if high / low < most_ratio else 1
             # Without a format plotly writes 200 between 100 and 1000 as a small 2.
             axis["tickformat"] = "~s" if has_prefix else "~g"
             if suffix:

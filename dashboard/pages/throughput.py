@@ -150,7 +150,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
             "query": query,
             "providers": view.providers,
             "settled": [axis.name for axis in AXES if len(view.options[axis.name]) == 1],
-            "colour": choice.default_colour,
+            "colour": drawing.colouring.by if choice.colour is None else choice.default_colour,
             "marked": YES if drawing.is_marked else "no",
         },
         "axes": {
@@ -166,9 +166,9 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "providers": provider_props(
             view.providers,
             chosen=[name for name in view.providers if choice.shows(name)],
-            has_colours=choice.coloured is Colour.PROVIDER,
+            has_colours=drawing.colouring.by is Colour.PROVIDER,
         ),
-        "colour": colour_props(view.colours, chosen=choice.coloured),
+        "colour": colour_props(view.colours, chosen=drawing.colouring.by),
         "keys": [labelled_stroke(look, label) for look, label in drawing.colouring.legend()],
         "multiples_switch": {} if len(view.options["hidden"]) > 1 else HIDDEN,
         "quantity": quantity_props(measured, chosen=choice.quantity),
@@ -216,9 +216,10 @@ def points_of(drawing: ThroughputDrawing) -> list[PointRow]:
 def _beside_props(drawing: ThroughputDrawing) -> dict[str, Any]:
     """Return the properties of the selector of commits beside the chosen one; hidden where there is no other."""
     choice = drawing.view.choice
-    others = [row for row in drawing.commits if row.commit != choice.commit]
+    here = {row.commit for row in drawing.by_commit if row.machine == choice.machine}
+    others = [row for row in drawing.commits if row.commit in here and row.commit != choice.commit]
     data = commit_props(others, chosen=None, latest=LATEST)["data"][1:]
-    style = {} if len(drawing.commits) > 1 else HIDDEN
+    style = {} if len(here) > 1 else HIDDEN
     return {"data": data, "value": [commit[:12] for commit in choice.commits], "style": style}
 
 

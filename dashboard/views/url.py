@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 LATEST = "latest"
 # What travels from page to page, each taking what it knows: the benchmark or the point, who competes, and the commit.
 CONTEXT = ("project", "benchmark", *(axis.name for axis in AXES), "provider", "providers", "commit")
-
-
 MOST_SHOWN = 60  # characters of a name that is not known
 
 Member = TypeVar("Member", bound="StrEnum")

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.figures.history import looks_of
 from dashboard.lines import HistoryLine
-from dashboard.looks import KNOWN_LOOKS, look_among, look_of
+from dashboard.looks import AXIS_COLOURS, KNOWN_LOOKS, look_among, look_of, look_of_value
 from results.rows import ParameterValue, SeriesRow
 
 # Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency",
@@ -53,6 +53,20 @@ def test_the_usual_providers_stay_apart_for_colour_blind_eyes(deficiency):
     for one, other in combinations(("eager", "compiled", "fused"), 2):
         distance = np.linalg.norm(lab(KNOWN_LOOKS[one].colour, deficiency) - lab(KNOWN_LOOKS[other].colour, deficiency))
         assert distance > 20, f"{one} and {other} are {distance:.0f} apart"
+
+
+@pytest.mark.parametrize("dash", AXIS_COLOURS)
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_values_of_an_axis_stay_apart_without_markers(deficiency, dash):
+    for one, other in combinations(AXIS_COLOURS[dash], 2):
+        distance = np.linalg.norm(lab(one, deficiency) - lab(other, deficiency))
+        assert distance > 20, f"{one} and {other} are {distance:.0f} apart"
+
+
+def test_values_of_an_axis_take_no_usual_providers_colour():
+    looks = [look_of_value(i) for i in range(8)]
+    assert len({look.colour for look in looks}) == 8
+    assert not {look.colour for look in looks} & {look_of(name).colour for name in ("eager", "compiled", "fused")}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -68,6 +68,9 @@ def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> T
     beside = [row for side, commit in others for row in _rows_at(store, side, revision=commit)]
     shown = sorted({row.commit for row in (*by_batch, *beside)}, key=lambda commit: rank[commit])
     drawn = sorted({*choice.commits, *([own] if own else [])} & {*shown}, key=lambda commit: rank[commit])
+    if len(shown) < 2 and len({row.commit for row in by_commit}) < 2:
+        view = _without_commits(view)
+        choice = view.choice
     colouring = _colouring(choice, sides, commits=shown if choice.coloured is Colour.COMMIT else drawn)
     panels: dict[int, tuple[PointRow, ...]] = {}
     if choice.multiples is Multiples.HIDDEN:
@@ -106,6 +109,9 @@ def panel_charts_of(drawing: ThroughputDrawing) -> tuple[dict[int, Chart], list[
     notes: dict[str, None] = {}
     for hidden, rows in drawing.panels.items():
         chart = chart_over_batch(rows, quantity=drawing.view.choice.quantity, colouring=drawing.colouring)
+        if chart.absences:  # their names would take half of a small chart
+            chart = replace(chart, absences=())
+            notes["what has no value is not marked"] = None
         charts[hidden], left_out = reduced(chart)
         notes |= dict.fromkeys(left_out)
     return charts, list(notes)
@@ -143,8 +149,20 @@ def _others(
     return found[: MOST_SIDES - 1], notes
 
 
+def _without_commits(view: ThroughputView) -> ThroughputView:
+    """Return the view of a point that one commit measured: there is nothing to colour by commit."""
+    problem = ["One commit measured this shape: there is nothing to colour by commit."]
+    is_asked = view.choice.colour is Colour.COMMIT
+    return replace(
+        view,
+        choice=replace(view.choice, colour=None) if is_asked else view.choice,
+        colours=tuple(colour for colour in view.colours if colour is not Colour.COMMIT),
+        problems=(*view.problems, *(problem if is_asked else [])),
+    )
+
+
 def _colouring(choice: ThroughputChoice, sides: Sequence[ThroughputChoice], *, commits: Sequence[str]) -> Colouring:
-    by = choice.coloured
+    by = choice.coloured if choice.coloured is not Colour.COMMIT or len(commits) > 1 else Colour.PROVIDER
     values: Sequence[str] = ()
     if by is Colour.COMMIT:
         values = commits

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dashboard.figures.notes import SHORTEST_HASH
-from dashboard.scales import CommitSpacing
+from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
 from results.units import change_in_words
@@ -57,8 +57,13 @@ def note_of_commit(rows: Sequence[PointRow]) -> str:
 def note_of_beside(drawing: ThroughputDrawing) -> list[str]:
     """Write which commits the chart over batch draws beside the chosen one, and what of the choice has no points."""
     own = {row.commit for row in drawing.by_batch}
-    subjects = {row.commit: row.commit_subject or "no subject" for row in drawing.beside if row.commit not in own}
-    names = [f"{commit[:SHORTEST_HASH]} {subject}" for commit, subject in subjects.items()]
+    by = drawing.colouring.by
+    subjects: dict[str, str] = {}
+    for row in drawing.beside:
+        if row.commit not in own:
+            side = f"{getattr(row, by)} at " if by in {Colour.DTYPE, Colour.MACHINE} else ""
+            subjects[row.commit] = f"{side}{row.commit[:SHORTEST_HASH]} {row.commit_subject or 'no subject'}"
+    names = list(subjects.values())
     missing = [one[:SHORTEST_HASH] for one in drawing.view.choice.commits if one not in {*subjects, *own}]
     return [
         *([f"beside it {', '.join(names)}"] if names else []),

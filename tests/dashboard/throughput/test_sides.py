@@ -95,6 +95,32 @@ def test_coloured_by_commit_without_a_choice_the_newest_eight_are_drawn_and_that
     assert "8 of 10 commits" in page_props(drawing, is_from_url=True)["batch_note"]
 
 
+def test_a_point_that_one_commit_measured_is_not_coloured_by_commit(store, journals, journal_store):
+    alone = journal_store([*journals.history(1, hiddens=(64,)), journals.history(2, hiddens=(256,))[1]])
+    for query, said in (
+        ("&colour=commit", "One commit measured"),
+        (f"&commit=latest&commits={journals.commit_hash(0)}", ""),
+    ):
+        props = page_props(throughput_drawing_of(alone, query=SHAPE + query), is_from_url=True)
+        assert {one["value"] for one in props["colour"]["data"]} == {"provider"} == {props["colour"]["value"]}
+        assert said in str(props["problems"])
+        assert {trace.marker.color for trace in props["batch_figure"].data if trace.name == "fused"} == {
+            look_of("fused").colour
+        }
+
+
+def test_commits_are_offered_where_they_measured_the_point(store, journals):
+    data = page_props(drawn(store, "&machine=bench-02"), is_from_url=True)["commits"]["data"]
+    assert [one["value"] for one in data] == [journals.commit_hash(i)[:12] for i in (9, 8, 7)]
+
+
+def test_a_machine_measured_at_another_commit_is_named_with_it(journal_store, journals):
+    two = journal_store([*journals.history(2), journals.history(1, machine="bench-02")[0]])
+    drawing = throughput_drawing_of(two, query=f"{SHAPE}&colour=machine")
+    note = page_props(drawing, is_from_url=True)["batch_note"]
+    assert f"beside it bench-02 at {journals.commit_hash(0)[:7]} Change number 0" in note
+
+
 def test_coloured_by_machine_every_machine_of_the_shape_is_drawn_at_its_own_newest_commit(store):
     drawing = drawn(store, "&colour=machine&providers=fused")
     chart, _ = batch_chart_of(drawing)
