@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.doctor.findings import Status, fine, note, problem
 from benchmarks.ruler.measure.conditions import available_memory_bytes
 from benchmarks.ruler.measure.counters import cpu_quota, read_counters, window_between
-from benchmarks.ruler.measure.disturbances import LEAST_LOST, LEAST_SPEED
-from benchmarks.ruler.measure.probe import Part, Probe
+from benchmarks.ruler.measure.disturbances import LEAST_LOST
+from benchmarks.ruler.measure.probe import Probe
+from benchmarks.ruler.record.part_speed import LEAST_SPEED, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.conditions import private_cache_bytes
 from benchmarks.ruler.measure.counters import Window, read_counters, window_between
-from benchmarks.ruler.measure.probe import Part, Probe, median_times_s
+from benchmarks.ruler.measure.probe import Probe, median_times_s
+from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part, slow_quarter, slowest_part, slowness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.ruler.measure.counters import Counters
 
-# Below this share of its best, the machine is slow; what is above moves medians by less than they vary anyway.
-LEAST_SPEED = 0.92
 # Sharing processors harms if the median of a contender's samples lies this far above its undisturbed ones …
 MOST_HARM = 0.05
 # … and somebody was there: this share of the time was lost.
@@ -78,7 +77,8 @@ class MachineWatch:
         self._best_s = dict(best_s or {})
         self._read = read
         self._readings: list[dict[Part, float]] = []
-        self._speeds: list[float] = []
+        # Of each stretch that is kept: seconds of the parts that the calls use.
+        self._times_s: list[dict[Part, float]] = []
         self._before = self._read()
         self._most_others: float | None = None
 
@@ -88,6 +88,11 @@ class MachineWatch:
             self._readings.append(self._probe.times_s())
         self._before = self._read()
 
+    def forget(self) -> None:
+        """Forget the speed of the last stretch: what was measured in it is thrown away."""
+        if self._times_s:
+            self._times_s.pop()
+
     def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
         """Return what disturbed the machine since `start`, or None.
 
@@ -96,7 +101,7 @@ class MachineWatch:
         window = window_between(self._before, self._read())
         if window.others_cores is not None:
             self._most_others = max(window.others_cores, self._most_others or 0.0)
-        slowest = self._slowest_part(window)
+        slowest = slowest_part(self._times_around(window), self._best_s)
         return (
             (slowest and slowness(*slowest))
             or theft(window, durations_s)
@@ -105,49 +110,39 @@ class MachineWatch:
         )
 
     def machine_speed(self) -> float | None:
-        """Return the median speed of all windows, 1 where the machine ran as fast as it ever did; None if unknown."""
-        return round(median(self._speeds), 4) if self._speeds else None
+        """Return the speed that a quarter of the stretches did not reach, 1 where it was the best; None if unknown.
+
+        A visit is slow if more than that is: its speed is then what makes it so.
+        """
+        found = (slowest_part(each, self._best_s) for each in self._times_s)
+        speed = slow_quarter(sorted(speed for _, speed in filter(None, found)))
+        return None if speed is None else round(speed, 4)
+
+    def slow_quarter_s(self) -> dict[Part, float]:
+        """Return the seconds of each part that the calls use which a quarter of the stretches exceeded."""
+        times = {part: sorted((e[part] for e in self._times_s if part in e), reverse=True) for part in Part}
+        return {part: time_s for part, of_part in times.items() if (time_s := slow_quarter(of_part))}
 
     def conditions(self) -> dict[str, float | None]:
         """Return load, speed and the probe's times under the journal's keys."""
-        times = {f"probe_{part}_s": float(f"{time_s:.5g}") for part, time_s in self.probe_s().items()}
+        of_all = {f"probe_{part}_s": time_s for part, time_s in self.probe_s().items()}
+        of_used = {f"{SLOW_QUARTER}{part}_s": time_s for part, time_s in self.slow_quarter_s().items()}
+        times = {name: float(f"{time_s:.5g}") for name, time_s in {**of_all, **of_used}.items()}
         return {"load_by_others": self._most_others, "machine_speed": self.machine_speed(), **times}
 
     def probe_s(self) -> dict[Part, float]:
         """Return the median seconds of each part of the probe so far; empty without a probe."""
         return median_times_s(self._readings)
 
-    def _slowest_part(self, window: Window) -> tuple[Part, float] | None:
-        """Probe again; return the slowest of the parts that the calls use, and its speed in this window."""
+    def _times_around(self, window: Window) -> dict[Part, float]:
+        """Probe again; return the mean seconds, before and after `window`, of the parts that the calls use."""
         if self._probe is None:
-            return None
+            return {}
         self._readings.append(self._probe.times_s())
         around = self._readings[-2:]
-        speeds = {
-            part: self._best_s[part] / fmean(reading[part] for reading in around)
-            for part in self._demand.parts(window)
-            if part in self._best_s and min(reading[part] for reading in around) > 0
-        }
-        if not speeds:
-            return None
-        slowest = min(speeds.items(), key=lambda pair: pair[1])
-        self._speeds.append(slowest[1])
-        return slowest
-
-
-_PART_WORDS = {
-    Part.CORE: "one core's arithmetic",
-    Part.PRODUCT: "a small matrix product",
-    Part.MEMORY: "reading memory",
-}
-
-
-def slowness(part: Part, speed: float) -> str | None:
-    """Return in words that the machine ran slower than it can, or None."""
-    if speed >= LEAST_SPEED:
-        return None
-    share = f"{speed:.0%}" if speed >= 0.01 else "less than 1%"
-    return f"the machine ran at {share} of its best ({_PART_WORDS[part]})"
+        used = {part for part in self._demand.parts(window) if min(reading[part] for reading in around) > 0}
+        self._times_s.append({part: fmean(reading[part] for reading in around) for part in used})
+        return self._times_s[-1]
 
 
 def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:

@@ -69,6 +69,7 @@ class GpuWatch:
 
     def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
         """Return what disturbed the machine since `start`, or None."""
+        of_host = self._others.disturbance(durations_s)
         state = self._read()
         if state is not None:
             self.readings.append(state)
@@ -77,7 +78,11 @@ class GpuWatch:
                     f"the GPU was throttled by {reason} ({state.sm_clock_mhz} MHz, {state.temperature_c} °C, "
                     f"{state.power_w:.0f} W)"
                 )
-        return self._others.disturbance(durations_s)
+        return of_host
+
+    def forget(self) -> None:
+        """Forget the last stretch: what was measured in it is thrown away."""
+        self._others.forget()
 
     def conditions(self) -> dict[str, int | bool | None]:
         """Return over all readings the range of the SM clock, in MHz, and whether the power limit held it down."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from enum import StrEnum
 from itertools import repeat
 from statistics import median
 from typing import TYPE_CHECKING
@@ -13,27 +12,16 @@ import numpy as np
 import torch
 
 from benchmarks.ruler.measure.conditions import last_level_cache_bytes
+from benchmarks.ruler.record.part_speed import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _PIECES, _LONGEST_PART_S = 4, 0.02
-_SETTLING_S = 0.02
+_SETTLING_S, _LOOKED_S = 0.02, 0.5
 _SCALAR_STEPS = 2_000
 _PRODUCT_SIZE = 128
 _WINDOW_BYTES, _LEAST_BYTES, _MOST_BYTES = 2**20, 32 * 2**20, 2**30
-
-
-class Part(StrEnum):
-    """Part of the machine that a piece of the probe's work uses.
-
-    CORE: one core's scalar instructions; PRODUCT: the vector units of all threads; MEMORY: reading with one thread what
-    no cache holds.
-    """
-
-    CORE = "core"
-    PRODUCT = "product"
-    MEMORY = "memory"
 
 
 class Probe:
@@ -64,6 +52,14 @@ class Probe:
         The least, as an interrupt meets some pieces, and a slow machine all of them.
         """
         return {part: _least_seconds(work, self._clocks[part]) for part, work in self._work.items()}
+
+
+def usual_best_s(probe: Probe, *, now: Callable[[], float] = time.perf_counter) -> dict[Part, float]:
+    """Return the seconds of each part that a fifth of half a second's readings did not exceed: no lucky one's."""
+    readings, end = [probe.times_s()], now() + _LOOKED_S
+    while now() < end:
+        readings.append(probe.times_s())
+    return {part: sorted(each[part] for each in readings)[len(readings) // 5] for part in readings[0]}
 
 
 def _least_seconds(work: Callable[[], object], now: Callable[[], float]) -> float:

@@ -68,6 +68,9 @@ class Watch(Protocol):
     def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
         """Return what disturbed the machine since `start`, or None; durations_s: of each contender's samples."""
 
+    def forget(self) -> None:
+        """Forget the last window: what was measured in it is thrown away."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
@@ -163,6 +166,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
         reason = watch.disturbance(_durations_s(states, kept))
         chunk_s = clock.now() - chunk_start
         if reason and repeats_left_s >= chunk_s:
+            watch.forget()
             repeats_left_s -= chunk_s
             n_rounds, active = n_rounds_before, [name for name in active_before if name in states]
             for name, state in states.items():

@@ -38,7 +38,9 @@ class Visit:
 
     n_samples: how many of the point's samples are this visit's. median_s: their median, seconds per call. disturbed:
     each cause once, with its numbers, `; ` between them.
-    machine_speed: 1 where the machine ran as fast as it ever did. The rest as in TimingOutcome.
+    machine_speed: 1 where the machine ran as fast as it ever did; a quarter of the visit it was slower.
+    slow_quarter_s: seconds that a piece of the probe's work then took, by those parts of the machine that the calls
+    use. The rest as in TimingOutcome.
     """
 
     measured_at: str
@@ -51,6 +53,7 @@ class Visit:
     device_time_cold_s: float | None = None
     host_time_s: float | None = None
     machine_speed: float | None = None
+    slow_quarter_s: Mapping[str, float] = field(default_factory=dict)
     disturbed: str | None = None
 
 

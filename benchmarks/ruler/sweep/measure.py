@@ -19,6 +19,7 @@ from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.estimate import Estimate
 from benchmarks.ruler.sweep.first_calls import with_first_calls
 from benchmarks.ruler.sweep.journal_lines import profile_lines, timing_line
+from benchmarks.ruler.sweep.judged_visits import rejudged_lines
 from benchmarks.ruler.sweep.lock import machine_lock
 from benchmarks.ruler.sweep.progress import Phase, Progress, finding_from_line, step_from_sweep
 from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings
@@ -122,6 +123,7 @@ class _Measuring:
             with self._new_worker() as worker:
                 self._get_ready(worker)
                 self._go_through(self._sweep.due(visit), Task.TIME, worker, visit=visit)
+                self._record(rejudged_lines(self._sweep, self._ceilings.speed.best_s))
                 if self._sweep.untimed():
                     continue
                 if self._ceilings.is_beaten or self._ceilings.value is None:
@@ -150,13 +152,9 @@ class _Measuring:
 
     def _kept_ceilings(self) -> SweepCeilings:
         run = self._sweep.plan.run
-        return SweepCeilings(
-            self._settings.data_dir,
-            machine=run.machine,
-            environment=run.environment,
-            # A run with a name of its own was begun to measure everything anew.
-            since=run.started_at if self._settings.run_id else None,
-        )
+        # A run with a name of its own was begun to measure everything anew.
+        since = run.started_at if self._settings.run_id else None
+        return SweepCeilings(self._settings.data_dir, machine=run.machine, environment=run.environment, since=since)
 
     def _ensure_ceilings(self, worker: WorkerProcess) -> bool:
         """Ensure the machine's ceilings, and the floors that follow; return whether `worker` was asked for them."""
@@ -164,10 +162,14 @@ class _Measuring:
         if said := self._ceilings.ensure(worker, may_measure=self._settings.measures_ceilings):
             self._report(Phase.CEILINGS, detail=said)
         if self._ceilings.value is not None:
-            lines = self._ceilings.corrected(tuple(self._sweep.recorded.timings.values()), self._sweep.plan.device)
-            journal.append(self._sweep.plan.path, lines)
-            self._sweep = self._sweep.with_lines(lines)
+            self._record(
+                self._ceilings.corrected(tuple(self._sweep.recorded.timings.values()), self._sweep.plan.device)
+            )
         return bool(said)
+
+    def _record(self, lines: Sequence[Line]) -> None:
+        journal.append(self._sweep.plan.path, lines)
+        self._sweep = self._sweep.with_lines(lines)
 
     def _new_worker(self) -> WorkerProcess:
         plan, settings = self._sweep.plan, self._settings
@@ -197,8 +199,7 @@ class _Measuring:
             self._report(_PHASES[task], operation=operation, visit=visit, detail=label)
             start = time.monotonic()
             lines = self._timed(group, worker) if task is Task.TIME else self._profiled(group, worker)
-            journal.append(self._sweep.plan.path, lines)
-            self._sweep = self._sweep.with_lines(lines)
+            self._record(lines)
             self._ceilings.see(lines)
             seconds = time.monotonic() - start
             self._estimate.add(self._sweep.plan, group, _PHASES[task], is_first=visit == 1, seconds=seconds)
@@ -229,8 +230,7 @@ class _Measuring:
         new = {each: outcome for each in contenders if isinstance(outcome := of_all[each], TimingOutcome)}
         measured_at = journal.now()
         others = (line.outcome for key, line in self._sweep.recorded.timings.items() if key[0] != group.shape)
-        speed = conditions.get("machine_speed")
-        visited = with_visit(known, new, measured_at=measured_at, machine_speed=speed, usual=usual_of(others))
+        visited = with_visit(known, new, measured_at=measured_at, conditions=conditions, usual=usual_of(others))
         group_id = self._sweep.recorded.timings[group.shape, contenders[0]].group if known else uuid.uuid4().hex[:8]
         on_machine = (self._ceilings.value, plan.device)
         return [

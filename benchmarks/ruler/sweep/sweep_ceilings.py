@@ -106,6 +106,9 @@ class SweepCeilings:
         self.is_ensured = True
         conditions = (worker.hello or {}).get("conditions", {})
         self.speed.begin(conditions)
+        if not self.speed.best_s:
+            # Else the first groups would be held against nothing, and the next against the first.
+            self.speed.see(worker.ask_speed().conditions)
         kept = self.value
         invalid = None if kept is None else why_invalid(kept, conditions)
         if invalid:

@@ -20,6 +20,7 @@ from benchmarks.ruler.measure.statistics import (
 )
 from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit, causes_together
+from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,17 +54,17 @@ def with_visit(
     new: Mapping[Contender, TimingOutcome],
     *,
     measured_at: str,
-    machine_speed: float | None,
+    conditions: Mapping[str, Any],
     usual: Usual,
 ) -> dict[Contender, TimingOutcome]:
     """Return the outcomes of a group's contenders after one more visit, of which `new` are those of that visit alone.
 
-    known: what they were before it. A contender that fails has that state from then on, whatever it was, and keeps the
-    visits and samples of before. A visit without the baseline, which was not asked for, leaves a speedup what it was.
+    known: what they were before it. conditions: of the new visit. A contender that fails has that state from then on,
+    whatever it was, and keeps the visits and samples of before. A visit without the baseline, which was not asked for,
+    leaves a speedup what it was.
     """
     all_visits = {
-        contender: _joined(known.get(contender), outcome, measured_at, machine_speed)
-        for contender, outcome in new.items()
+        contender: _joined(known.get(contender), outcome, measured_at, conditions) for contender, outcome in new.items()
     }
     eager = Contender(provider=BASELINE)
     baseline = all_visits.get(eager)
@@ -128,7 +129,7 @@ def counted_samples(outcome: TimingOutcome) -> tuple[float, ...]:
 
 
 def _joined(
-    known: TimingOutcome | None, new: TimingOutcome, measured_at: str, machine_speed: float | None
+    known: TimingOutcome | None, new: TimingOutcome, measured_at: str, conditions: Mapping[str, Any]
 ) -> TimingOutcome:
     """Return the outcome of all visits, without the values that follow from them."""
     before = known if known is not None and known.state is State.OK else None
@@ -144,7 +145,8 @@ def _joined(
         device_time_s=new.device_time_s,
         device_time_cold_s=new.device_time_cold_s,
         host_time_s=new.host_time_s,
-        machine_speed=machine_speed,
+        machine_speed=conditions.get("machine_speed"),
+        slow_quarter_s={part: time_s for part in Part if (time_s := conditions.get(f"{SLOW_QUARTER}{part}_s"))},
         disturbed=new.disturbed,
     )
     if before is None:

@@ -22,7 +22,7 @@ from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.worker.current_contender import CurrentContender
 from benchmarks.ruler.worker.parent_death import die_with_parent
-from benchmarks.ruler.worker.protocol import CEILINGS, CeilingsRequest, Request
+from benchmarks.ruler.worker.protocol import CEILINGS, SPEED, CeilingsRequest, Request
 from benchmarks.ruler.worker.tasks import Worker
 
 
@@ -90,7 +90,9 @@ def main() -> None:
     )
     for line in sys.stdin:
         asked = json.loads(line)
-        if asked["task"] == CEILINGS:
+        if asked["task"] == SPEED:
+            worker.look_at_speed()
+        elif asked["task"] == CEILINGS:
             worker.measure_ceilings(value_from_json(CeilingsRequest, asked))
         else:
             worker.answer(value_from_json(Request, asked))

@@ -10,6 +10,7 @@ from benchmarks.ruler.record.outcome import ProfileOutcome, TimingOutcome
 from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
+    from benchmarks.ruler.measure.timing import Sampling
     from benchmarks.ruler.plan.points import Contender
     from benchmarks.ruler.worker.process import WorkerProcess
 
@@ -57,3 +58,17 @@ def outcomes_of_group(
             lost[culprit] = kind(state=answer.death.state, reason=answer.death.reason)
             left.remove(culprit)
     return lost, conditions
+
+
+def with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
+    """Return what this visit alone shows; the sweep adds what follows from all visits, speedups included."""
+    return replace(
+        outcome,
+        disturbed=sampling.disturbed,
+        latency_s=sampling.latency.median,
+        latency_ci_low_s=sampling.latency.low,
+        latency_ci_high_s=sampling.latency.high,
+        samples_s=sampling.samples_s,
+        calls_per_sample=sampling.calls_per_sample,
+        stop=sampling.stop,
+    )

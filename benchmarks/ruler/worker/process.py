@@ -21,6 +21,7 @@ from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.provenance import is_editable
 from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
+from benchmarks.ruler.worker.protocol import SPEED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,6 +133,10 @@ class WorkerProcess:
     def ask(self, request: Request) -> Answer:
         """Return the worker's answer to a request about a group."""
         return self._ask(json_from_value(request), limit_s=self._point_limit_s)
+
+    def ask_speed(self) -> Answer:
+        """Return the worker's answer with what the probe's parts take at best, by half a second of them."""
+        return self._ask({"task": SPEED}, limit_s=self._point_limit_s)
 
     def ask_ceilings(self, request: CeilingsRequest) -> Answer:
         """Return the worker's answer with the machine's ceilings."""

@@ -21,7 +21,7 @@ class Task(StrEnum):
     FIRST_CALL = "first_call"
 
 
-CEILINGS = "ceilings"
+CEILINGS, SPEED = "ceilings", "speed"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from benchmarks.ruler.measure.device_faults import is_device_fault
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced, kernels_that_announce_themselves
 from benchmarks.ruler.measure.gpu import GpuWatch, gpu_state
-from benchmarks.ruler.measure.probe import Probe
+from benchmarks.ruler.measure.probe import Probe, usual_best_s
 from benchmarks.ruler.measure.profiling import profile_call, trace_path
 from benchmarks.ruler.measure.timing import LEAST_SAMPLE_ON_CUDA_S, Policy, Sampling, Watch, sample_group
 from benchmarks.ruler.plan import work
@@ -41,6 +41,7 @@ from benchmarks.ruler.referee.tampering import Instrument
 from benchmarks.ruler.worker.compiled_ahead import compile_ahead
 from benchmarks.ruler.worker.device_time import l2_bytes, with_cold_device_time, with_device_time
 from benchmarks.ruler.worker.first_call import time_first_call
+from benchmarks.ruler.worker.outcomes import with_sampling
 from benchmarks.ruler.worker.protocol import CeilingsRequest, Request, Task
 
 if TYPE_CHECKING:
@@ -112,13 +113,17 @@ class Worker:
                     time_first_call(request.shape, contender, device=self._device, module=self._provider_module),
                 )
 
+    def look_at_speed(self) -> None:
+        """Send what the probe's parts take at best just now, as conditions, in `done`."""
+        times = {f"probe_{part}_s": time_s for part, time_s in usual_best_s(self._fixed_work()).items()}
+        self._send({"event": "done", "conditions": times})
+
     def measure_ceilings(self, request: CeilingsRequest) -> None:
         """Measure and send this machine's ceilings, or why it gave none, then `done`."""
         self._current.set(0)
         demand = Demand(threads=torch.get_num_threads(), data_bytes=2**30, is_on_host=self._device.type == "cpu")
-        machine_watch = MachineWatch(demand, probe=self._fixed_work(), best_s=request.best_probe_s)
-        gpu_watch = GpuWatch(machine_watch, read=lambda: gpu_state(self._device))
-        watch = gpu_watch if self._device.type == "cuda" else machine_watch
+        machine_watch, gpu_watch = self._watches(demand, request)
+        watch = gpu_watch or machine_watch
         try:
             found = measure_ceilings(self._device, watch=watch)
             found = replace(found, conditions={**found.conditions, **watch.conditions()})
@@ -132,6 +137,12 @@ class Worker:
         # Some contenders write the hidden layer to memory, so it counts.
         data_bytes = work.min_bytes(shape) + 4 * shape.batch * shape.hidden
         return Demand(threads=torch.get_num_threads(), data_bytes=data_bytes, is_on_host=self._device.type == "cpu")
+
+    def _watches(self, demand: Demand, request: Request | CeilingsRequest) -> tuple[MachineWatch, GpuWatch | None]:
+        """Return the watch over the machine, and the one over a GPU as well, if that computes."""
+        machine_watch = MachineWatch(demand, probe=self._fixed_work(), best_s=request.best_probe_s)
+        is_on_gpu = self._device.type == "cuda"
+        return machine_watch, GpuWatch(machine_watch, read=lambda: gpu_state(self._device)) if is_on_gpu else None
 
     def _fixed_work(self) -> Probe:
         """Return the probe of the machine's speed, made once."""
@@ -148,9 +159,8 @@ class Worker:
 
     def _time(self, request: Request) -> Iterator[tuple[Contender, TimingOutcome]]:
         assert not self._has_profiled, "nothing is timed in a process that a profiler has run in"  # noqa: S101 - the sweep's duty
-        machine_watch = MachineWatch(self._demand(request.shape), probe=self._fixed_work(), best_s=request.best_probe_s)
-        gpu_watch = GpuWatch(machine_watch, read=lambda: gpu_state(self._device))
-        watch = gpu_watch if self._device.type == "cuda" else machine_watch
+        machine_watch, gpu_watch = self._watches(self._demand(request.shape), request)
+        watch = gpu_watch or machine_watch
         candidates: dict[str, Candidate] = {}
         try:
             load, referee, reference = self._refereed(request.shape)
@@ -180,11 +190,11 @@ class Worker:
             error_rel = found.outcome.error_rel if finding.state is State.WRONG else None
             yield found.contender, replace(finding, error_rel=error_rel)
         self._load = machine_watch.conditions()
-        if self._device.type == "cuda":
+        if gpu_watch:
             self._load |= gpu_watch.conditions()
         for name, sampling in samplings.items():
             candidate = candidates[name]
-            measured = _with_sampling(candidate.outcome, sampling)
+            measured = with_sampling(candidate.outcome, sampling)
             self._current.set(request.contenders.index(candidate.contender))
             with self._accounted(), _mode(request.shape):
                 measured = replace(measured, minor_faults_per_call=faults_per_call(candidate.call))
@@ -278,20 +288,6 @@ class Worker:
             return clock
         cache_bytes = l2_bytes(self._device) if on_gpu else last_level_cache_bytes()
         return ColdClock(clock, cache_flush(n_bytes=5 * cache_bytes, device=self._device))
-
-
-def _with_sampling(outcome: TimingOutcome, sampling: Sampling) -> TimingOutcome:
-    """Return what this visit alone shows; the sweep adds what follows from all visits, speedups included."""
-    return replace(
-        outcome,
-        disturbed=sampling.disturbed,
-        latency_s=sampling.latency.median,
-        latency_ci_low_s=sampling.latency.low,
-        latency_ci_high_s=sampling.latency.high,
-        samples_s=sampling.samples_s,
-        calls_per_sample=sampling.calls_per_sample,
-        stop=sampling.stop,
-    )
 
 
 def _mode(shape: Shape) -> torch.inference_mode | nullcontext[None]:

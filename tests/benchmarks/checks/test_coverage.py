@@ -30,7 +30,7 @@ def visited(shape):
                     new[contender] = TimingOutcome(
                         state=State.OK, latency_s=statistics.median(samples), samples_s=samples, disturbed=disturbed
                     )
-                outcomes = with_visit(outcomes, new, measured_at=f"{visit:02}", machine_speed=None, usual=Usual())
+                outcomes = with_visit(outcomes, new, measured_at=f"{visit:02}", conditions={}, usual=Usual())
             at = replace(shape, batch=number + 1)
             found |= {(at, contender): outcome for contender, outcome in outcomes.items()}
         return found

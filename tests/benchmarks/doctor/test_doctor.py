@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks.ruler.doctor import machine, software
 from benchmarks.ruler.doctor.findings import Status, conclusion, fine, problem, table
 from benchmarks.ruler.doctor.machine import BusyProcess
-from benchmarks.ruler.measure.probe import Part
+from benchmarks.ruler.record.part_speed import Part
 from fused_mlp.native import build
 
 ROOT = Path(__file__).resolve().parents[3]

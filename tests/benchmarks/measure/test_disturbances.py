@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.measure.counters import Counters, minor_faults, read_counters, window_between
 from benchmarks.ruler.measure.disturbances import MOST_HARM, Demand, MachineWatch, harm
-from benchmarks.ruler.measure.probe import Part, Probe, buffer_bytes, median_times_s
+from benchmarks.ruler.measure.probe import Probe, buffer_bytes, median_times_s
 from benchmarks.ruler.measure.statistics import better_times_s
+from benchmarks.ruler.record.part_speed import LEAST_SPEED, MOST_SLOW, Part
 
 BEST_S = {"core": 1e-4, "product": 5e-4, "memory": 1e-4}
 STEADY = {"eager": [2e-4, 2.01e-4] * 10}
@@ -194,16 +195,33 @@ def test_a_slow_moment_at_one_end_of_a_window_counts_half():
     assert "87% of its best" in watch.disturbance(STEADY)
 
 
-def test_the_speed_of_a_visit_is_the_median_of_its_windows():
+@given(st.lists(st.sampled_from([1.0, 0.95, 0.9, 0.6]), min_size=1, max_size=12))
+def test_the_speed_of_a_visit_is_below_the_least_exactly_where_more_than_a_quarter_of_it_is(speeds):
+    machine = Machine()
+    watch = machine.watch()
+    told = []
+    for speed in speeds:
+        machine.speed[Part.CORE] = speed
+        # The probe before a stretch finds what the one after it does.
+        watch._readings[:] = [watch._probe.times_s()]
+        told.append(watch.disturbance(STEADY))
+    n_slow = sum(each is not None for each in told)
+    assert (watch.machine_speed() < LEAST_SPEED) is (n_slow > MOST_SLOW * len(speeds))
+    assert watch.conditions()["slow_quarter_core_s"] == pytest.approx(1e-4 / watch.machine_speed(), rel=1e-3)
+
+
+def test_a_stretch_that_is_thrown_away_is_no_part_of_the_speed():
     machine = Machine()
     watch = machine.watch()
     watch.start()
-    for speed in (1.0, 0.8, 0.8, 0.8, 0.8):
-        machine.speed[Part.CORE] = speed
-        watch.disturbance(STEADY)
-    assert watch.machine_speed() == pytest.approx(0.8)
-    assert watch.conditions()["machine_speed"] == pytest.approx(0.8)
-    assert watch.conditions()["probe_core_s"] == pytest.approx(1.25e-4)
+    machine.speed[Part.CORE] = 0.6
+    assert watch.disturbance(STEADY)
+    watch.forget()
+    assert watch.machine_speed() is None
+    machine.speed[Part.CORE] = 1.0
+    watch.disturbance(STEADY)
+    watch.disturbance(STEADY)
+    assert watch.machine_speed() == pytest.approx(0.75)
 
 
 def test_without_a_known_best_no_speed_is_claimed_and_the_probe_recorded():

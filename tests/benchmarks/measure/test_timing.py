@@ -104,14 +104,10 @@ def test_the_visits_of_a_point_share_its_time_and_samples():
 
 def test_a_disturbed_chunk_is_measured_again(clock):
     call = Op(clock, "eager", 1e-3)
-    sampling = sample_group(
-        {"eager": call},
-        baseline="eager",
-        clock=clock,
-        policy=Policy(),
-        watch=Disturbed(["someone compiled"]),
-    )["eager"]
+    watch = Disturbed(["someone compiled"])
+    sampling = sample_group({"eager": call}, baseline="eager", clock=clock, policy=Policy(), watch=watch)["eager"]
     assert sampling.disturbed is None
+    assert watch.n_forgotten == 1
     assert clock.log.count("eager") > 2 * len(sampling.samples_s)
 
 

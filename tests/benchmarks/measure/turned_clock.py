@@ -53,6 +53,10 @@ class Disturbed(CalmWatch):
 
     def __init__(self, reasons):
         self.reasons = iter(reasons)
+        self.n_forgotten = 0
+
+    def forget(self):
+        self.n_forgotten += 1
 
     def disturbance(self, _):
         return next(self.reasons, None)

@@ -36,6 +36,9 @@ class Worker:
         self.hello = {"conditions": conditions}
         self.found, self.refused, self.requests = found, refused, []
 
+    def ask_speed(self):
+        return Answer(messages=(), conditions={"probe_core_s": 1e-4}, death=None)
+
     def ask_ceilings(self, request):
         self.requests.append(request)
         found = None if self.found is None else json_from_value(self.found)
@@ -50,6 +53,14 @@ def data(tmp_path):
 
 def of_sweep(data, *, since=None):
     return SweepCeilings(data, **HERE, since=since)
+
+
+def test_the_speed_of_a_new_machine_is_known_before_anything_is_measured_against_it(data):
+    worker = Worker(ceilings())
+    of_sweep(data).ensure(worker)
+    assert worker.requests[0].best_probe_s == {"core": 1e-4}
+    worker.ask_speed = None  # the next sweep knows it
+    assert of_sweep(data).ensure(worker) is None
 
 
 def test_a_new_machine_is_measured_and_the_next_sweep_finds_it_so(data):

@@ -220,6 +220,9 @@ def test_a_device_that_is_another_one_at_a_later_visit_has_its_own_ceilings_ensu
         def stop(self):
             pass
 
+        def ask_speed(self):
+            return Answer(messages=(), conditions={}, death=None)
+
         def ask_ceilings(self, _):
             self.asked.append(self.hello["device"])
             return Answer(

@@ -30,7 +30,11 @@ def visited(*visits, usual=None, known=None):
     outcomes = known or {}
     for number, new in enumerate(visits):
         outcomes = with_visit(
-            outcomes, new, measured_at=f"2026-01-0{number + 1}", machine_speed=1.0, usual=usual or Usual()
+            outcomes,
+            new,
+            measured_at=f"2026-01-0{number + 1}",
+            conditions={"machine_speed": 1.0},
+            usual=usual or Usual(),
         )
     return outcomes
 
@@ -114,7 +118,11 @@ def test_what_fails_at_a_later_visit_has_failed_and_says_when_and_keeps_what_was
     crashed = TimingOutcome(state=State.CRASHED, reason="it raised")
     first = visited({EAGER: sampled(1.0), FUSED: sampled(1.0, 2.0)})
     found = with_visit(
-        first, {EAGER: sampled(1.0), FUSED: crashed}, measured_at="2026-01-02", machine_speed=1.0, usual=Usual()
+        first,
+        {EAGER: sampled(1.0), FUSED: crashed},
+        measured_at="2026-01-02",
+        conditions={"machine_speed": 1.0},
+        usual=Usual(),
     )
     before = {"visits": first[FUSED].visits, "samples_s": (1.0, 2.0)}
     assert found[FUSED] == replace(crashed, reason="it raised (visit 2 of the group)", **before)
@@ -133,7 +141,7 @@ def test_rivals_of_a_baseline_that_has_failed_have_no_speedup():
 
 def test_a_visit_that_the_baseline_was_filtered_out_of_leaves_the_speedup_what_it_was():
     both = visited({EAGER: sampled(2.0, 2.0), FUSED: sampled(1.0, 1.0)})
-    later = {"measured_at": "2026-01-02", "machine_speed": 1.0, "usual": Usual()}
+    later = {"measured_at": "2026-01-02", "conditions": {"machine_speed": 1.0}, "usual": Usual()}
     alone = with_visit({FUSED: both[FUSED]}, {FUSED: sampled(3.0, 3.0)}, **later)[FUSED]
     assert alone.latency_s == 2.0
     assert [one.speedup_vs_eager for one in alone.visits] == [2.0, None]
