@@ -176,7 +176,7 @@ def test_a_relevant_difference(before, after, least_change, expected):
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [(0.0, 0.5, False), (0.5, 0.5, False), (0.0, 0.51, True), (0.51, -0.51, True), (0.51, 0.0, True), (1.0, 2.0, True),
-     (1.0, 1.9, False), (0.25, -0.5, False), (-0.6, -1.3, True)],
+     (1.0, 1.9, False), (0.25, -0.5, False), (-0.6, 0.0, True), (0.0, -0.6, True)],
 )  # fmt: skip
 def test_values_of_an_exact_metric_differ_beyond_its_floor_and_its_tolerance(before, after, expected):
     assert differs(replace(COUNT, tolerance=1.0, floor=0.5), before, after) is expected
