@@ -49,4 +49,6 @@ def nothing_to_show(why: str) -> int:
 def nothing_selected(store: Store, selected: SelectedPoints | SelectedValues, selection: Selection) -> int:
     """Print the values there are of what was selected by and return NOTHING_COMPARABLE."""
     known = describe_known_values(store, selected, selection)
+    if not known and len(selection.texts) > 1:
+        known = "Each of these values is stored, but not together."
     return nothing_to_show(f"No stored measurement matches the selection. {known}".strip())

@@ -23,7 +23,7 @@ WHAT_DECIDES_NOTHING = (
 
 
 FAR = 1.1
-"""Factor between a speedup and the quotient of its latencies from which on a reader must wonder at the two."""
+"""Factor between two numbers that ought to be one from which on it is explained, as of a speedup and its latencies."""
 
 
 class Standing(StrEnum):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from results.files.records import State
 from results.judgement.latency_parts import parts_of
+from results.judgement.winners import FAR
 from results.kernel_names import decoded
 from results.output.latency_parts import expectation_as_text, parts_as_text
 from results.output.point_tables import point_title
@@ -88,6 +89,7 @@ def profile_as_text(  # noqa: PLR0913 - a profile and what belongs to it
             for row in profile.operators[:limit]
         ]
         parts.append(render_blocks(OPERATOR_COLUMNS, [Block(title="", rows=rows)], terminal))
+        parts += [terminal.paragraph(text) for text in _means_in_words(profile)]
     if profile.kernels:
         kernels = [
             (
@@ -120,6 +122,17 @@ def _visit(visit: VisitRow) -> tuple[Cell, ...]:
         Cell(ABSENT if visit.machine_speed is None else _speed(visit.machine_speed)),
         Cell(visit.disturbed or "", Style.DOUBTFUL),
     )
+
+
+def _means_in_words(profile: ProfileRow) -> list[str]:
+    """Say why the operators take longer than the parts of the latency and their own sum say, where they do."""
+    least_s = profile.operator_time_s
+    mean_s = sum(row.self_time_s or 0.0 for row in profile.operators if row.is_compute)
+    if least_s is None or mean_s <= FAR * least_s:
+        return []
+    mean, least = with_prefix(mean_s, "s"), with_prefix(least_s, "s")
+    means = f"Operators are listed by the mean of the profiled calls, {mean} of computing"
+    return [f"{means}; the parts of the latency are of the fastest of them, {least}."]
 
 
 def _speed(share: float) -> str:

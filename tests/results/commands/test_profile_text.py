@@ -110,3 +110,20 @@ def test_a_trace_and_stacks_are_not_printed_at_once():
 def test_json_is_of_the_profile_alone(asked):
     answer = run_profile("unused", *ONE_POINT, "--format", "json", *asked)
     assert "--format json is of the profile" in answer.exception.message
+
+
+@pytest.mark.parametrize(("self_time_s", "is_told"), [(2e-5, False), (4e-5, True)])
+def test_operators_that_took_longer_than_the_fastest_call_are_told_to_be_means(stored, self_time_s, is_told):
+    operator = {**ON_A_GPU["operators"][0], "self_time_s": self_time_s}
+    wrapper = {**operator, "name": "aten::linear", "self_time_s": 1.0, "is_compute": False}
+    database = stored("cpu", operator_time_s=2e-5, operators=[operator, wrapper])
+    printed = run_profile(database, *ONE_POINT).stdout
+    assert ("Operators are listed by the mean of the profiled calls, 40.0 µs of computing" in printed) is is_told
+
+
+def test_values_that_are_stored_but_not_together_are_told_to_be_so(stored):
+    refused = run_profile(stored("cpu"), "--where", "hidden=1024", "--where", "dim=64")
+    assert (
+        "No stored measurement matches the selection. Each of these values is stored, but not together"
+        in refused.stderr
+    )
