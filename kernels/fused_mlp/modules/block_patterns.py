@@ -5,7 +5,7 @@ What counts is what the code between two layers computes, not what it, they or t
 
 from __future__ import annotations
 
-import sys
+import operator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
+from fused_mlp.modules.guards import is_linear, is_transposed
 from fused_mlp.modules.recognition import activation_by_identity, activation_of, gate_of, merged_gate_of
-from fused_mlp.modules.tracing import NoPattern
+from fused_mlp.modules.stand_ins import IN_PLACE, NoPattern
 from fused_mlp.vocabulary import Operation
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from fused_mlp.activations import Activation
 
+_WRITING = {*IN_PLACE.values(), operator.setitem}
 _LONGEST_ACTIVATION = 12
 """Steps of the longest formula of an activation that is looked for behind a layer; tanh-GELU takes 8."""
 
@@ -53,17 +55,6 @@ class Match:
     pattern: Pattern
     source: fx.Node
     nodes: tuple[fx.Node, ...] = field(repr=False)
-
-
-def is_linear(module: nn.Module | None) -> bool:
-    """Return whether this is exactly nn.Linear, or transformers' Conv1D: a subclass may compute anything."""
-    return type(module) is nn.Linear or is_transposed(module)
-
-
-def is_transposed(module: nn.Module | None) -> bool:
-    """Return whether this is transformers' Conv1D: a linear layer with the weight as [in, out]."""
-    home = sys.modules.get("transformers.pytorch_utils")
-    return home is not None and type(module) is getattr(home, "Conv1D", None)
 
 
 class Matcher:
@@ -114,6 +105,7 @@ class Matcher:
             raise NoPattern(f"{' and '.join(names[:-1])} take different inputs")
         (source,) = inputs
         self._expect_closed((*sources, *between), last)
+        self._expect_no_write_between(sources, between)
         steps = self._without_idle_steps(between)
         pattern = self._pattern(sources, steps, between, last)
         if pattern is None:
@@ -211,6 +203,21 @@ class Matcher:
         for node in nodes:
             if node is not last and not inside >= set(node.users):
                 raise NoPattern(f"the output of {self._described(node)} is used more than once")
+
+    def _expect_no_write_between(self, sources: Sequence[fx.Node], between: Sequence[fx.Node]) -> None:
+        """Raise NoPattern if the layers' common input may change from the first to the last of them."""
+        first, last = self.order[sources[0]], self.order[sources[-1]]
+        for node, position in self.order.items():
+            if first < position < last and node not in between and self._may_write(node):
+                raise NoPattern(f"{self._described(node)} stands between {sources[0].target} and {sources[-1].target}")
+
+    def _may_write(self, node: fx.Node) -> bool:
+        if node.op == "call_module":
+            return not type(self._module(node)).__module__.startswith("torch.nn.") or "inplace" in vars(
+                self._module(node)
+            )
+        name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", node.target))
+        return name.rstrip("_") != name or node.target in _WRITING or bool({"out", "inplace"} & set(node.kwargs))
 
     def _expect_no_dropout(self, between: Sequence[fx.Node]) -> None:
         for node in between:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from fused_mlp.activations import NO_ACTIVATION
-from fused_mlp.modules.block_patterns import is_transposed
+from fused_mlp.modules.guards import is_transposed
 from fused_mlp.modules.layers import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.modules.packable import weight_and_bias
 from fused_mlp.modules.packing import PackReport

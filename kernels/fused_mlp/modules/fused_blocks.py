@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from fused_mlp.errors import InvalidArgument
 from fused_mlp.modules.fused_calls import FusedCall, Stretch, call_stretch
+from fused_mlp.modules.tracing import Unannounced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FunctionType
 
     from torch import nn
 
 
-class FusedBlock:
+class FusedBlock(Unannounced):
     """What a block's class gains: nothing a caller sees but `extra_repr`."""
 
     _fused_class: type[nn.Module]
@@ -99,17 +99,23 @@ def drop_packs(block: Any) -> None:
 
 @cache
 def _fused_class(kind: type[nn.Module], methods: tuple[str, ...]) -> type[nn.Module]:
-    body: dict[str, Any] = {name: _dispatching(name, getattr(kind, name)) for name in methods}
+    body: dict[str, Any] = {name: _dispatching(kind, name) for name in methods}
     body |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     return type(kind.__name__, (FusedBlock, kind), {**body, "_fused_class": kind})
 
 
-def _dispatching(name: str, function: FunctionType) -> Callable[..., Any]:
+def _dispatching(kind: type[nn.Module], name: str) -> Callable[..., Any]:
+    function = getattr(kind, name)
+
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if "_fused_sites" not in self.__dict__:
             # Made by a fused block from its own class, as a slice of an nn.Sequential is; or kept from before unfusing.
             return function(self, *args, **kwargs)
+        own = getattr(kind, name)
+        if own is not function:
+            # Another was put into the class later.
+            return own(self, *args, **kwargs)
         return call_stretch(self, name, *args, **kwargs)
 
     return method

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
 from fused_mlp.choice.implementations import why_unavailable
 from fused_mlp.errors import InvalidArgument, Unavailable
@@ -88,6 +90,11 @@ class FusedCall:
         return not torch.compiler.is_compiling() and may_use_packs() and module.is_prepared
 
 
+def _is_tensor(value: Any) -> bool:
+    """Return whether this is a tensor and no subclass; graphs are made with subclasses in their place."""
+    return isinstance(value, torch.Tensor) if torch.compiler.is_compiling() else type(value) in _PLAIN
+
+
 def _is_plain_call(x: Any) -> bool:
     """Return whether x is a plain tensor outside of transforms and modes, which see the block's own operations."""
     if torch.compiler.is_compiling():
@@ -95,8 +102,15 @@ def _is_plain_call(x: Any) -> bool:
     return type(x) in _PLAIN and not (
         torch._C._are_functorch_transforms_active()  # noqa: SLF001 - torch has no public name for any of these
         or forward_ad._current_level >= 0  # noqa: SLF001
-        or torch._C._len_torch_function_stack() > 0  # noqa: SLF001
+        or _has_function_mode()
         or torch._C._len_torch_dispatch_stack() > 0  # noqa: SLF001
+    )
+
+
+def _has_function_mode() -> bool:
+    """Return whether torch's functions are looked at; a default device, which only new tensors ask for, does not."""
+    return torch._C._len_torch_function_stack() > 0 and any(  # noqa: SLF001 - torch has no public name
+        not isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack()
     )
 
 
@@ -110,7 +124,7 @@ class Stretch:
 
     Attributes:
         fused_calls: in the order of the code.
-        training: whether they are used in training, too.
+        dtype: the only one it is used for, where the code asks for dtypes.
     """
 
     def __init__(
@@ -122,6 +136,7 @@ class Stretch:
         defaults: dict[str, Any],
         fused_calls: tuple[FusedCall, ...],
         guard: Guard,
+        dtype: torch.dtype | None,
     ) -> None:
         self.fused_calls = fused_calls
         self._original = original
@@ -129,12 +144,13 @@ class Stretch:
         self._required = required
         self._defaults = defaults
         self._guard = guard
+        self._dtype = dtype
 
     def __call__(self, owner: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """Return what `owner`'s own code does on these arguments."""
         function = self._functions.get(owner.training)
         if function is not None:
-            if not self._guard.holds(training=owner.training):
+            if not self._guard.holds(owner):
                 self.drop_packs()
             elif self._takes(args, kwargs):
                 return function(owner, *args, **{name: kwargs[name] for name in kwargs if name in self._required})
@@ -146,14 +162,24 @@ class Stretch:
             fused_call.module.drop_packs()
 
     def _takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return whether all is given that is required, and else only what is the default anyway."""
-        given = len(args)
+        """Return whether tensors are given for all that is required, and else only what is the default anyway."""
+        given = args
         for name, value in kwargs.items():
             if name in self._required:
-                given += 1
+                given += (value,)
             elif name not in self._defaults or value is not self._defaults[name]:
                 return False
-        return given == len(self._required)
+        return (
+            len(given) == len(self._required)
+            and all(_is_tensor(value) for value in given)
+            and (self._dtype is None or self._has_dtype(given))
+        )
+
+    def _has_dtype(self, given: tuple[Any, ...]) -> bool:
+        """Return whether all are of the one dtype for which code that asks for dtypes was read."""
+        weights = (weight for fused_call in self.fused_calls for weight in fused_call.module.weights())
+        is_cast = torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+        return not is_cast and all(value.dtype is self._dtype for value in (*given, *weights))
 
 
 def compute_fused_call(owner: Any, key: str, index: int, x: Tensor) -> Tensor:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from fused_mlp.choice.implementations import check_size
 from fused_mlp.errors import InvalidArgument, Unavailable
-from fused_mlp.modules.block_patterns import is_linear
 from fused_mlp.modules.fused_blocks import FusedBlock, expect_own_class, fuse_block, fused_calls_of, unfuse_block
 from fused_mlp.modules.fused_calls import why_not_on
 from fused_mlp.modules.fusion_report import FusionReport, Kept, Packed, PreparationReport, Replaced
-from fused_mlp.modules.guards import why_hooked_globally
+from fused_mlp.modules.guards import is_linear, why_hooked_globally, why_no_layers
 from fused_mlp.modules.packable import PackableModule
-from fused_mlp.modules.planning import Mode, Plan, Settings, plan_chains, plan_layers, why_no_layers
+from fused_mlp.modules.planning import Mode, Plan, Settings, plan_chains, plan_layers
 from fused_mlp.ops.recomputation import name_from_recompute
 from fused_mlp.vocabulary import Implementation
 
@@ -63,11 +63,17 @@ def fuse(
     The first call on a machine compiles the CPU's kernels, which takes a minute or two.
 
     Raises:
-        InvalidArgument: a mode that is none; a pattern or class that matches no module.
+        InvalidArgument: no module; a mode that is none; a pattern or class that matches no module; rows that are no
+            number of rows.
     """
+    _expect_module(model)
     mode = _mode(mode)
+    if rows is not None:
+        check_size(rows, "rows")
     chosen = _chosen(model, include, exclude)
-    plans, kept = _planned(model, mode, chosen, name_from_recompute(recompute), packs=prepare)
+    # Whatever is on around the call: what activations compute is found on tensors of the CPU, with gradients.
+    with torch.inference_mode(mode=False), torch.device("cpu"):
+        plans, kept = _planned(model, mode, chosen, name_from_recompute(recompute), packs=prepare)
     paths = _paths(model)
     replaced: list[Replaced] = []
     try:
@@ -98,6 +104,7 @@ def unfuse(model: nn.Module) -> nn.Module:
 
     Raises: InvalidArgument if another library changed the class of a fused block since; nothing is undone then.
     """
+    _expect_module(model)
     blocks = [module for module in model.modules() if isinstance(module, FusedBlock)]
     for block in blocks:
         expect_own_class(block)
@@ -143,6 +150,7 @@ def prepare(
 
     Raises: InvalidArgument, for an implementation that packs nothing.
     """
+    _expect_module(model)
     paths = _paths(model)
     packed: list[Packed] = []
     kept: list[Kept] = []
@@ -243,6 +251,11 @@ def _packed(module: PackableModule | BiasedGatedMLP, rows: int | None) -> PackRe
     return None
 
 
+def _expect_module(model: nn.Module) -> None:
+    if not isinstance(model, nn.Module):
+        raise InvalidArgument("model", got=repr(model), expected="an nn.Module")
+
+
 def _mode(mode: Mode | str) -> Mode:
     try:
         return Mode(mode)
@@ -268,6 +281,8 @@ def _selected(model: nn.Module, selection: Selection, argument: str) -> set[nn.M
         selection = (selection,)
     selected: set[nn.Module] = set()
     for each in selection:
+        if not isinstance(each, str | type):
+            raise InvalidArgument(argument, got=repr(each), expected="paths, patterns or classes")
         matching = {
             module
             for path, module in model.named_modules(remove_duplicate=False)

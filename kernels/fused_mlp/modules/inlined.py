@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import textwrap
 from dataclasses import dataclass
-from types import CellType, FunctionType
+from functools import lru_cache
+from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from fused_mlp.modules.block_patterns import is_linear
 from fused_mlp.modules.fused_calls import call_stretch
-from fused_mlp.modules.tracing import NoPattern
+from fused_mlp.modules.guards import is_linear
+from fused_mlp.modules.stand_ins import NoPattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,10 +50,14 @@ class Source:
         except (OSError, TypeError, SyntaxError) as error:
             raise NoPattern(f"the source of its forward is not at hand ({error})") from error
         definition = tree.body[0]
+        if any(isinstance(node, ast.Try) for node in ast.walk(definition)):
+            raise NoPattern("its forward catches exceptions")
         if not isinstance(definition, ast.FunctionDef) or definition.decorator_list or not definition.args.args:
             raise NoPattern("its forward is decorated, or no plain method")
         ast.increment_lineno(tree, number - 1)
         self._definition = definition
+        if not _is_source_of(function):
+            raise NoPattern("the source of its forward is not what was loaded")
         self._self = definition.args.args[0].arg
         names = [node for node in ast.walk(definition) if isinstance(node, ast.Name)]
         arguments = [node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)]
@@ -177,6 +183,40 @@ class Source:
         if definition is self._definition:
             made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return made
+
+
+def _is_source_of(function: FunctionType) -> bool:
+    """Return whether the file that holds the function's source still is the one it was loaded from."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    try:
+        of_file = _codes_of("".join(lines), code.co_filename)
+    except SyntaxError:
+        return False
+    return any(_is_same_code(code, other) for other in of_file.get((code.co_qualname, code.co_firstlineno), ()))
+
+
+@lru_cache(maxsize=8)
+def _codes_of(text: str, name: str) -> dict[tuple[str, int], list[CodeType]]:
+    found: dict[tuple[str, int], list[CodeType]] = {}
+    waiting = [compile(text, name, "exec", dont_inherit=True)]
+    while waiting:
+        code = waiting.pop()
+        found.setdefault((code.co_qualname, code.co_firstlineno), []).append(code)
+        waiting += [constant for constant in code.co_consts if inspect.iscode(constant)]
+    return found
+
+
+def _is_same_code(code: CodeType, other: CodeType) -> bool:
+    return (
+        code.co_code == other.co_code
+        and code.co_names == other.co_names
+        and len(code.co_consts) == len(other.co_consts)
+        and all(
+            _is_same_code(one, another) if inspect.iscode(one) and inspect.iscode(another) else one == another
+            for one, another in zip(code.co_consts, other.co_consts, strict=True)
+        )
+    )
 
 
 def _plain(arguments: ast.arguments) -> ast.arguments:

@@ -6,22 +6,33 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
-from fused_mlp.modules.block_patterns import Match, Matcher, Pattern, is_linear, is_transposed
+from fused_mlp.modules.block_patterns import Match, Matcher, Pattern
 from fused_mlp.modules.derived import module_of
 from fused_mlp.modules.fused_calls import FusedCall, Stretch
-from fused_mlp.modules.guards import Guard, why_not_plain
+from fused_mlp.modules.guards import Guard, is_linear, is_transposed, why_not_parameters, why_not_plain
 from fused_mlp.modules.inlined import Run, Source
-from fused_mlp.modules.methods import METHODS, arguments_of, expect_no_stores, method_of, names_read, with_required_only
+from fused_mlp.modules.methods import (
+    METHODS,
+    Reader,
+    arguments_of,
+    expect_only_results,
+    method_of,
+    names_read,
+    readers_of,
+    with_required_only,
+)
 from fused_mlp.modules.rewriting import function_of, function_with_fused_calls
-from fused_mlp.modules.tracing import NoPattern, graph_of
-from fused_mlp.ops.validation import SUPPORTED_DTYPES
+from fused_mlp.modules.stand_ins import NoPattern
+from fused_mlp.modules.tracing import Traced, graph_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from types import FunctionType
+
+
+Found = dict[bool, tuple[Traced, tuple[Match, ...]]]
 
 
 class Mode(StrEnum):
@@ -92,14 +103,18 @@ def _plan_method(
             raise NoPattern("it has a forward of its own, set on the instance")  # noqa: TRY301 - as the others below
         if hasattr(function, "__wrapped__"):
             raise NoPattern("its forward is decorated")  # noqa: TRY301
-        expect_no_stores(type(block), function)
-        for module in inlined:
-            expect_no_stores(type(module), type(module).forward)
+        codes: list[tuple[type[nn.Module], Any]] = [
+            (type(block), function),
+            *((type(module), type(module).forward) for module in inlined),
+        ]
+        for kind, code in codes:
+            expect_only_results(kind, code)
+        readers = [reader for kind, code in codes for reader in readers_of(kind, code)]
         required, defaults = arguments_of(function)
         called = with_required_only(function, required)
         if reason := why_not_plain((path_in(block, module), module) for module in inlined):
             raise NoPattern(reason)  # noqa: TRY301
-        found = _matches(plan, called, settings, inlined=inlined, done=done, chains=chains)
+        found = _matches(plan, called, settings, readers, inlined=inlined, done=done, chains=chains)
     except NoPattern as mismatch:
         plan.reasons.append(str(mismatch))
         return False
@@ -111,6 +126,7 @@ def _plan_method(
         name,
         found,
         settings,
+        readers,
         original=function,
         arguments=(required, defaults),
         containers=containers,
@@ -137,13 +153,23 @@ def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: 
         called = source.function_of(run)
         key = f"forward#{len(runs)}"
         try:
-            found = _matches(plan, called, settings, inlined=[], done=done, chains=True)
+            expect_only_results(type(block), called)
+            readers = readers_of(type(block), called)
+            found = _matches(plan, called, settings, readers, inlined=[], done=done, chains=True)
         except NoPattern as mismatch:
             plan.reasons.append(str(mismatch))
             continue
         if found:
             plan.sites[key] = _stretch(
-                plan, key, found, settings, original=called, arguments=((run.argument,), {}), containers=[], inlined=[]
+                plan,
+                key,
+                found,
+                settings,
+                readers,
+                original=called,
+                arguments=((run.argument,), {}),
+                containers=[],
+                inlined=[],
             )
             runs[key] = run
     if runs:
@@ -154,29 +180,30 @@ def _matches(
     plan: Plan,
     function: FunctionType,
     settings: Settings,
+    readers: Sequence[Reader],
     *,
     inlined: Sequence[nn.Module],
     done: set[int],
     chains: bool,
-) -> dict[bool, tuple[Any, tuple[Match, ...]]]:
+) -> Found:
     """Return by mode (False: inference) the graph and its matches: the same in both where both are wanted."""
-    found: dict[bool, tuple[Any, tuple[Match, ...]]] = {}
+    found: Found = {}
     modes = (False, True) if settings.mode is Mode.TRAINING else (False,)
     for training in modes:
-        graph = graph_of(plan.block, function, training=training, inlined=inlined)
-        matcher = Matcher(plan.block, graph, training=training)
+        traced = graph_of(plan.block, function, training=training, inlined=inlined, readers=readers)
+        matcher = Matcher(plan.block, traced.graph, training=training)
         matches = matcher.mlps() if chains else ()
         if matches or not chains:
             matches += matcher.activated_layers()
         allowed = [match for match in matches if _allows(plan, match, settings, done)]
         plan.reasons += [reason for reason in matcher.reasons if reason not in plan.reasons]
-        found[training] = graph, tuple(allowed)
+        found[training] = traced, tuple(allowed)
     if len(found) > 1:
         # What computes one thing in training and another in inference is left to its own code.
         common = {match.pattern for match in found[False][1]} & {match.pattern for match in found[True][1]}
         found = {
-            training: (graph, tuple(match for match in matches if match.pattern in common))
-            for training, (graph, matches) in found.items()
+            training: (traced, tuple(match for match in matches if match.pattern in common))
+            for training, (traced, matches) in found.items()
         }
         orders = {tuple(match.pattern for match in matches) for _, matches in found.values()}
         if len(orders) > 1:
@@ -189,7 +216,7 @@ def _allows(plan: Plan, match: Match, settings: Settings, done: set[int]) -> boo
     layers = [block.get_submodule(path) for path in pattern.layers]
     skipped = [(str(node.target), block.get_submodule(str(node.target))) for node in _called(match)]
     reason = why_not_plain([(path, inner) for path, each in skipped for inner in each.modules()])
-    reason = reason or _why_not_parameters(zip(pattern.layers, layers, strict=True))
+    reason = reason or why_not_parameters(zip(pattern.layers, layers, strict=True))
     if reason is None and any(is_transposed(layer) for layer in layers):
         if not all(is_transposed(layer) for layer in layers) or pattern.operation != "mlp":
             reason = f"{pattern.layers[0]} has its weight transposed, and so have not all others"
@@ -206,37 +233,20 @@ def _allows(plan: Plan, match: Match, settings: Settings, done: set[int]) -> boo
     return reason is None
 
 
-def _why_not_parameters(layers: Iterable[tuple[str, nn.Module]]) -> str | None:
-    dtypes, devices = set(), set()
-    for path, layer in layers:
-        for name, parameter in layer.named_parameters(recurse=False):
-            if type(parameter) is not nn.Parameter or parameter.layout is not torch.strided or parameter.is_quantized:
-                kind = type(parameter).__name__ if type(parameter) is not nn.Parameter else str(parameter.layout)
-                return f"{path}.{name} is a {kind.removeprefix('torch.')}, which the kernels do not take"
-            if parameter.dtype not in SUPPORTED_DTYPES:
-                dtype = str(parameter.dtype).removeprefix("torch.")
-                return f"{path}.{name} is {dtype}, which the kernels do not take"
-            dtypes.add(parameter.dtype)
-            devices.add(parameter.device)
-        if layer._parameters.get("weight") is None:  # noqa: SLF001 - nn.Module's register
-            return f"{path} has no weight of its own"
-    return "its layers have different dtypes or devices" if len(dtypes) > 1 or len(devices) > 1 else None
-
-
 def _stretch(
     plan: Plan,
     key: str,
-    found: dict[bool, tuple[Any, tuple[Match, ...]]],
+    found: Found,
     settings: Settings,
+    readers: Sequence[Reader],
     *,
-    original: Callable[..., Any],
+    original: FunctionType,
     arguments: tuple[tuple[str, ...], dict[str, Any]],
     containers: list[nn.Module],
     inlined: Sequence[nn.Module],
 ) -> Stretch:
     block = plan.block
-    matches = found[False][1]
-    fused_calls = []
+    (traced, matches), fused_calls = found[False], []
     for match in matches:
         layers = [block.get_submodule(path) for path in match.pattern.layers]
         packed_only = settings.why_packed_only is not None or any(is_transposed(layer) for layer in layers)
@@ -247,17 +257,21 @@ def _stretch(
     called = [block.get_submodule(str(node.target)) for match in matches for node in _called(match)]
     modal = [inner for each in called if not is_linear(each) for inner in each.modules()]
     skipped = [*called, *modal, *inlined]
+    names = names_read(type(block), original).union(*(names_read(type(each), type(each).forward) for each in inlined))
+    if "training" in names:  # of whom is not known
+        modal += block.modules()
     guard = Guard(
         containers=containers,
         used=[str(node.target) for match in matches for node in _called(match)],
         block=block,
-        read=names_read(type(block), original) if not containers else None,
+        names=names,
+        readers=readers,
         skipped=skipped,
         modal=[*modal, *inlined],
     )
     functions = {
-        training: function_with_fused_calls(graph, matches_there, key=key)
-        for training, (graph, matches_there) in found.items()
+        training: function_with_fused_calls(traced_there.graph, matches_there, key=key)
+        for training, (traced_there, matches_there) in found.items()
     }
     required, defaults = arguments
     return Stretch(
@@ -267,6 +281,7 @@ def _stretch(
         defaults=defaults,
         fused_calls=tuple(fused_calls),
         guard=guard,
+        dtype=traced.dtype,
     )
 
 
@@ -283,14 +298,3 @@ def path_in(block: nn.Module, module: nn.Module) -> str:
 def _holds_layers(module: nn.Module) -> bool:
     is_container = type(module) not in (nn.ModuleList, nn.ModuleDict) and not is_linear(module)
     return is_container and any(is_linear(child) for child in module.children())
-
-
-def why_no_layers(module: nn.Module) -> str | None:
-    """Return what a module has in place of linear layers that can be read, in words; None if nothing like it."""
-    for name, child in () if isinstance(module, nn.MultiheadAttention) else module.named_children():
-        if isinstance(child, nn.Linear) and not is_linear(child):
-            return f"{name} is a {type(child).__name__}, a subclass of nn.Linear, which may compute anything"
-    for name, parameter in module.named_parameters(recurse=False):
-        if parameter.dim() == 3:
-            return f"{name} is a parameter of 3 dimensions, as of stacked experts: not a linear layer"
-    return None

@@ -24,13 +24,14 @@ def function_with_fused_calls(graph: fx.Graph, matches: Sequence[Match], *, key:
 
     key: under which the block keeps the stretch of code that makes the calls.
     """
-    calls = {match.nodes[-1]: (index, match) for index, match in enumerate(matches)}
+    # Where the first layer stands: what comes between may write into its input.
+    calls = {match.nodes[0]: (index, match) for index, match in enumerate(matches)}
     replaced = {node for match in matches for node in match.nodes}
     made, known = fx.Graph(), dict[fx.Node, fx.Node]()
     for node in graph.nodes:
         if node in calls:
             index, match = calls[node]
-            known[node] = made.call_module(f"_fused_call_{index}", (known[match.source],))
+            known[match.nodes[-1]] = made.call_module(f"_fused_call_{index}", (known[match.source],))
         elif node not in replaced:
             known[node] = made.node_copy(node, known.__getitem__)
     code = made.python_code("self")

@@ -7,45 +7,91 @@ the way, a branch on a tensor's shape or values) is a reason against it.
 
 from __future__ import annotations
 
+import random
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx, nn
 
+from fused_mlp.modules.stand_ins import NoPattern, NothingComputed, StandInTracer, dtype_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterator, Sequence
     from types import FunctionType
 
+    Reader = Callable[[], tuple[Any, ...]]
 
-class NoPattern(Exception):
-    """Block that computes something else; the message says what. Caught in fusion, never seen by a caller."""
+
+@dataclass(frozen=True, kw_only=True)
+class Traced:
+    """Graph of a method, and the one dtype it holds for; None where the method does not ask."""
+
+    graph: fx.Graph
+    dtype: torch.dtype | None
 
 
 def graph_of(
-    block: nn.Module, function: FunctionType, *, training: bool, inlined: Iterable[nn.Module] = ()
-) -> fx.Graph:
-    """Return what `function(block, …)` does in a mode, with grad and without. `inlined`: children not left whole.
+    block: nn.Module,
+    function: FunctionType,
+    *,
+    training: bool,
+    inlined: Sequence[nn.Module] = (),
+    readers: Sequence[Reader] = (),
+) -> Traced:
+    """Return what `function(block, …)` does in a mode, whatever of torch's modes is on.
+
+    Args:
+        block: whose method it is.
+        function: the method.
+        training: the mode.
+        inlined: children that are not left whole.
+        readers: of the function's outer names.
 
     Raises: NoPattern, where it cannot be said from a graph.
     """
-    inner = tuple(inlined)
-    graphs = []
-    for grad in (True, False, True):
-        with torch.set_grad_enabled(grad):
-            graphs.append(_traced(block, function, training=training, inlined=inner))
-    if len({_text(graph) for graph in graphs}) > 1:
-        raise NoPattern("its forward differs from call to call, or with and without gradients")
-    return graphs[0]
+    found = []
+    for surrounded in (torch.enable_grad, torch.no_grad, _autocast, torch.inference_mode, torch.enable_grad):
+        with surrounded():
+            found.append(_traced(block, function, training=training, inlined=inlined, readers=readers))
+    if len({_text(traced.graph) for traced in found}) > 1:
+        raise NoPattern("its forward differs from call to call, or with gradients, autocast or inference mode")
+    return found[0]
 
 
-def _traced(block: nn.Module, function: FunctionType, *, training: bool, inlined: tuple[nn.Module, ...]) -> fx.Graph:
+@contextmanager
+def _autocast() -> Iterator[None]:
+    with ExitStack() as undone:
+        for device in ("cpu", "cuda"):
+            # torch.autocast refuses a device that is not there.
+            undone.callback(torch.set_autocast_enabled, device, torch.is_autocast_enabled(device))
+            torch.set_autocast_enabled(device, True)  # noqa: FBT003 - torch's signature
+        yield
+
+
+def _traced(
+    block: nn.Module,
+    function: FunctionType,
+    *,
+    training: bool,
+    inlined: Sequence[nn.Module],
+    readers: Sequence[Reader],
+) -> Traced:
     copy = _shallow_copy(block, function)
-    before = [module.training for module in inlined]
+    modules = [copy, *list(block.modules())[1:]]
+    before = [module.training for module in modules]
+    generators = _Generators()
+    containers = _containers(copy, readers)
+    sizes = [len(container) for container in containers]
+    tracer = StandInTracer(inlined)
     try:
-        for module in (copy, *inlined):
+        for module in modules:
             module.__dict__["training"] = training
-        sizes = _sizes(copy)
-        graph = _Tracer(inlined).trace(copy)
+        kept = _state_of(copy)
+        with NothingComputed(tracer):
+            graph = tracer.trace(copy)
     except NoPattern:
         raise
     except Exception as error:
@@ -54,83 +100,79 @@ def _traced(block: nn.Module, function: FunctionType, *, training: bool, inlined
         detail = f": {message[0]}" if message else ""
         raise NoPattern(f"its forward cannot be traced ({type(error).__name__}{detail})") from error
     finally:
-        for module, mode in zip(inlined, before, strict=True):
+        for module, mode in zip(modules[1:], before[1:], strict=True):
             module.__dict__["training"] = mode
-    if _sizes(copy) != sizes:
-        _restore(block, sizes)
-        raise NoPattern("its forward keeps values in a container")
-    return graph
-
-
-class _Tracer(fx.Tracer):
-    """Leaves children whole unless they are named; parameters and dtypes are what they are, not stand-ins."""
-
-    traced_func_name = "_traced"
-
-    def __init__(self, inlined: tuple[nn.Module, ...]) -> None:
-        super().__init__()
-        self.inlined = {id(module) for module in inlined}
-
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        del module_qualified_name
-        return id(m) not in self.inlined
-
-    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, fx.Proxy]) -> Any:
-        del attr, parameter_proxy_cache
-        return attr_val
-
-    def create_arg(self, a: Any) -> Any:
-        if isinstance(a, torch.Tensor):
-            known = (*self.root.named_parameters(), *self.root.named_buffers())
-            if not any(a is tensor for _, tensor in known):
-                raise NoPattern("its forward makes tensors of its own")
-        return super().create_arg(a)
-
-    def proxy(self, node: fx.Node) -> fx.Proxy:
-        if node.op == "placeholder" or (node.op == "call_module" and self._keeps_dtype(str(node.target))):
-            return _TypedProxy(node, self, _dtype_of(self.root))
-        return super().proxy(node)
-
-    def _keeps_dtype(self, name: str) -> bool:
-        module = self.root.get_submodule(name)
-        return type(module) is nn.Linear or not any(True for _ in module.parameters())
-
-
-class _TypedProxy(fx.Proxy):
-    """Stand-in for a tensor of the parameters' dtype. A fused call is made for such tensors only."""
-
-    def __init__(self, node: fx.Node, tracer: fx.Tracer, dtype: torch.dtype | None) -> None:
-        super().__init__(node, tracer)
-        if dtype is not None:
-            self.dtype = dtype
-
-
-def _dtype_of(root: nn.Module) -> torch.dtype | None:
-    dtypes = {parameter.dtype for parameter in root.parameters()}
-    return dtypes.pop() if len(dtypes) == 1 else None
+        is_drawn = generators.are_drawn_from()
+        grown = [(each, size) for each, size in zip(containers, sizes, strict=True) if len(each) != size]
+        _shrink(grown)
+    if tracer.objections:
+        # Raised in the forward, which caught it.
+        raise NoPattern(tracer.objections[0])
+    if is_drawn:
+        raise NoPattern("its forward draws random numbers")
+    if grown or _state_of(copy) != kept:
+        raise NoPattern("its forward keeps values in a container or attribute")
+    return Traced(graph=graph, dtype=dtype_of(block) if tracer.is_asked_for_dtypes else None)
 
 
 def _shallow_copy(block: nn.Module, function: FunctionType) -> nn.Module:
     kind = type(block)
-    copy: nn.Module = object.__new__(type(kind.__name__, (kind,), {"_traced": function}))
+    copy: nn.Module = object.__new__(_traced_class(kind, function))
     copy.__dict__.update(block.__dict__)
     for name in ("_parameters", "_buffers", "_modules"):
         copy.__dict__[name] = dict(block.__dict__[name])
     return copy
 
 
-def _sizes(block: nn.Module) -> dict[str, int]:
-    return {name: len(value) for name, value in block.__dict__.items() if isinstance(value, list | dict | set)}
+def _traced_class(kind: type[nn.Module], function: FunctionType) -> type[nn.Module]:
+    body = {StandInTracer.traced_func_name: function, "__module__": kind.__module__}
+    return type(kind.__name__, (Unannounced, kind), body)
 
 
-def _restore(block: nn.Module, sizes: dict[str, int]) -> None:
-    for name, size in sizes.items():
-        value = block.__dict__.get(name)
-        if isinstance(value, list):
-            del value[size:]
-        elif isinstance(value, dict):
-            for key in list(value)[size:]:
-                del value[key]
+class Unannounced:
+    """Base that keeps a class made here from being announced to its author's base: it may ask things of heirs."""
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        """Leave the other bases' out."""
+
+
+def _state_of(block: nn.Module) -> dict[tuple[str, str], int]:
+    """Return which object is where in the block's attributes and registers."""
+    held = {("", name): id(value) for name, value in block.__dict__.items()}
+    for register in ("_parameters", "_buffers", "_modules"):
+        held |= {(register, name): id(value) for name, value in block.__dict__[register].items()}
+    return held
+
+
+def _containers(block: nn.Module, readers: Sequence[Reader]) -> list[Any]:
+    values = [*block.__dict__.values(), *(value for read in readers for value in read())]
+    return [value for value in values if isinstance(value, list | dict | set)]
+
+
+def _shrink(grown: list[tuple[Any, int]]) -> None:
+    for container, size in grown:
+        if isinstance(container, list):
+            del container[size:]
+        elif isinstance(container, dict):
+            for key in list(container)[size:]:
+                del container[key]
+
+
+class _Generators:
+    """State of the generators that are not torch's, which a forward may draw from."""
+
+    def __init__(self) -> None:
+        numpy: Any = sys.modules.get("numpy")
+        self._of_numpy = numpy and numpy.random.get_state()
+        self._of_python = random.getstate()
+
+    def are_drawn_from(self) -> bool:
+        """Return whether a number was drawn since; give the state back."""
+        now = _Generators()
+        random.setstate(self._of_python)
+        if self._of_numpy:
+            sys.modules["numpy"].random.set_state(self._of_numpy)
+        return now._of_python != self._of_python or repr(now._of_numpy) != repr(self._of_numpy)
 
 
 def _text(graph: fx.Graph) -> str:

@@ -1,0 +1,203 @@
+"""Stand-ins for tensors, which a block's code is run on to see what it does.
+
+They answer as a plain tensor would, or refuse: what a stand-in cannot answer truly would be built into the graph.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch import fx, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import FrameType
+
+_TORCH = str(Path(torch.__file__).parent)
+_WITH_OWN_GRADIENT = (f"{_TORCH}/autograd/function.py", f"{_TORCH}/utils/checkpoint.py")
+_TENSOR_MODULES = ("activation", "dropout", "linear", "normalization")
+_ANSWERED = {"dtype", "device", "shape", "ndim", "layout", "is_cuda", "is_cpu"}
+_ANSWERED_BY_CALL = {"size", "dim", "numel", "stride", "is_floating_point"}
+
+
+class NoPattern(Exception):
+    """Block that computes something else; the message says what. Caught in fusion, never seen by a caller."""
+
+
+class StandInTracer(fx.Tracer):
+    """Leaves children whole unless they are named; parameters and dtypes are what they are, not stand-ins.
+
+    Attributes:
+        objections: what was refused, also where the code that was run caught the exception.
+        is_asked_for_dtypes: whether the code asked a stand-in for its dtype, and so holds for this one only.
+    """
+
+    traced_func_name = "_traced"
+
+    def __init__(self, inlined: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.inlined = {id(module) for module in inlined}
+        self.objections: list[str] = []
+        self.is_asked_for_dtypes = False
+        self._modes = _modes()
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise NoPattern, and remember it."""
+        self.objections.append(reason)
+        raise NoPattern(reason)
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        """Return whether a child is left whole."""
+        del module_qualified_name
+        return id(m) not in self.inlined
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, fx.Proxy]) -> Any:
+        """Return the attribute itself."""
+        del attr, parameter_proxy_cache
+        return attr_val
+
+    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+        """Add a step to the graph. Raises: NoPattern where the graph would not say how it is computed."""
+        if _modes() != self._modes:
+            self.refuse("its forward switches gradients, autocast or inference mode on its way")
+        if _is_within(_WITH_OWN_GRADIENT):
+            self.refuse("its forward calls an autograd function or a checkpoint")
+        return super().create_node(*args, **kwargs)
+
+    def create_arg(self, a: Any) -> Any:
+        """Return an argument as a graph has it. Raises: NoPattern for a tensor that has not one name in the block."""
+        if isinstance(a, fx.Proxy):
+            return a.node
+        if isinstance(a, torch.Tensor):
+            known = (
+                *self.root.named_parameters(remove_duplicate=False),
+                *self.root.named_buffers(remove_duplicate=False),
+            )
+            names = [name for name, tensor in known if tensor is a]
+            if not names:
+                self.refuse("its forward makes tensors of its own")
+            if len(names) > 1:
+                self.refuse(f"its forward uses a tensor of several names: {', '.join(names)}")
+        return super().create_arg(a)
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        """Return a step's stand-in, which knows as much as is known of the step's result."""
+        if node.op == "placeholder":
+            return _StandIn(node, self, is_tensor=True, dtype=dtype_of(self.root))
+        if node.op == "call_module":
+            module = self.root.get_submodule(str(node.target))
+            keeps_dtype = type(module) is nn.Linear or not any(True for _ in module.parameters())
+            home, _, kind = type(module).__module__.rpartition(".")
+            is_tensor = home == "torch.nn.modules" and kind in _TENSOR_MODULES
+            return _StandIn(node, self, is_tensor=is_tensor, dtype=dtype_of(self.root) if keeps_dtype else None)
+        return _StandIn(node, self, is_tensor=False, dtype=None)
+
+    def to_bool(self, obj: fx.Proxy) -> bool:
+        """Refuse to say which branch is taken."""
+        del obj
+        self.refuse("its forward cannot be traced: it branches on a tensor's shape or values")
+
+    def iter(self, obj: fx.Proxy) -> Any:
+        """Refuse to say how many items there are."""
+        del obj
+        self.refuse("its forward cannot be traced: it goes over a tensor or its shape")
+
+
+class _StandIn(fx.Proxy):
+    """Stand-in for what a step of a graph gives: a tensor, or unknown. dtype: of the parameters, where it is kept."""
+
+    tracer: StandInTracer
+
+    def __init__(self, node: fx.Node, tracer: StandInTracer, *, is_tensor: bool, dtype: torch.dtype | None) -> None:
+        super().__init__(node, tracer)
+        self._is_tensor = is_tensor
+        self._dtype = dtype
+
+    @property
+    def dtype(self) -> Any:
+        """Answer with the dtype of the parameters, for which alone the graph then holds."""
+        if self._dtype is None:
+            return super().__getattr__("dtype")
+        self.tracer.is_asked_for_dtypes = True
+        return self._dtype
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        if sys._getframe(1).f_code.co_filename.startswith(_TORCH):  # noqa: SLF001 - who asks
+            # Some of torch's C functions take whatever calls itself a tensor.
+            return _StandIn
+        if not self._is_tensor:
+            self.tracer.refuse(f"its forward asks what kind of value {self.node} is")
+        return torch.Tensor
+
+    def __getattr__(self, k: str) -> Any:
+        if k.startswith("__"):
+            raise AttributeError(k)
+        if not hasattr(torch.Tensor, k):
+            self.tracer.refuse(f"its forward looks for an attribute {k} of {self.node}")
+        return super().__getattr__(k)
+
+
+def _written(function: Callable[[Any, Any], Any]) -> Callable[[_StandIn, Any], fx.Proxy]:
+    # A proxy of torch.fx makes `x += 1` a new value, and the caller's x would stay as it was.
+    def method(self: _StandIn, other: Any) -> fx.Proxy:
+        return self.tracer.create_proxy("call_function", function, (self, other), {})
+
+    return method
+
+
+IN_PLACE = {
+    name: getattr(operator, name)
+    for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "imatmul")
+}
+for _name, _function in IN_PLACE.items():
+    setattr(_StandIn, f"__{_name}__", _written(_function))
+
+
+class NothingComputed(TorchFunctionMode):
+    """Refuses torch's functions on real tensors, whose results would be built into the graph, or lost."""
+
+    def __init__(self, tracer: StandInTracer) -> None:
+        super().__init__()
+        self._tracer = tracer
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        has_stand_in = any(isinstance(each, fx.Proxy) for each in tree_leaves((args, kwargs)))
+        if not has_stand_in and not _is_answered(func):
+            name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
+            self._tracer.refuse(f"its forward computes {name} of no argument")
+        return func(*args, **kwargs)
+
+
+def dtype_of(root: nn.Module) -> torch.dtype | None:
+    """Return the dtype of all parameters; None if they have several, or there are none."""
+    dtypes = {parameter.dtype for parameter in root.parameters()}
+    return dtypes.pop() if len(dtypes) == 1 else None
+
+
+def _is_answered(func: Any) -> bool:
+    if func is torch._C._set_grad_enabled:  # noqa: SLF001 - what is computed under it is refused
+        return True
+    name = getattr(func, "__name__", "")
+    return name in _ANSWERED_BY_CALL or (name == "__get__" and func.__self__.__name__ in _ANSWERED)
+
+
+def _modes() -> tuple[Any, ...]:
+    autocast = [(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in ("cpu", "cuda")]
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), *autocast
+
+
+def _is_within(files: tuple[str, ...]) -> bool:
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - whose functions are running
+    while frame is not None:
+        if frame.f_code.co_filename in files:
+            return True
+        frame = frame.f_back
+    return False
