@@ -125,6 +125,11 @@ class TestExact:
         assert found is outcome
         assert change is (Change.SAME if outcome is Outcome.UNCHANGED else Change.EXACT_CHANGE)
 
+    @pytest.mark.parametrize(("dtype", "outcome"), [("bfloat16", Outcome.UNCHANGED), ("float32", Outcome.REGRESSION)])
+    def test_an_error_is_held_against_the_rounding_of_its_dtype(self, dtype, outcome):
+        point = {"metric": "error_rel", "parameters": {"provider": "fused", "dtype": dtype}}
+        assert only([row(0.0, **point)], [row(3e-3, commit=B, **point)])[1] is outcome
+
     def test_a_lost_fusion_fails_though_its_time_is_inside_the_noise(self):
         noisy = [1.0, 1.1, 0.93]
         base = [row(noisy), row(1, metric="operator_count")]
