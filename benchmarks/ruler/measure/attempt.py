@@ -14,7 +14,7 @@ from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Unavailable
 from benchmarks.ruler.providers.fused import unsupported_reason
 from benchmarks.ruler.providers.workload import Workload, error_rel, one_call, tolerance, why_wrong
-from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.record.outcome import State, TimingOutcome, is_out_of_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,7 +85,6 @@ def state_from_error(error: Exception) -> tuple[State, str]:
     """Return the state of a point that raised `error`, and its reason."""
     text = f"{type(error).__name__}: {error}".strip()
     first_lines = " ".join(text.split("\n")[:3])[:500]
-    no_memory = "can't allocate memory" in text or "out of memory" in text.lower()
-    if no_memory or isinstance(error, MemoryError | torch.OutOfMemoryError):
+    if is_out_of_memory(text) or isinstance(error, MemoryError | torch.OutOfMemoryError):
         return State.OUT_OF_MEMORY, first_lines
     return State.CRASHED, first_lines

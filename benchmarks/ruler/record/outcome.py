@@ -96,6 +96,11 @@ class TimingOutcome:
     error_rel: float | None = None
 
 
+def is_out_of_memory(text: str) -> bool:
+    """Tell whether an error's type and message say that there was no memory left."""
+    return "can't allocate memory" in text or "out of memory" in text.lower() or text.startswith("MemoryError")
+
+
 def causes_together(texts: Iterable[str]) -> str | None:
     """Return what disturbed several stretches or visits as one text, each cause once; None without any.
 

@@ -19,11 +19,21 @@ class RefereeFailed(Exception):
     state = State.OUT_OF_MEMORY
 
 
+class ContenderRaised(Exception):
+    """Raised if a contender raised `error` when the referee called it: the contender's failure, not the referee's."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 @contextmanager
 def referee_failures(when: str) -> Iterator[None]:
-    """Name the referee where it runs out of memory within. Raises: RefereeFailed; anything else as it is."""
+    """Name the referee where it runs out of memory within. Raises: RefereeFailed; any other error as it is."""
     try:
         yield
+    except ContenderRaised as failed:
+        raise failed.error from None
     except Exception as raised:
         state, said = state_from_error(raised)
         if is_device_fault(raised) or state is not State.OUT_OF_MEMORY:

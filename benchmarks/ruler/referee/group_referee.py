@@ -15,7 +15,7 @@ from benchmarks.ruler.measure.attempt import attempt
 from benchmarks.ruler.measure.counters import process_cpu_s
 from benchmarks.ruler.measure.referee import Implausible
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.referee.failures import RefereeFailed, referee_failures
+from benchmarks.ruler.referee.failures import ContenderRaised, RefereeFailed, referee_failures
 from benchmarks.ruler.referee.rotation import Rotation
 from benchmarks.ruler.referee.verification import Verification, snapshot
 
@@ -172,7 +172,7 @@ class GroupReferee:
         if found is None or self._is_wary:
             return found
         self._is_wary = True
-        self._calls[name]()
+        self._timed(self._calls[name], 1)
         return self._verification.sabotage(thoroughly=True)
 
     def _why_wrong(self, name: str, record: _Record, kept: object) -> str | None:
@@ -223,9 +223,12 @@ class GroupReferee:
     def _timed(self, call: Callable[[], object], n_calls: int) -> tuple[float, object]:
         self._wait()
         start = self._now()
-        for _ in range(n_calls):
-            output = call()
-        self._wait()
+        try:
+            for _ in range(n_calls):
+                output = call()
+            self._wait()
+        except Exception as error:
+            raise ContenderRaised(error) from error
         return self._now() - start, output
 
     def _why_too_many_cores(self, record: _Record) -> str | None:

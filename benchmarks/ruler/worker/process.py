@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from benchmarks.ruler.plan.points import Allocator, DeviceKind
 from benchmarks.ruler.plan.settings import ROOT, usable_cpus
 from benchmarks.ruler.record.codec import json_from_value
-from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.outcome import State, is_out_of_memory
 from benchmarks.ruler.record.provenance import is_editable
 from benchmarks.ruler.worker.current_contender import CurrentContender, shared_memory_fd
 from benchmarks.ruler.worker.protocol import SPEED
@@ -214,11 +214,12 @@ class WorkerProcess:
                 contender_index=contender_index,
             )
         last_line = self._last_line()
+        said = f": {last_line}" if last_line else ""
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
         self.stop()
         return Death(
-            state=State.CRASHED,
-            reason=f"the worker {how}{last_line}",
+            state=State.OUT_OF_MEMORY if is_out_of_memory(last_line) else State.CRASHED,
+            reason=f"the worker {how}{said}",
             contender_index=contender_index,
             from_outside=-code in _SIGNALS_FROM_OUTSIDE,
         )
@@ -226,7 +227,7 @@ class WorkerProcess:
     def _last_line(self) -> str:
         self._errors.seek(0)
         lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
-        return f": {lines[-1].strip()[:300]}" if lines else ""
+        return lines[-1].strip()[:300] if lines else ""
 
 
 def python_path() -> str:

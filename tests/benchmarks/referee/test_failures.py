@@ -41,6 +41,21 @@ def test_who_cannot_be_verified_for_want_of_memory_has_no_time_and_the_others_go
     assert "implausible" not in referee.findings["addmm-activation"].reason
 
 
+def test_a_contender_that_runs_out_of_memory_while_it_is_verified_is_not_the_referees_failure(shape):
+    load = workload(shape, device=torch.device("cpu"))
+    referee = GroupReferee(load, instrument=Instrument(), threads=torch.get_num_threads())
+    with torch.no_grad():
+        referee._instrument.note_settings()
+        _, call = referee.attempt(Contender(provider="eager"), load.reference())
+        referee.before_sample("eager", calls=1)
+        referee.before_timing("eager")
+        output = call()
+        referee._calls["eager"] = without_memory
+        with pytest.raises(torch.OutOfMemoryError, match="Tried to allocate"):
+            referee.after_sample("eager", output)
+    assert referee.findings == {}
+
+
 @pytest.mark.parametrize("raised", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 5 bytes")])
 def test_want_of_memory_is_the_referees_failure(raised):
     with pytest.raises(RefereeFailed, match="out of memory then; measure a smaller shape"), referee_failures("then"):
