@@ -95,18 +95,19 @@ def colour_props(colours: Sequence[Colour], *, chosen: Colour) -> dict[str, Any]
     return {"data": data, "value": chosen, "style": {} if len(data) > 1 else {"display": "none"}}
 
 
-def provider_props(contenders: Iterable[str], *, chosen: Sequence[str], has_colours: bool = True) -> dict[str, Any]:
+def provider_props(contenders: Iterable[str], *, chosen: Sequence[str], by: Colour = Colour.PROVIDER) -> dict[str, Any]:
     """Return the properties of the chips, which are the legend too: one per contender, in its colour.
 
-    has_colours: otherwise another axis has them, and a provider is known by its marker.
+    by: axis that colours the curves. By another, a provider is known by its marker; over commits none is one commit's.
     """
-    chips = [
-        dmc.Chip(
-            [stroke(look), name] if has_colours else f"{MARKERS.get(look.symbol, '')} {name}",
-            value=name, size="xs", variant="outline", color=look.colour if has_colours else "gray",
-        )
-        for name, look in ((name, look_of(name)) for name in contenders)
-    ]  # fmt: skip
+    has_colours = by in {Colour.PROVIDER, Colour.COMMIT}
+    chips = []
+    for name in contenders:
+        look = look_of(name)
+        label = name if by is Colour.PROVIDER else f"{MARKERS.get(look.symbol, '')} {name}"
+        children = [stroke(look), label] if has_colours else label
+        colour = look.colour if has_colours else "gray"
+        chips.append(dmc.Chip(children, value=name, size="xs", variant="outline", color=colour))
     return {"children": chips, "value": list(chosen)}
 
 

@@ -15,7 +15,6 @@ from dashboard.looks import look_of
 from dashboard.pages import Page, csv_response
 from dashboard.pages.throughput_cards import HIDDEN, batch_card, batch_props, commits_card, commits_figure, id_of
 from dashboard.quantities import measured_quantities
-from dashboard.scales import Colour
 from dashboard.selectors import (
     SWITCH_LABELS,
     colour_props,
@@ -166,7 +165,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "providers": provider_props(
             view.providers,
             chosen=[name for name in view.providers if choice.shows(name)],
-            has_colours=drawing.colouring.by is Colour.PROVIDER,
+            by=drawing.colouring.by,
         ),
         "colour": colour_props(view.colours, chosen=drawing.colouring.by),
         "keys": [labelled_stroke(look, label) for look, label in drawing.colouring.legend()],

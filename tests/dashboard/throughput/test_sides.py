@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.figures.colouring import Colouring
 from dashboard.figures.reduction import MOST_TRACES
-from dashboard.looks import look_of
+from dashboard.looks import KNOWN_LOOKS, MARKERS, OTHER_LOOKS, look_of
 from dashboard.pages.throughput import page_props
 from dashboard.scales import Colour, Multiples
 from dashboard.views.throughput.choice import query_from_choice
@@ -112,6 +112,19 @@ def test_a_point_that_one_commit_measured_is_not_coloured_by_commit(store, journ
 def test_commits_are_offered_where_they_measured_the_point(store, journals):
     data = page_props(drawn(store, "&machine=bench-02"), is_from_url=True)["commits"]["data"]
     assert [one["value"] for one in data] == [journals.commit_hash(i)[:12] for i in (9, 8, 7)]
+
+
+def test_the_chips_have_the_colours_and_markers_of_the_curves(store):
+    def chips(query):
+        return {chip.value: chip for chip in page_props(drawn(store, query), is_from_url=True)["providers"]["children"]}
+
+    plain, commit, machine = (chips(query)["fused"] for query in ("", "&colour=commit", "&colour=machine"))
+    assert (plain.children[1], commit.children[1], machine.children) == ("fused", "◆ fused", "◆ fused")
+    assert plain.color == commit.color == look_of("fused").colour != machine.color
+
+
+def test_every_marker_of_a_provider_can_be_written():
+    assert {look.symbol for look in KNOWN_LOOKS.values()} | {symbol for _, symbol in OTHER_LOOKS} <= set(MARKERS)
 
 
 def test_a_machine_measured_at_another_commit_is_named_with_it(journal_store, journals):
