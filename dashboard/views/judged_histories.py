@@ -1,4 +1,4 @@
-"""Findings of all histories, judged once for each state of the store: that takes seconds with a million values."""
+"""Findings of all histories, judged once for each state of the store, and each series once for the same values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from results.judgement.changes.ranked import RankedFinding
+    from results.rows import JudgedSeries
     from results.store import Store
 
 _lock = threading.Lock()
 _judged: WeakKeyDictionary[Store, tuple[Hashable, tuple[RankedFinding, ...]]] = WeakKeyDictionary()
+# What the store does not keep; this process only reads it.
+_series: WeakKeyDictionary[Store, dict[bytes, JudgedSeries]] = WeakKeyDictionary()
 
 
 def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
@@ -24,8 +27,11 @@ def judged_histories(store: Store) -> tuple[RankedFinding, ...]:
         state = store.fingerprint()
         known = _judged.get(store)
         if known is None or known[0] != state:
-            found = sorted(ranked_changes(store), key=lambda one: -one.weight)
-            known = _judged[store] = (state, tuple(found))
+            earlier = _series.get(store, {})
+            found = ranked_changes(store, earlier=earlier)
+            if found.judged:
+                _series[store] = {one.digest: one for one in (*earlier.values(), *found.judged)}
+            known = _judged[store] = (state, tuple(sorted(found.findings, key=lambda one: -one.weight)))
         return known[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from results.exit_codes import ExitCode
 from results.store import OpenMode, open_store
 from results.units import counted
 from results.upkeep.housekeeping import prune_missing_files
+from results.upkeep.judged_series import judge_grown
 from results.upkeep.rebuild import rebuild_store
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
 )
 @click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
 @click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
+@click.option("--judge/--no-judge", default=True, help="Look for changes in what has grown, for those who ask later.")
 def ingest(  # noqa: PLR0913 - its options
     paths: Sequence[Path],
     db: str | None,
@@ -53,6 +56,7 @@ def ingest(  # noqa: PLR0913 - its options
     *,
     prune: bool,
     rebuild: bool,
+    judge: bool,
 ) -> int:
     """Store journals and asv results found under PATH (default: results/data/published and results/data/local).
 
@@ -76,6 +80,7 @@ def ingest(  # noqa: PLR0913 - its options
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
     notices: list[str] = []
+    began = datetime.now(tz=UTC)
     with progress_bar() as progress:
         if rebuild:
             name, report = rebuild_store(
@@ -99,6 +104,9 @@ def ingest(  # noqa: PLR0913 - its options
     for notice in notices:
         echo(notice)
     _print_report(report, name)
+    if judge and report.n_values:
+        with open_store(db, mode=OpenMode.WRITE) as store:
+            judge_grown(store, since=None if rebuild else began)
     if report.barren and not prune and (paths or not report.n_files):
         echo(f"No journals and no asv results were found under {', '.join(report.barren)}.", err=True)
         return ExitCode.FAILED if paths or report.problems else ExitCode.NOTHING_COMPARABLE

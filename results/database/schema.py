@@ -255,6 +255,21 @@ class Series(Base):
     environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
 
 
+class JudgedSeries(Base):
+    """What the values of a series alone show to the detector of changes; derived, so that any row may be deleted.
+
+    digest: of those values, `least_change` and the detector; a row with another one says nothing (docs/adr/0014).
+    found: the judgement as JSON text, null where there is no change (results.judgement.changes.judged).
+    """
+
+    __tablename__ = "judged_series"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True, autoincrement=False)
+    least_change: Mapped[float] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[bytes]
+    found: Mapped[str | None]
+
+
 HISTORY_COLUMNS = ("state", "median", "ci_low", "ci_high", "q25", "q75", "sample_count")
 
 

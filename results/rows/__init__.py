@@ -1,7 +1,8 @@
 """Frozen rows that questions answer in: SI units, the unit in the name; None means unknown.
 
 Where they are: filters, what is stored (inventory), sweep points (points), profiles, one call of a trace (timelines),
-what a machine does at best (ceilings), series of any suite and their values (series), freshness, failures and known
+what a machine does at best (ceilings), series of any suite and their values (series), what was found in those
+(judged), freshness, failures and known
 changes (standing). Imported by every wing; imports none.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from results.rows.ceilings import CeilingsRow
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
+from results.rows.judged import JudgedSeries
 from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
 from results.rows.profiles import GapRow, KernelRow, OperatorRow, ProfileRow, RuntimeCallRow
 from results.rows.series import (
@@ -42,6 +44,7 @@ __all__ = [
     "HistoryTable",
     "HistoryValue",
     "IdleRow",
+    "JudgedSeries",
     "KernelRow",
     "KnownChange",
     "KnownLevel",

@@ -20,8 +20,9 @@ from results.judgement.changes.from_histories import changes_of_place
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat
 from results.output.text_tables import MANY
-from results.queries import history_tables, known_changes, parameter_names, projects
+from results.queries import history_tables, judged_series, known_changes, parameter_names, projects
 from results.store import OpenMode, open_store
+from results.upkeep.judged_series import keep_judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         if not projects(store):
             return nothing_to_show(EMPTY_STORE)
         chosen = series_filter_from(selection, parameters=parameter_names(store))
-        known = known_changes(store)
+        known, earlier = known_changes(store), judged_series(store)
         tables, asked = _tables(store, chosen)
         found = [
             changes_of_place(
@@ -85,6 +86,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
                 controls=controls,
                 known=known,
                 only=asked,
+                earlier=earlier,
             )
             for table in tables
         ]
@@ -97,6 +99,8 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         report = partial(changes_rendered, found, limit=limit, explained=why.sentence, classed=why.class_)
         echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
         write_reports(files, printed, lambda each: report(report_format=each))
+        if not controls:  # they are of this command alone
+            keep_judged(store, [one for place in found for one in place.judged])
     return ExitCode.FINE
 
 

@@ -16,6 +16,8 @@ from results.judgement.changes.segments import boundaries, last_changes
 from results.judgement.findings import FindingState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from results.judgement.changes.arrays import Booleans, Floats, Integers
     from results.judgement.changes.evidence import Step
 
@@ -48,31 +50,82 @@ class Change:
         """Return the change as taken back at the value of `column`."""
         return replace(self, state=FindingState.RECOVERED, ended_at=column)
 
+    def placed(self, row: int, columns: Integers) -> Change:
+        """Return the change of row 0 of a matrix without gaps as one of `row` in another; columns: of its values."""
+        first_found, ended = (None if at is None else int(columns[at]) for at in (self.confirmed_at, self.ended_at))
+        return replace(
+            self,
+            row=row,
+            last_good=int(columns[self.last_good]),
+            first_bad=int(columns[self.first_bad]),
+            confirmed_at=first_found,
+            ended_at=ended,
+        )
 
-def changes_in(x: Floats, *, worse: Integers | None = None, least_change: float = LEAST_CHANGE) -> list[Change]:
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """What the values of one series settle. changes: of row 0, their columns are indices of the values.
+
+    last_step: index at which the newest level begins, None where there is one level only.
+    """
+
+    changes: tuple[Change, ...] = ()
+    last_step: int | None = None
+
+
+def changes_in(
+    x: Floats,
+    *,
+    worse: Integers | None = None,
+    least_change: float = LEAST_CHANGE,
+    settled: Sequence[Settled] | None = None,
+) -> list[Change]:
     """Return the changes of each series, by row and then from the oldest.
 
     x: logarithms, [series, commits], NaN where not measured, with what is common to all series taken out before
     (`control`). worse: sign of a jump for the worse, 0 where that is unknown, [series]; None if it is of all.
-    least_change: smallest relative change that counts.
+    least_change: smallest relative change that counts. settled: of each series, if that is known already.
     """
     if not x.size:
         return []
+    settled = settled_in(x, worse=worse, least_change=least_change) if settled is None else settled
     values, columns = packed(x)
     counts = np.count_nonzero(~np.isnan(values), axis=1)
-    last = last_changes(standardised(values))
     suspects = suspects_of_newest(values, counts, columns, least_change=least_change)
     found: list[Change] = []
-    for row, n in enumerate(counts):
-        steps: list[Step] = []
-        if n and last[row, n - 1]:
-            steps = settled_steps(values[row, :n], boundaries(last[row], int(n)), least_change=least_change)
-        if steps:
-            sign = 0 if worse is None else int(worse[row])
-            found += _settled(row, values[row, :n], steps, last[row], columns[row], sign, least_change=least_change)
-        if suspects[row] and not (steps and steps[-1].at >= n - NEAR):
+    for row, (n, own) in enumerate(zip(counts, settled, strict=True)):
+        found += [change.placed(row, columns[row]) for change in own.changes]
+        if suspects[row] and (own.last_step is None or own.last_step < n - NEAR):
             found.append(suspicion_of(row, values[row, :n], columns[row]))
     return found
+
+
+def settled_in(x: Floats, *, worse: Integers | None = None, least_change: float) -> list[Settled]:
+    """Return what the values of each series settle; [series].
+
+    It depends on those values alone: neither on other series nor on where values are missing. x, worse: as of
+    `changes_in`.
+    """
+    values, _ = packed(x)
+    counts = np.count_nonzero(~np.isnan(values), axis=1)
+    found = [Settled()] * len(x)
+    for n in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == n)
+        same = values[rows, :n]
+        for row, one, last in zip(rows, same, last_changes(standardised(same)), strict=True):
+            if last[-1]:
+                sign = 0 if worse is None else int(worse[row])
+                found[row] = _settled_of(one, last, sign, least_change=least_change)
+    return found
+
+
+def _settled_of(x: Floats, last: Integers, worse: int, *, least_change: float) -> Settled:
+    steps = settled_steps(x, boundaries(last, len(x)), least_change=least_change)
+    if not steps:
+        return Settled()
+    changes = _settled(0, x, steps, last, np.arange(len(x)), worse, least_change=least_change)
+    return Settled(changes=tuple(changes), last_step=steps[-1].at)
 
 
 def suspects_of_newest(values: Floats, counts: Integers, columns: Integers, *, least_change: float) -> Booleans:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,13 @@ from results.judgement.changes.control import by_commit, common_effect
 from results.judgement.changes.detection import changes_in
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
+from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.surfaces import Member, findings_from, timeline_of
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from results.files.settings import Threshold
     from results.judgement.changes.arrays import Floats, Integers
@@ -28,9 +30,10 @@ if TYPE_CHECKING:
     from results.judgement.changes.surfaces import Timeline
     from results.judgement.findings import Finding
     from results.metrics import Metric
-    from results.rows import HistoryTable, KnownChange, SeriesRow
+    from results.rows import HistoryTable, JudgedSeries, KnownChange, SeriesRow
 
 CONTROL_PROVIDER = "eager"
+NOTHING_JUDGED: Mapping[bytes, JudgedSeries] = MappingProxyType({})
 WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
 # What no code changes at once, in a suite without controls.
 LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2
@@ -41,6 +44,7 @@ class PlaceChanges:
     """Findings of one place, the worst surface first, and what they were looked for in.
 
     n_controls: control series whose common movement was taken out of the others; 0 where there are too few.
+    judged: series that were judged for it, and not before.
     """
 
     project: str
@@ -50,6 +54,7 @@ class PlaceChanges:
     n_commits: int
     n_controls: int
     findings: tuple[Finding, ...]
+    judged: tuple[JudgedSeries, ...] = ()
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -60,6 +65,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     known: Iterable[KnownChange] = (),
     only: Collection[int] | None = None,
     thresholds: Sequence[Threshold] = (),
+    earlier: Mapping[bytes, JudgedSeries] = NOTHING_JUDGED,
 ) -> PlaceChanges:
     """Return the findings of one place.
 
@@ -67,6 +73,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     no commit can change, besides the sweep's eager. known: changes that a person acknowledged.
     only: ids of the series that are asked for; what moved everything is told all the same. None asks for all.
     thresholds: of series whose least change is another one, or whose exact metrics have a tolerance.
+    earlier: judgements of series by digest, taken where they fit; the findings are the same without.
     """
 
     def is_asked(series: SeriesRow) -> bool:
@@ -79,7 +86,9 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     timeline = timeline_of(table, known)
     noisy = [row for row, metric in judged.items() if metric.precision is Precision.NOISY]
     least = min([least_change, *(limits[row].least_change for row in noisy)])
-    members, n_controls = _noisy(table, timeline, np.array(noisy, dtype=np.int64), judged, controls, least)
+    members, n_controls, levels = _noisy(
+        table, timeline, np.array(noisy, dtype=np.int64), judged, controls, least, earlier
+    )
     row_of = {table.series[row].series_id: row for row in noisy}
     members = [one for one in members if _is_relevant(one, limits[row_of[one.series.series_id]], least_change)]
     for row, metric in judged.items():
@@ -95,7 +104,8 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
         n_series=sum(is_asked(table.series[row]) for row in judged),
         n_commits=len(timeline.commits),
         n_controls=n_controls,
-        findings=tuple(findings_from(asked, timeline, has_controls=bool(n_controls))),
+        findings=tuple(findings_from(asked, timeline, floors_of=levels.floors, has_controls=bool(n_controls))),
+        judged=levels.made(),
     )
 
 
@@ -122,15 +132,23 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     metrics: dict[int, Metric],
     patterns: Collection[str],
     least_change: float,
-) -> tuple[list[Member], int]:
-    """Return the changes of the noisy series `rows`, and the number of controls that were used."""
+    earlier: Mapping[bytes, JudgedSeries],
+) -> tuple[list[Member], int, JudgedLevels]:
+    """Return the changes of the noisy series `rows`, the number of controls that were used, and the judged levels."""
     x = _logarithms(table)[rows]
     is_control = np.array([_is_control(table.series[row], patterns) for row in rows], dtype=np.bool_)
     effect = common_effect(x[is_control]) if len(rows) else None
     ours = rows if effect is None else rows[~is_control]
     levels = by_commit(x if effect is None else x[~is_control] - effect, timeline.commit_of_run)
     worse = np.array([WORSE[metrics[int(row)].direction] for row in ours], dtype=np.int64)
-    found = changes_in(levels, worse=worse, least_change=least_change)
+    judged = JudgedLevels(
+        levels,
+        series_ids=[table.series[row].series_id for row in ours],
+        worse=worse,
+        least_change=least_change,
+        earlier=earlier,
+    )
+    found = changes_in(levels, worse=worse, least_change=least_change, settled=judged.settled)
     withdrawn = withdrawn_in(levels, found, least_change=least_change)
 
     def members_of(changes: Iterable[Change]) -> list[Member]:
@@ -143,25 +161,23 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     members = members_of(found)
     if effect is None:
         members = _with_global(members, table, levels, ours)
-        return [*(one for one in members if not one.change.is_return), *members_of(withdrawn)], 0
+        return [*(one for one in members if not one.change.is_return), *members_of(withdrawn)], 0, judged
     n_controls = int(np.count_nonzero(is_control))
     control = rows[is_control][0]
     of_machine = by_commit(effect[None], timeline.commit_of_run)
-    return [
-        *(
-            Member(
-                change=change,
-                series=table.series[control],
-                metric=metrics[int(control)],
-                levels=of_machine[0],
-                everything=f"{n_controls} control series moved together: the machine or torch changed, not the code",
-            )
-            for change in changes_in(of_machine, least_change=least_change)
-            if not change.is_return
-        ),
-        *(one for one in members if not one.change.is_return),
-        *members_of(withdrawn),
-    ], n_controls
+    why = f"{n_controls} control series moved together: the machine or torch changed, not the code"
+    everything = [
+        Member(
+            change=change,
+            series=table.series[control],
+            metric=metrics[int(control)],
+            levels=of_machine[0],
+            everything=why,
+        )
+        for change in changes_in(of_machine, least_change=least_change)
+    ]
+    found_here = [one for one in (*everything, *members) if not one.change.is_return]
+    return [*found_here, *members_of(withdrawn)], n_controls, judged
 
 
 def _logarithms(table: HistoryTable) -> Floats:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results.judgement.changes.floors import noise_floors
 from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
 from results.metrics import Direction
 from results.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from results.judgement.changes.arrays import Booleans, Floats, Integers
     from results.judgement.changes.detection import Change
@@ -91,13 +90,16 @@ def surface_of(series: SeriesRow) -> Surface:
     )
 
 
-def findings_from(members: Sequence[Member], timeline: Timeline, *, has_controls: bool) -> list[Finding]:
+def findings_from(
+    members: Sequence[Member], timeline: Timeline, *, floors_of: Callable[[Floats], Floats], has_controls: bool
+) -> list[Finding]:
     """Return one finding for each surface and commit, the worst first: many points, then a large change.
 
-    has_controls: whether the machine's part was taken out, so that what is left is the code's.
+    floors_of: noise floor of each series from its levels. has_controls: whether the machine's part was taken out, so
+    that what is left is the code's.
     """
     groups = list(_grouped(members))
-    floors = noise_floors(
+    floors = floors_of(
         np.stack([group[0].levels if group[0].levels is not None else _no_levels(timeline) for group in groups])
         if groups
         else np.empty((0, 0))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from results.files.settings import Threshold
-from results.judgement.changes import surfaces
+from results.judgement.changes import judged
 from results.judgement.changes.detection import changes_in
 from results.judgement.changes.floors import noise_floors
 from results.judgement.changes.from_histories import changes_of_place
@@ -238,7 +238,7 @@ def test_a_suspicion_that_the_next_commit_did_not_bear_out_is_withdrawn():
 def test_what_is_less_than_half_the_noise_floor_is_not_told(monkeypatch):
     measured = table(points(1), times(1, slow=[0], by=1.05))
     assert len(changes_of_place(measured).findings) == 1
-    monkeypatch.setattr(surfaces, "noise_floors", lambda x: np.full(len(x), 0.11))
+    monkeypatch.setattr(judged, "noise_floors", lambda x: np.full(len(x), 0.11))
     assert changes_of_place(measured).findings == ()
 
 
