@@ -41,9 +41,14 @@ N_READERS = 2  # processes that parse ahead
 
 
 def ingest(tree: Path, db: str, *options: str, together: Together | None = None) -> Cost:
-    """Run `fusebench ingest` and return what it cost."""
-    command = [sys.executable, str(ROOT / "fusebench.py"), "ingest", str(tree), "--db", db, *options]
+    """Run `fusebench ingest` without judging and return what it cost."""
+    command = [sys.executable, str(ROOT / "fusebench.py"), "ingest", str(tree), "--db", db, "--no-judge", *options]
     return cost_of(command, together=together)
+
+
+def changes(db: str) -> Cost:
+    """Run `fusebench changes`, which judges every history and keeps it, and return what it cost."""
+    return cost_of([sys.executable, str(ROOT / "fusebench.py"), "changes", "--db", db])
 
 
 def n_entries(db: str) -> int:
@@ -67,7 +72,7 @@ def link_files(files: list[Path], *, tree: Path, to: Path) -> None:
 
 
 def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Databases, scratch: Path) -> None:
-    """Measure ingest: cold, again, rebuilt, by several processes, incremental, one file more."""
+    """Measure ingest: cold, judged, again, rebuilt, by several processes, incremental, one file more."""
     files = sorted(corpus.rglob("*.json"))
     described = [path for path in files if path.name in {"machine.json", "benchmarks.json"}]
     results = [path for path in files if path not in described]
@@ -82,6 +87,8 @@ def bench_filling(figures: Figures, column: str, corpus: Path, new_database: Dat
         cold = ingest(corpus, db, "--project", "corpus")
         n_all = n_entries(db)
         add_rate(figures, "cold", column, n_all, cold)
+        for line in ("judging all of it: `changes`", "`changes` again, by what is kept"):
+            figures.add(line, column, f"CPU {changes(db).cpu_s:.1f} s")
         again = ingest(corpus, db, "--project", "corpus")
         n_more = n_entries(db) - n_all
         figures.add(
