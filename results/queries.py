@@ -26,7 +26,7 @@ from results.questions.decisions import known_changes, known_levels
 from results.questions.failures import failures
 from results.questions.freshness import freshness
 from results.questions.histories import history_of, series_where
-from results.questions.history_tables import history_tables
+from results.questions.history_tables import history_tables, judged_series
 from results.questions.inventory import (
     benchmark_names,
     benchmarks,
@@ -37,7 +37,6 @@ from results.questions.inventory import (
     projects,
     series_places,
 )
-from results.questions.judged_series import judged_series
 from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of
 from results.questions.run_conditions import run_conditions
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
