@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import logging
+import os
+from base64 import b64decode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,9 +34,9 @@ class Credentials:
 
     def match(self, *, user: str, password: str) -> bool:
         """Return whether both are right, in a time that does not tell how much of them is."""
-        is_user = hmac.compare_digest(user.encode(errors="replace"), self.user.encode())
-        is_password = hmac.compare_digest(password.encode(errors="replace"), self.password.encode())
-        return is_user and is_password
+        pairs = ((user, self.user), (password, self.password))
+        is_equal = [hmac.compare_digest(_digest(given), _digest(wanted)) for given, wanted in pairs]
+        return all(is_equal)
 
 
 def credentials_from(environment: Mapping[str, str]) -> Credentials | None:
@@ -56,19 +60,36 @@ def require_credentials(server: Flask, credentials: Credentials | None) -> None:
 
     def refuse() -> Response | None:
         g.is_authenticated = False
-        given = request.authorization
+        header = request.headers.get("Authorization", "")
         if credentials is None or request.path == HEALTH_PATH:
             return None
-        if given is not None and given.type == "basic":
-            user, password = given.username or "", given.password or ""
-            g.is_authenticated = credentials.match(user=user, password=password)
+        user, password = _given(header)
+        g.is_authenticated = credentials.match(user=user, password=password)
         if g.is_authenticated:
             return None
+        if header:  # a browser asks without any at first
+            logging.getLogger(__name__).warning("refused a wrong user name or password from %s", request.remote_addr)
         refusal = in_words("This dashboard asks for a user name and a password.", status=401)
         refusal.headers["WWW-Authenticate"] = 'Basic realm="fusebench", charset="UTF-8"'
         return refusal
 
     server.before_request(refuse)
+
+
+def _given(header: str) -> tuple[str, str]:
+    """Return the user name and the password of a header; both empty where it holds none."""
+    scheme, _, encoded = header.partition(" ")
+    try:
+        text = os.fsdecode(b64decode(encoded.strip())) if scheme.lower() == "basic" else ""
+    except ValueError:  # not base64, not ASCII
+        text = ""
+    user, _, password = text.partition(":")
+    return user, password
+
+
+def _digest(text: str) -> bytes:
+    """Hash a text of any bytes, as the environment and headers have them, so that its length does not show either."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def is_authenticated() -> bool:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+from base64 import b64encode
+
 import click
 import pytest
 from flask import Flask, g, request
@@ -34,9 +37,35 @@ def test_wrong_ones_are_refused(asking, wrong):
         assert asking.get("/", auth=wrong).status_code == 401
 
 
-@pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic " + "A" * 9000, "Bearer x", "Basic gICA", ""])
+@pytest.mark.parametrize(
+    "header", ["Basic", "Basic !!!", "Basic " + "A" * 9000, "Bearer x", "Basic gICA", "Basic caf\xe9", ""]
+)
 def test_no_header_is_a_fault(asking, header):
     assert asking.get("/", headers={"Authorization": header}).status_code == 401
+
+
+def test_a_password_may_be_any_bytes_of_the_environment(store, monkeypatch):
+    monkeypatch.setitem(os.environb, b"FUSEBENCH_DASHBOARD_USER", b"ada")
+    monkeypatch.setitem(os.environb, b"FUSEBENCH_DASHBOARD_PASSWORD", b"caf\xe9")
+    client = create_app(store, credentials=credentials_from(os.environ)).server.test_client()
+
+    def answered(given):
+        return client.get("/", headers={"Authorization": f"Basic {b64encode(given).decode()}"}).status_code
+
+    assert [answered(b"ada:" + given) for given in (b"caf\xe9", b"caf\xc3\xa9", b"caf", b"caf\xe8")] == [
+        200,
+        401,
+        401,
+        401,
+    ]
+
+
+def test_what_is_refused_for_wrong_credentials_is_one_line_of_the_log_without_them(asking, caplog):
+    asking.get("/", headers={"Authorization": "Basic caf\xe9"})
+    asking.get("/", auth=("ada", "wr0ng"))
+    assert len(caplog.messages) == 2
+    assert "wr0ng" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize(
