@@ -89,7 +89,7 @@ def si_interval(value: float, low: float, high: float) -> str:
     """Write an interval in the prefix and decimals that `si` gives `value`: "[51.9, 52.4]" after 52.1 µs."""
     number, exponent = _number_and_exponent(value, digits=3)
     decimals = len(number.partition(".")[2])
-    return f"[{low / 10**exponent:.{decimals}f}, {high / 10**exponent:.{decimals}f}]"
+    return f"[{low / 10**exponent:z.{decimals}f}, {high / 10**exponent:z.{decimals}f}]"
 
 
 def ratio(value: float) -> str:
@@ -106,12 +106,20 @@ def ratio_interval(value: float, low: float, high: float) -> str:
 def percent(fraction: float) -> str:
     """Write a share: 0.123 is "12 %", 0.004 is "0.4 %"."""
     decimals = 0 if abs(fraction) >= 0.0995 else 1
-    return f"{100 * fraction:.{decimals}f}{THIN_SPACE}%"
+    return f"{100 * fraction:z.{decimals}f}{THIN_SPACE}%"
+
+
+def signed(number: float) -> str:
+    """Write a number with its sign and one decimal; what rounds to zero is neither up nor down, and has none."""
+    text = f"{number:+z.1f}"
+    return text if text.strip("+0.") else text[1:]
 
 
 def change_in_words(ratio: float | None) -> str:
-    """Write a ratio as a change: `+50.0 %` for 1.5; empty for None."""
-    return "" if ratio is None else f"{ratio - 1:+.1%}".replace("%", " %")
+    """Write a ratio as a change: `+50.0 %` for 1.5, `0.0 %` for 0.9999; a dash for no number, empty for None."""
+    if ratio is None:
+        return ""
+    return f"{signed(100 * (ratio - 1))} %" if math.isfinite(ratio) else ABSENT
 
 
 def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from dashboard.figures.notes import MOST_SUBJECTS, commit_lines, escaped, short_
 from dashboard.looks import DASHES, LAYOUT_DASH, look_among, look_at
 from dashboard.quantities import Reading
 from dashboard.scales import CommitSpacing
+from results.units import change_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,7 +171,7 @@ def _note(
         interval = f" {metric_format.interval_text(number, reading.low, reading.high)} ({level:g} % interval)"
     lines = [f"<b>{escaped(metric_format.text(number))}</b>{interval}", wrapped(line.label)]
     if before:
-        lines.append(f"{100 * (number / before - 1):+.1f} % against the commit before")
+        lines.append(f"{change_in_words(number / before)} against the commit before")
     if value.reason is not None:
         lines.append(f"disturbed: {wrapped(value.reason)}")
     return "<br>".join([*lines, *commit_lines(value.commit, value.commit_date, value.commit_subject)])

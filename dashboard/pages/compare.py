@@ -187,7 +187,7 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     if any(one and one.ratio and one.low is None for row in drawing.rows for one in row.ratios):
         parts.append("without an interval: counted, disturbed, or of unknown noise")
     if n_left_out:
-        parts.append(f"{n_left_out:,} points without a certain change are not drawn, to keep the figure quick")
+        parts.append(f"{counted(n_left_out, 'point')} without a certain change are not drawn, to keep the figure quick")
     return " · ".join(parts)
 
 

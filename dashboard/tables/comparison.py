@@ -62,7 +62,7 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
         )
     ]
     if len(rows) > MOST_ROWS:
-        more = f"… and {len(rows) - MOST_ROWS:,} points that changed less: save all of them as CSV"
+        more = f"… and {counted(len(rows) - MOST_ROWS, 'point')} that changed less: save all of them as CSV"
         parts.append(html.P(more, className="dimmed"))
     return parts
 

@@ -11,7 +11,7 @@ from dash import dcc, html
 from dashboard.finding_words import change_of, kind_of, range_of, ratio_in_words, since_of, title_of
 from dashboard.widgets import labelled_cells, sparkline
 from results.judgement.findings import FindingState
-from results.units import percent
+from results.units import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +69,7 @@ def cause_of(finding: Finding) -> str:
 
 def _line(found: RankedFinding) -> Component:
     finding, kind, course = found.finding, kind_of(found.finding), _decimated(found.course)
-    points = f" at {len(finding.points):,} of {finding.n_points:,} points" if finding.points else ""
+    points = f" at {len(finding.points):,} of {counted(finding.n_points, 'point')}" if finding.points else ""
     return html.Li(
         [
             sparkline(course, kind=kind) if len(course) > 1 else html.Span(className="sparkline"),

@@ -13,7 +13,7 @@ from dashboard.looks import look_of
 from dashboard.tables.winner_map import map_in_words
 from dashboard.widgets import contender_label, labelled_cells
 from results.judgement.winners import Standing
-from results.units import THIN_SPACE, TIMES, percent, ratio, ratio_interval, si
+from results.units import THIN_SPACE, TIMES, counted, percent, ratio, ratio_interval, si
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +158,10 @@ def _headline(one: Headline) -> Component:
                 [
                     one.title,
                     contender_label(one.contender),
-                    [html.B(ratio(one.middle)), html.Span(f" at {one.n} shapes{disturbed}", className="dimmed")],
+                    [
+                        html.B(ratio(one.middle)),
+                        html.Span(f" at {counted(one.n, 'shape')}{disturbed}", className="dimmed"),
+                    ],
                     _speedup(one.least),
                     _speedup(most),
                     dcc.Link(f"batch {most.batch}, hidden{THIN_SPACE}{most.hidden}", href=point_profile_address(most)),

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from dashboard.sweep_axes import AXES, text_of
 from results.judgement.winners import BASELINE, Standing, ranking_of
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +116,9 @@ def map_in_words(one: WinnerMap) -> str:
         return ", ".join(f"{name} at {n}" for name, n in names.most_common())
 
     n_of = {standing: sum(ranking.standing is standing for ranking in known) for standing in (*Standing, None)}
-    parts = [f"fastest: {leaders(Standing.FASTEST)} of {len(rankings)} shapes"] if n_of[Standing.FASTEST] else []
+    parts = (
+        [f"fastest: {leaders(Standing.FASTEST)} of {counted(len(rankings), 'shape')}"] if n_of[Standing.FASTEST] else []
+    )
     if n_of[Standing.TIED]:
         parts.append(f"tied at {n_of[Standing.TIED]}")
     if n_of[Standing.UNDECIDED]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from dashboard.finding_words import change_of, range_of, since_of, title_of
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ def atom_from(found: Sequence[RankedFinding], *, base: str, query: str) -> bytes
 
 def _summary_of(found: RankedFinding) -> str:
     finding = found.finding
-    points = f"{len(finding.points):,} of {finding.n_points:,} points; " if finding.points else ""
+    points = f"{len(finding.points):,} of {counted(finding.n_points, 'point')}; " if finding.points else ""
     why = f"; {finding.why}" if finding.why else ""
     return f"{points}{range_of(finding)}, since {since_of(found)}; {finding.state}{why}"
 

@@ -80,7 +80,7 @@ class RegressionsDrawing:
             return "No open regression" if is_first else "No finding matches this choice"
         worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
-        where = f" at {len(worst.points):,} of {worst.n_points:,} points" if worst.points else ""
+        where = f" at {len(worst.points):,} of {counted(worst.n_points, 'point')}" if worst.points else ""
         return f"{n}, the heaviest {title_of(worst)}, {change_of(worst)}{where}, in {range_of(worst)}"
 
 

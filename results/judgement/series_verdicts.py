@@ -11,6 +11,7 @@ from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_rel
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
+from results.units import signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +140,7 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
 
 
 def _in_words(evidence: Evidence) -> str:
-    low, high = (f"{100 * (edge - 1):+.1f}" for edge in evidence.interval)
+    low, high = (signed(100 * (edge - 1)) for edge in evidence.interval)
     n_base, n_head = evidence.difference.n_base, evidence.difference.n_head
     processes = "one process each" if (n_base, n_head) == (1, 1) else f"{n_base} and {n_head} processes"
     sure = "" if evidence.is_significant else "not certain: "

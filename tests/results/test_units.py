@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.units import percent, ratio, ratio_interval, si, si_interval
+from results.units import THIN_SPACE, change_in_words, percent, ratio, ratio_interval, si, si_interval, signed
 
 PREFIXED = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -45,3 +45,20 @@ def test_a_factor_and_a_share_have_their_signs():
 def test_the_interval_of_a_ratio_has_the_decimals_of_the_ratio(value, shown):
     assert ratio_interval(value, 1.8, 1.9) == shown
     assert len(ratio(value).partition(".")[2].rstrip("×")) == len(shown.partition(",")[0].partition(".")[2])
+
+
+@pytest.mark.parametrize("change", [0.0, -0.0, 4e-4, -4e-4, -1e-300])
+def test_a_change_that_rounds_to_zero_has_no_sign(change):
+    assert change_in_words(1 + change) == "0.0 %"
+    assert signed(100 * change) == "0.0"
+    assert percent(change / 10) == f"0.0{THIN_SPACE}%"
+    assert si_interval(1.0, change, 1.0) == "[0.00, 1.00]"
+
+
+@pytest.mark.parametrize("ratio", [float("nan"), float("inf")])
+def test_what_is_no_number_is_no_change(ratio):
+    assert change_in_words(ratio) == "–"
+
+
+def test_a_change_keeps_its_sign():
+    assert [change_in_words(ratio) for ratio in (1.0006, 0.9994, 2.0)] == ["+0.1 %", "-0.1 %", "+100.0 %"]

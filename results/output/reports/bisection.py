@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from results.judgement.bisection.search import Answer
 from results.judgement.bisection.target import Kind
 from results.rows import parameters_in_words
-from results.units import change_in_words, counted, figures
+from results.units import change_in_words, counted, figures, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +40,8 @@ def change_of_target(target: Target, change: float | None, interval: Sequence[fl
         return ""
     match target.kind:
         case Kind.TIME:
-            words = change_in_words(math.exp(change)).replace("-0.0 ", "+0.0 ")
-            edges = [f"{100 * (math.exp(edge) - 1):+.1f}" for edge in interval or ()]
+            words = change_in_words(math.exp(change))
+            edges = [signed(100 * (math.exp(edge) - 1)) for edge in interval or ()]
             return f"{words} [{', '.join(edges)}]" if edges else words
         case Kind.COUNT:
             return f"{'+' if change > 0 else ''}{figures(change)}" if change else "no change"
