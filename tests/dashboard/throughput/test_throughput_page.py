@@ -255,4 +255,4 @@ def test_the_notes_say_in_words_what_the_charts_show(journal_store, journals):
     store = journal_store([before, replace(after, slowdowns={("mlp", "fused"): 1.1})])
     props = shown(store, "?operation=mlp&providers=eager,fused")
     assert "least time of 3 batches: fused at 3" in props["batch_note"]
-    assert "eager +0.0 %, fused +10.0 %" in props["commits_note"]
+    assert "eager 0.0 %, fused +10.0 %" in props["commits_note"]
