@@ -60,7 +60,7 @@ def layout() -> Component:
     show = dmc.SegmentedControl(id=_id("show"), size="xs", value="all",
                                 data=[{"value": value, "label": label} for value, label in SHOW.items()])  # fmt: skip
     contains = dmc.TextInput(
-        id=_id("contains"), label="Contains", placeholder="benchmark, parameter …", size="xs", debounce=400, value="",
+        id=_id("contains"), label="Contains", placeholder="any benchmark …", size="xs", debounce=400, value="",
         className="axis",
     )  # fmt: skip
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})

@@ -225,16 +225,17 @@ def figure_of(drawing: ExploreDrawing) -> go.Figure:
 def _parameter_props(drawing: ExploreDrawing) -> list[dict[str, Any]]:
     """Return the properties of the parameters' selectors; those that are not needed are hidden."""
     view = drawing.view
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "label": name,
             "data": [{"value": one, "label": one.partition("=")[2]} for one in values],
-            "value": [one for one in view.choice.where if one in values],
+            "value": (chosen := [one for one in view.choice.where if one in values]),
+            "placeholder": "" if chosen else "any",
             "style": {},
         }
         for name, values in list(parameter_choices(view.lines).items())[: len(PARAMETERS)]
     ]
-    empty = {"label": "", "data": [], "value": [], "style": {"display": "none"}}
+    empty = {"label": "", "data": [], "value": [], "placeholder": "", "style": {"display": "none"}}
     return [*found, *([empty] * (len(PARAMETERS) - len(found)))]
 
 
@@ -246,7 +247,7 @@ def _with_first(label: str, values: Sequence[str], chosen: str | None) -> dict[s
 
 def _base_props(drawing: ExploreDrawing) -> dict[str, Any]:
     options = commit_props(drawing.commits, chosen=None, latest=LATEST)["data"][1:]
-    data = [{"value": "", "label": "values as they are"}, *options]
+    data = [{"value": "", "label": "nothing"}, *options]
     return {"data": data, "value": drawing.view.choice.relative or "", "style": {}}
 
 
@@ -266,7 +267,8 @@ OUTPUTS = {
     "shown": Output(_id("shown"), "data"),
     "selects": {name: {prop: Output(_id(name), prop) for prop in ("data", "value", "style")} for name in CASCADE},
     "parameters": [
-        {prop: Output(_id(name), prop) for prop in ("label", "data", "value", "style")} for name in PARAMETERS
+        {prop: Output(_id(name), prop) for prop in ("label", "data", "value", "placeholder", "style")}
+        for name in PARAMETERS
     ],
     "lines": {prop: Output(_id("lines"), prop) for prop in ("data", "value", "style")},
     "colour": {prop: Output(_id("colour"), prop) for prop in ("data", "value", "style")},

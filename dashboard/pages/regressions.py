@@ -45,7 +45,7 @@ def layout() -> Component:
     """Build the page before anything is judged; the first callback fills it."""
     selects = [labelled_select(label, component_id=_id(name)) for name, label in SELECTS.items()]
     contains = dmc.TextInput(
-        id=_id("contains"), label="Contains", placeholder="benchmark, commit …", size="xs", debounce=400, value="",
+        id=_id("contains"), label="Contains", placeholder="any benchmark …", size="xs", debounce=400, value="",
         className="axis",
     )  # fmt: skip
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "300px"})

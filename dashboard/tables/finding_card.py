@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from dash.development.base_component import Component
 
-    from results.files.records import Decided, WithdrawalRecord
     from results.judgement.changes.ranked import RankedFinding
     from results.judgement.findings import Finding
+    from results.rows import TakenBack
 
 MOST_LINES = 7  # of a finding's points, on the page *Explore*
 
 
 def finding_facts(
-    found: RankedFinding, *, explanation: str | None, taken_back: Iterable[WithdrawalRecord] = ()
+    found: RankedFinding, *, explanation: str | None, taken_back: Iterable[TakenBack] = ()
 ) -> tuple[str, list[Component], list[Component]]:
     """Build the title, the badges, and the lines that say what is known of a finding and where to look next."""
     finding = found.finding
@@ -35,7 +35,7 @@ def finding_facts(
         dmc.Badge(f"cause: {cause_of(finding)}", size="sm", variant="light", color="gray"),
     ]
     lines: list[Component] = [html.P(_size(finding)), html.P(_since(found)), html.P(_why(finding, explanation))]
-    lines += [html.P(_taken_back(one)) for one in taken_back]
+    lines += [html.P(f"{one.words[:1].upper()}{one.words[1:]}.") for one in taken_back]
     return f"{change_of(finding)} {title_of(finding)}", badges, [*lines, html.P(_links(found), className="links")]
 
 
@@ -69,17 +69,6 @@ def _why(finding: Finding, explanation: str | None) -> list[Component | str]:
     parts = [explanation.rstrip(".") if explanation else known, finding.why, finding.surface.machine]
     words = "; ".join(part for part in parts if part)
     return [html.Strong(words) if explanation else words, f", {finding.surface.environment}."]
-
-
-def _taken_back(one: WithdrawalRecord) -> str:
-    decision = one.acknowledgement.decision.replace("_", " ").capitalize()
-    return f"{decision}{_decided(one.acknowledgement.decided)}; taken back{_decided(one.withdrawn)}."
-
-
-def _decided(by: Decided) -> str:
-    who = f" by {by.by}" if by.by else ""
-    day = f" on {by.at:%Y-%m-%d}" if by.at else ""
-    return f"{who}{day}: {by.note.rstrip('.')}" if by.note else f"{who}{day}"
 
 
 def _links(found: RankedFinding) -> list[Component | str]:

@@ -58,7 +58,7 @@ LABELS: dict[str, dict[str, str]] = {
     "turn": {"worse": "worse", "better": "better", "unknown": "direction unknown", "all": "any direction"},
     "state": {"open": "open", "suspected": "suspected", "confirmed": "confirmed", "acknowledged": "acknowledged",
               "recovered": "recovered", "withdrawn": "withdrawn", "all": "any state"},
-    "class": {"relevant": "any but machine, noise", "code": "code", "stack": "stack", "machine": "machine",
+    "class": {"relevant": "code, stack, other", "code": "code", "stack": "stack", "machine": "machine",
               "method": "method", "noise": "noise", "unknown": "not known", "all": "any cause"},
 }  # fmt: skip
 OPEN = frozenset({FindingState.SUSPECTED, FindingState.CONFIRMED})

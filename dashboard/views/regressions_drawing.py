@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from dashboard.figures.chart import Chart
     from dashboard.tables.winner_flips import WinnerFlip
-    from results.files.records import WithdrawalRecord
     from results.judgement.changes.ranked import RankedFinding
+    from results.rows import TakenBack
     from results.store import Store
 
 # Lists that one looks for, as (label, choice).
@@ -62,7 +62,7 @@ class RegressionsDrawing:
     chosen: RankedFinding | None
     chart: Chart | None
     explanation: str | None
-    taken_back: tuple[WithdrawalRecord, ...]
+    taken_back: tuple[TakenBack, ...]
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
 

@@ -26,7 +26,7 @@ from results.rows.series import (
     contender_of,
     parameters_in_words,
 )
-from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel
+from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLevel, TakenBack
 from results.rows.timelines import ActivityRow, IdleRow, NoTimeline, TimelineRow
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "SeriesPlace",
     "SeriesRow",
     "SeriesValueRow",
+    "TakenBack",
     "TimelineRow",
     "VisitRow",
     "contender_of",

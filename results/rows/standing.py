@@ -86,10 +86,33 @@ class KnownChange:
     @property
     def reason(self) -> str:
         """Decision, commit, person, day and note as one phrase."""
-        by = f" by {self.decided_by}" if self.decided_by else ""
-        on = f" on {self.decided_at:%Y-%m-%d}" if self.decided_at else ""
-        note = f": {self.note}" if self.note else ""
-        return f"{self.decision.replace('_', ' ')} at {self.commit[:8]}{by}{on}{note}"
+        decided = _decided_in_words(self.note, self.decided_by, self.decided_at)
+        return f"{self.decision.replace('_', ' ')} at {self.commit[:8]}{decided}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakenBack:
+    """Acknowledgement that holds no longer: what was decided by whom and why, and who took it back; None: not given."""
+
+    decision: str
+    note: str | None
+    decided_by: str | None
+    decided_at: datetime | None
+    withdrawn_note: str | None
+    withdrawn_by: str | None
+    withdrawn_at: datetime | None
+
+    @property
+    def words(self) -> str:
+        """Both decisions as one phrase."""
+        decided = _decided_in_words(self.note, self.decided_by, self.decided_at)
+        withdrawn = _decided_in_words(self.withdrawn_note, self.withdrawn_by, self.withdrawn_at)
+        return f"{self.decision.replace('_', ' ')}{decided}; taken back{withdrawn}"
+
+
+def _decided_in_words(note: str | None, by: str | None, at: datetime | None) -> str:
+    parts = (f" by {by}" if by else "", f" on {at:%Y-%m-%d}" if at else "", f": {note}" if note else "")
+    return "".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from results.ingest.decisions import (
     withdraw_merged,
     withdrawal_from,
 )
+from results.rows import TakenBack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,14 +123,22 @@ def take_back_finding(store: Store, finding: Finding, *, by: str, note: str, fil
     return len(withdrawn)
 
 
-def taken_back_of(store: Store, finding: Finding) -> list[WithdrawalRecord]:
+def taken_back_of(store: Store, finding: Finding) -> list[TakenBack]:
     """Return the acknowledgements of the finding's change, or a part of it, that were taken back, the oldest first."""
     nobody = Decided(note=None, by=None, at=None)
     change = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=nobody)
     asked = sa.select(Decision.content).where(Decision.kind == WITHDRAWAL).order_by(Decision.id)
     with store.reading() as connection:
         found = [withdrawal_from(content) for content in connection.execute(asked).scalars()]
-    return [one for one in found if _overlap(one.acknowledgement, change)]
+    return [_row_of(one) for one in found if _overlap(one.acknowledgement, change)]
+
+
+def _row_of(record: WithdrawalRecord) -> TakenBack:
+    known, decided, withdrawn = record.acknowledgement, record.acknowledgement.decided, record.withdrawn
+    return TakenBack(
+        decision=known.decision, note=decided.note, decided_by=decided.by, decided_at=decided.at,
+        withdrawn_note=withdrawn.note, withdrawn_by=withdrawn.by, withdrawn_at=withdrawn.at,
+    )  # fmt: skip
 
 
 def _overlap(one: AcknowledgementRecord, other: AcknowledgementRecord) -> bool:

@@ -277,3 +277,9 @@ def test_a_name_that_is_a_branch_too_leads_to_its_curves():
     assert [part.href for part in tree._traverse() if isinstance(part, dcc.Link)] == [
         "/explore?benchmark=mlp", "/explore?benchmark=mlp.fast",
     ]  # fmt: skip
+
+
+def test_a_parameter_that_takes_every_value_says_any(suite):
+    placeholders = [one["placeholder"] for one in shown(suite, "?benchmark=ops.time_sort&where=size=10")["parameters"]]
+    assert placeholders[0] == ""
+    assert shown(suite, "?benchmark=ops.time_sort")["parameters"][0]["placeholder"] == "any"

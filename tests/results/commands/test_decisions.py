@@ -75,11 +75,6 @@ def run(command, *arguments):
     return CliRunner().invoke(command, [str(argument) for argument in arguments], standalone_mode=False)
 
 
-def others(file):
-    """The file but for what was taken back."""
-    return file.read_text().partition("\n[[withdrawal]]")[0]
-
-
 def versions(opened):
     """The version that each version goes on with."""
     older = sa.orm.aliased(Benchmark)
@@ -280,31 +275,3 @@ def test_what_was_written_by_hand_stays_when_a_decision_is_added_or_taken_out(tm
     assert (left.benchmark, left.parameters) == ("s.track_grid", {"we ird": 1.5, "x": "y"})
     assert file.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["decisions.toml"]
-
-
-@pytest.mark.parametrize("written", ["tables", "tables in a table", "a list"])
-def test_taking_one_out_leaves_order_and_comments_of_the_others(tmp_path, written):
-    def known(commit):
-        return f'[[acknowledgement]]\nproject = "p"\ncommit = "{commit}"  # theirs\ndecision = "accepted"\n'
-
-    within = "[acknowledgement.parameters]\nbatch = 1\n" if written == "tables in a table" else ""
-    first, second = f"# the first\n{known('a')}\n", f"# of both\n\n# the second\n{known('b')}{within}\n"
-    last, joined = f"# the last\n{known('c')}# the end\n", f"# between\n{JOINED}\n"
-    head = "# ours\nformat = 1\n\n"
-    file = tmp_path / "decisions.toml"
-    if written == "a list":
-        one = '{project = "p", commit = "%s", decision = "accepted"}'
-        first, second, last = (one % commit for commit in "abc")
-        file.write_text(f"{head}acknowledgement = [{first}, {second}, {last}]")
-    else:
-        file.write_text(head + first + joined + second + last)
-    assert len(withdraw_acknowledgements(file, lambda record: record.commit == "b", withdrawn=EVE)) == 1
-    if written != "a list":
-        assert others(file) == head + first + joined + "# of both\n\n# the second\n" + last
-    assert len(withdraw_acknowledgements(file, lambda record: record.commit != "b", withdrawn=EVE)) == 2
-    left = decisions_from_bytes(file.read_bytes(), path="x")
-    assert not left.acknowledgements
-    assert [(one.acknowledgement.commit, one.withdrawn) for one in left.withdrawals] == [(c, EVE) for c in "bac"]
-    if written != "a list":
-        of_comments = "# the first\n{}# of both\n\n# the second\n# the last\n# the end\n"
-        assert others(file) == head + of_comments.format(joined)
