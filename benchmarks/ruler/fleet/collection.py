@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fsspec
 
 from benchmarks.ruler.errors import InvalidShard
+from benchmarks.ruler.fleet.claim import claimed
+from benchmarks.ruler.fleet.folder import collection_claim, named_if_unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _OF_RSYNC = re.compile(r"(?!\w+://)[^/]+:.*|rsync://.*")
 # What is noted anew is replaced; of journals, only what is longer than ours comes.
@@ -21,13 +24,21 @@ _RSYNC = (("--exclude=*.jsonl",), ("--append-verify", "--include=*/", "--include
 _LINES_SHOWN = 3
 
 
-def collected(folder: Path, sources: Sequence[str]) -> list[str]:
+def collected(folder: Path, sources: Sequence[str], *, say: Callable[[str], None]) -> list[str]:
     """Bring the hosts' folders below `sources`, folders of the same fleet, into `folder`; return in words what came.
 
     A source is a folder, `user@host:folder` (rsync), or an address that fsspec knows, as `s3://bucket/folder`. Journals
-    only grow: a shorter one never replaces a longer one. Raises: InvalidShard for a source that cannot be read.
+    only grow: a shorter one never replaces a longer one. Raises: InvalidShard for a source that cannot be read, or a
+    folder that cannot be written; FolderTaken while another process does the same.
     """
-    return [_by_rsync(folder, source) if _OF_RSYNC.fullmatch(source) else _copied(folder, source) for source in sources]
+    with claimed(collection_claim(folder), refusal=partial(_taken_by, folder), say=say):
+        return [
+            _by_rsync(folder, source) if _OF_RSYNC.fullmatch(source) else _copied(folder, source) for source in sources
+        ]
+
+
+def _taken_by(folder: Path, holder: str) -> str:
+    return f"{folder}: {holder}, brings hosts' folders there; the same command again once it has ended"
 
 
 def _by_rsync(folder: Path, source: str) -> str:
@@ -78,9 +89,10 @@ def _taken(files: fsspec.AbstractFileSystem, path: str, size: int, folder: Path,
     ours = target.stat().st_size if is_journal and target.exists() else None
     if ours == size:
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
     partly = target.with_name(f".{target.name}.part")
-    files.get_file(path, str(partly))
+    with named_if_unwritable(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        files.get_file(path, str(partly))
     if ours is not None and not _begin_alike(partly, target):
         partly.unlink()
         raise InvalidShard(

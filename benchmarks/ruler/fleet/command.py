@@ -22,10 +22,11 @@ from benchmarks.ruler.fleet.claim import claimed
 from benchmarks.ruler.fleet.collection import collected
 from benchmarks.ruler.fleet.dispatch import dispatched, engine, exit_code, job_of
 from benchmarks.ruler.fleet.engines import EngineName, EngineOptions
-from benchmarks.ruler.fleet.folder import fleet_folder_of, host_claim, run_claim, shard_left, write_shards
+from benchmarks.ruler.fleet.folder import fleet_folder_of, host_claim, host_folder, run_claim, shard_left, write_shards
 from benchmarks.ruler.fleet.host import this_host
 from benchmarks.ruler.fleet.notes import Notebook, WorkState
 from benchmarks.ruler.fleet.reading import state_of
+from benchmarks.ruler.fleet.shards import planned_shards
 from benchmarks.ruler.fleet.sharing import host_lock, pin_to_gpu, sharing_host
 from benchmarks.ruler.fleet.status_text import status_lines
 from benchmarks.ruler.fleet.work import begun_work, measured
@@ -111,8 +112,9 @@ def plan(  # noqa: PLR0913 - its options
         context = click.get_current_context()
         given = [each for each in context.params if context.get_parameter_source(each) is ParameterSource.COMMANDLINE]
         planning.refuse_beside_missing(given)
-        shards = planning.shards_again(state_of(missing), n_shards=n_shards)
-        folder, fleet = missing, shards[0].fleet
+        state = state_of(missing)
+        shards = planning.shards_again(state, n_shards=n_shards)
+        folder, fleet, costs = missing, state.fleet, state.costs
     else:
         fleet = planning.fleet_from_options(
             settings_from_environment(),
@@ -127,11 +129,12 @@ def plan(  # noqa: PLR0913 - its options
             provider_module=provider_module,
             filters={name: words(text) for name, text in filters.items() if text is not None},
         )
-        shards = planning.first_shards(fleet, n_shards=n_shards)
+        costs = planning.costs_of_fleet(fleet)
+        shards = planned_shards(fleet, costs, n_shards=n_shards)
         folder = out or settings_from_environment().data_dir / "fleet" / fleet.name
         planning.refuse_other_plan(folder)
     write_shards(folder, fleet, shards)
-    for line in planning.announcement(folder, fleet, shards):
+    for line in planning.announcement(folder, fleet, shards, costs):
         click.echo(line)
 
 
@@ -282,13 +285,13 @@ def collect(*, folder: Path, sources: tuple[str, ...], selection: Path | None) -
     fusebench fleet collect sweep gpu1:/data/sweep gpu2:/data/sweep
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     folder = folder.absolute()
-    for line in collected(folder, sources):
+    for line in collected(folder, sources, say=click.echo) if sources else ():
         click.echo(line)
     state = state_of(folder)
     for line in status_lines(state.status()):
         click.echo(line)
     if selection is not None:
-        fit = [str(folder / "hosts" / host) for host in state.records if host not in state.unfit]
+        fit = [str(host_folder(folder, host)) for host in state.hosts_to_store()]
         write_whole(selection, json.dumps({"folders": fit}))
 
 

@@ -18,7 +18,7 @@ import os
 import re
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -50,6 +50,11 @@ def run_claim(folder: Path) -> Path:
     return folder / "locks" / "fleet-run"
 
 
+def collection_claim(folder: Path) -> Path:
+    """Return the path of the claim to bring hosts' folders into a fleet's."""
+    return folder / "locks" / "fleet-collect"
+
+
 def host_claim(folder: Path, host: str) -> Path:
     """Return the path of the claim to measure as a host of a fleet."""
     return folder / "locks" / f"host-{host_folder(folder, host).name}"
@@ -79,8 +84,27 @@ def read_fleet(folder: Path) -> Fleet:
 
 
 def read_shard(path: Path) -> Shard:
-    """Return the shard that is written at `path`. Raises: InvalidShard."""
-    return _read(path, Shard)
+    """Return the shard that is written at `path`.
+
+    Raises: InvalidShard, for a shard of another plan than the one that lies beside it, too.
+    """
+    shard, plan = _read(path, Shard), fleet_folder_of(path) / "fleet.json"
+    if len(set(shard.groups)) < len(shard.groups):
+        raise InvalidShard(f"{path}: holds a group twice; {_PLAN_AGAIN}")
+    if plan.exists():
+        _refuse_other_fleet(path, shard.fleet, _read(plan, Fleet))
+    return shard
+
+
+def _refuse_other_fleet(path: Path, found: Fleet, planned: Fleet) -> None:
+    if found.name != planned.name:
+        raise InvalidShard(
+            f"{path}: is of fleet {found.name}, the folder of {planned.name}; move it to the folder of its own fleet"
+        )
+    if differing := [each.name for each in fields(Fleet) if getattr(found, each.name) != getattr(planned, each.name)]:
+        raise InvalidShard(
+            f"{path}: its {' and '.join(differing)} differ from those of fleet.json beside it; {_PLAN_AGAIN}"
+        )
 
 
 def shard_left(path: Path) -> Shard:
@@ -97,6 +121,9 @@ def read_shards(folder: Path) -> tuple[Shard, ...]:
     """Return all shards of `folder` by number. Raises: InvalidShard, for a folder without any, too."""
     found = (read_shard(path) for path in (folder / "shards").glob("*.json"))
     shards = tuple(sorted(found, key=lambda shard: shard.number))
+    numbers = [shard.number for shard in shards]
+    if twice := next((number for number in numbers if numbers.count(number) > 1), None):
+        raise InvalidShard(f"{folder}: two files in shards/ hold shard {twice}; remove the copy")
     if not shards:
         raise InvalidShard(f"{folder}: no shards are planned there; `fusebench fleet plan --out {folder}` plans some")
     return shards

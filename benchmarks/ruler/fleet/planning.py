@@ -99,11 +99,10 @@ def commits_from_text(text: str) -> tuple[Commit, ...]:
     return tuple(found)
 
 
-def first_shards(fleet: Fleet, *, n_shards: int) -> tuple[Shard, ...]:
-    """Return the shards of a new fleet."""
+def costs_of_fleet(fleet: Fleet) -> dict[str, float]:
+    """Return the seconds that each group of a fleet is expected to take, by its key. Raises: InvalidAxes."""
     axes = axes_of_fleet(fleet)
-    groups = groups_by_key(fleet, axes)
-    return planned_shards(fleet, costs_of(fleet, axes, groups), n_shards=n_shards)
+    return costs_of(fleet, axes, groups_by_key(fleet, axes))
 
 
 def shards_again(state: FleetState, *, n_shards: int) -> tuple[Shard, ...]:
@@ -138,15 +137,13 @@ def refuse_other_plan(folder: Path) -> None:
         )
 
 
-def announcement(folder: Path, fleet: Fleet, shards: Sequence[Shard]) -> list[str]:
-    """Return what is planned, in words."""
-    axes = axes_of_fleet(fleet)
-    costs = costs_of(fleet, axes, groups_by_key(fleet, axes))
+def announcement(folder: Path, fleet: Fleet, shards: Sequence[Shard], costs: Mapping[str, float]) -> list[str]:
+    """Return what is planned, in words. costs: of each group, in seconds."""
     loads = [sum(costs[key] for key in (*shard.groups, *shard.repeats)) for shard in shards]
     n_groups, n_repeats = sum(len(shard.groups) for shard in shards), sum(len(shard.repeats) for shard in shards)
     commits = ", ".join(commit.hash[:8] for commit in fleet.commits[:3])
     more = f" and {len(fleet.commits) - 3} more" if len(fleet.commits) > 3 else ""
-    what = f"{n_groups} groups of the {axes.name} axes at {commits}{more}"
+    what = f"{n_groups} groups of the {axes_of_fleet(fleet).name} axes at {commits}{more}"
     each = f"{len(shards)} shards of about {text_from_seconds(max(loads))} each at most"
     return [
         f"fleet {fleet.name}: {what}, for machine {fleet.machine}",

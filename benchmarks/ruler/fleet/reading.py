@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.errors import InvalidShard
 from benchmarks.ruler.fleet.admission import host_file, unfit_hosts
-from benchmarks.ruler.fleet.folder import folder_time, hosts_of, read_fleet, read_shards, shard_path
+from benchmarks.ruler.fleet.folder import folder_time, hosts_of, read_fleet, read_shards
 from benchmarks.ruler.fleet.notes import WorkState, notes_of
-from benchmarks.ruler.fleet.recorded import record_of_host
+from benchmarks.ruler.fleet.recorded import journals_of, record_of_host
 from benchmarks.ruler.fleet.status import fleet_status
 from benchmarks.ruler.fleet.sweep_costs import axes_of_fleet, costs_of, groups_by_key, groups_of_shard
 
@@ -59,6 +58,10 @@ class FleetState:
         files = (host_file(self.folder, host) for host in sorted(self.unfit))
         return tuple(dict.fromkeys(file.host.node for file in files if file is not None))
 
+    def hosts_to_store(self) -> tuple[str, ...]:
+        """Return the fit hosts that have a journal."""
+        return tuple(host for host in self.records if host not in self.unfit and journals_of(self.folder, host))
+
     def shards_left(self) -> tuple[Shard, ...]:
         """Return the shards with groups that no fit host has completed, or with repeats that nobody ended."""
         done = self.status().done
@@ -79,11 +82,6 @@ def state_of(folder: Path) -> FleetState:
     axes = axes_of_fleet(fleet)
     known = groups_by_key(fleet, axes)
     for shard in shards:
-        if shard.fleet.name != fleet.name:
-            raise InvalidShard(
-                f"{shard_path(folder, shard)}: is of fleet {shard.fleet.name}, the folder of {fleet.name}; "
-                "move it to the folder of its own fleet"
-            )
         groups_of_shard(shard, known, (*shard.groups, *shard.repeats))
     hosts = hosts_of(folder)
     return FleetState(

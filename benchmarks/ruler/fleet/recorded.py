@@ -65,11 +65,16 @@ class HostRecord:
         return frozenset(key for run_id, key in self.points if run_id in run_ids)
 
 
+def journals_of(folder: Path, host: str) -> list[Path]:
+    """Return the paths of a host's journals."""
+    return sorted((host_folder(folder, host) / "journal").glob("*/*.jsonl"))
+
+
 def record_of_host(folder: Path, host: str, fleet: Fleet) -> HostRecord:
     """Read a host's journals of the fleet's runs. Raises: JournalError, naming the line that is none."""
     record = HostRecord()
     runs = {fleet.run_id(commit, is_repeat=again) for commit in fleet.commits for again in (False, True)}
-    for path in sorted((host_folder(folder, host) / "journal").glob("*/*.jsonl")):
+    for path in journals_of(folder, host):
         for values in _lines(path):
             run = values["run"]
             if run["run_id"] in runs and run["ruler_version"] == RULER_VERSION:

@@ -71,7 +71,10 @@ class Work:
 
 
 def begun_work(shard: Shard, folder: Path, host: Host, settings: Settings, *, is_shared: bool) -> Work:
-    """Return the work on `shard` on this host. Raises: InvalidAxes if this checkout has other groups; InvalidShard."""
+    """Return the work on `shard` on this host.
+
+    Raises: InvalidAxes if this checkout has other groups; UncommittedChanges; InvalidShard.
+    """
     fleet, own = shard.fleet, host_folder(folder, host.name)
     axes_name = fleet.axes
     if fleet.axes_toml is not None:
@@ -92,6 +95,8 @@ def begun_work(shard: Shard, folder: Path, host: Host, settings: Settings, *, is
         threads=fleet.threads,
         conditions=(*settings.conditions, *host.conditions(is_shared=is_shared)),
     )
+    if _is_checked_out(fleet, settings):
+        refuse_uncommitted_changes(settings)  # before minutes of calibration
     axes = axes_of_fleet(fleet)
     known = groups_by_key(fleet, axes)
     groups_of_shard(shard, known, [*shard.groups, *shard.repeats])
@@ -121,9 +126,13 @@ def measured(work: Work, console: Console) -> int:
     return max(codes, default=ExitCode.FINE)
 
 
+def _is_checked_out(fleet: Fleet, settings: Settings) -> bool:
+    """Return whether the fleet measures one commit, and this checkout has it."""
+    return len(fleet.commits) == 1 and is_editable() and measured_commit(settings).hash == fleet.commits[0].hash
+
+
 def _measured_groups(work: Work, groups: Sequence[Group], console: Console, *, is_repeat: bool) -> int:
-    commits = work.fleet.commits
-    if len(commits) == 1 and is_editable() and measured_commit(work.settings).hash == commits[0].hash:
+    if _is_checked_out(work.fleet, work.settings):
         return _measured_directly(work, groups, console, is_repeat=is_repeat)
     _measure_rounds(work, groups, console, is_repeat=is_repeat)
     return ExitCode.FINE

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import fsspec
 import pytest
 
-from benchmarks.ruler.errors import InvalidShard
-from benchmarks.ruler.fleet.collection import collected
+from benchmarks.ruler.errors import FolderTaken, InvalidShard
+from benchmarks.ruler.fleet.claim import claimed
+from benchmarks.ruler.fleet.collection import collected as collected_saying
+from benchmarks.ruler.fleet.folder import collection_claim
+from benchmarks.ruler.fleet.notes import Notebook, WorkState
 from benchmarks.ruler.fleet.reading import state_of
 from benchmarks.ruler.fleet.status_text import status_lines
+
+
+def collected(folder, sources):
+    return collected_saying(folder, sources, say=pytest.fail)
 
 
 @pytest.fixture
@@ -153,3 +161,27 @@ def test_groups_of_two_hosts_are_named_after_collecting(elsewhere):
     collected(fleet.folder, [str(far)])
     said = status_lines(state_of(fleet.folder).status())
     assert any(line.startswith(f"measured twice: {fleet.shards[1].groups[0]} by one and two") for line in said)
+
+
+def test_two_collections_into_one_folder_do_not_mix(elsewhere):
+    fleet, far = elsewhere
+    with (
+        claimed(collection_claim(fleet.folder), refusal=str, say=pytest.fail),
+        pytest.raises(FolderTaken, match=rf"process {os.getpid()} on .*, brings hosts' folders there"),
+    ):
+        collected(fleet.folder, [str(far)])
+    assert state_of(fleet.folder).status().missing
+
+
+def test_a_host_without_a_journal_has_nothing_to_store(made_fleet):
+    fleet = made_fleet()
+    fleet.record("one", fleet.shards[0].groups)
+    Notebook(fleet.folder, "two", fleet.shards[1]).write(WorkState.FAILED)
+    assert state_of(fleet.folder).hosts_to_store() == ("one",)
+
+
+def test_a_folder_that_cannot_be_written_is_named(elsewhere):
+    fleet, far = elsewhere
+    (fleet.folder / "hosts" / "two").write_text("in the way")
+    with pytest.raises(InvalidShard, match=r"hosts/two/.*: cannot be written \(Not a directory\); make room"):
+        collected(fleet.folder, [str(far)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from benchmarks.ruler.fleet import command
 from benchmarks.ruler.fleet import folder as folder_module
 from benchmarks.ruler.fleet.admission import class_path, host_path, unfit_hosts
 from benchmarks.ruler.fleet.calibration import _found_class
-from benchmarks.ruler.fleet.folder import host_folder, shard_path
+from benchmarks.ruler.fleet.folder import host_folder, read_shard, shard_path, write_value
 from benchmarks.ruler.fleet.host import Host, HostClass
 from benchmarks.ruler.fleet.notes import Notebook, WorkState
 from benchmarks.ruler.fleet.reading import state_of
@@ -115,3 +116,30 @@ def test_a_host_whose_clock_is_wrong_is_not_lost(made_fleet, monkeypatch, hours)
     [found] = state_of(fleet.folder).status().hosts
     assert found.running == 1
     assert abs(datetime.fromisoformat(found.last_seen) - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"threads": 7}, "its threads differ from those of fleet.json"),
+        ({"visits": 9, "machine": "other"}, "its machine and visits differ from those of fleet.json"),
+    ],
+)
+def test_a_shard_that_was_edited_by_hand_is_measured_by_nobody(made_fleet, changes, said):
+    fleet = made_fleet()
+    path = shard_path(fleet.folder, fleet.shards[1])
+    write_value(path, replace(fleet.shards[1], fleet=replace(fleet.fleet, **changes)))
+    with pytest.raises(InvalidShard, match=f"0002.json: {said}"):
+        state_of(fleet.folder)
+    assert said in str(CliRunner().invoke(command.main, ["work", str(path)]).exception)
+
+
+def test_a_group_or_a_shard_that_is_there_twice_is_named(made_fleet):
+    fleet = made_fleet()
+    shard = fleet.shards[0]
+    write_value(fleet.folder / "shards" / "copy.json", shard)
+    with pytest.raises(InvalidShard, match="two files in shards/ hold shard 1; remove the copy"):
+        state_of(fleet.folder)
+    write_value(shard_path(fleet.folder, shard), replace(shard, groups=shard.groups + shard.groups[:1]))
+    with pytest.raises(InvalidShard, match=r"0001.json: holds a group twice"):
+        read_shard(shard_path(fleet.folder, shard))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler.errors import InvalidShard, JournalError
+from benchmarks.ruler.errors import InvalidShard, JournalError, UncommittedChanges
 from benchmarks.ruler.fleet import work as work_module
 from benchmarks.ruler.fleet.folder import (
     fleet_folder_of,
@@ -23,6 +23,7 @@ from benchmarks.ruler.fleet.notes import Notebook, WorkState, notes_of
 from benchmarks.ruler.fleet.recorded import record_of_host
 from benchmarks.ruler.fleet.work import begun_work, measured
 from benchmarks.ruler.plan.settings import Settings
+from benchmarks.ruler.record import provenance
 from benchmarks.ruler.record.outcome import State
 
 KIND = HostClass(cpu="a CPU", cores=2)
@@ -178,3 +179,11 @@ def test_a_host_is_called_as_it_is_told_or_as_slurm_calls_the_node(monkeypatch):
     assert host_name(Settings()) == "n1"
     monkeypatch.delenv("SLURMD_NODENAME")
     assert host_name(Settings())
+
+
+def test_a_checkout_with_edited_kernels_is_refused_before_it_is_calibrated(made_fleet, monkeypatch):
+    fleet = made_fleet()
+    monkeypatch.setattr(work_module, "measured_commit", lambda _: fleet.fleet.commits[0])
+    monkeypatch.setattr(provenance, "uncommitted_files", lambda: ["kernels/fused_mlp/ops.py"])
+    with pytest.raises(UncommittedChanges, match=r"kernels/fused_mlp/ops.py differ from HEAD"):
+        work_on(fleet)
