@@ -16,7 +16,6 @@ from results.exit_codes import ExitCode
 from results.store import OpenMode, open_store
 from results.units import counted
 from results.upkeep.housekeeping import prune_missing_files
-from results.upkeep.judged_series import judge_grown
 from results.upkeep.rebuild import rebuild_store
 
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ def ingest(  # noqa: PLR0913 - its options
         echo(notice)
     _print_report(report, name)
     if judge and report.n_values:
+        from results.upkeep.judged_series import judge_grown  # noqa: PLC0415 - an ingest of nothing need not load it
+
         with open_store(db, mode=OpenMode.WRITE) as store:
             judge_grown(store, since=None if rebuild else began)
     if report.barren and not prune and (paths or not report.n_files):

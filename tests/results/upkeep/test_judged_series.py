@@ -10,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
-from results.commands import ingest as command
 from results.commands.ingest import ingest
 from results.commands.judging.changes import changes
 from results.database.schema import JudgedSeries, Value
@@ -175,7 +174,7 @@ def test_an_interrupted_judgement_loses_no_value(database, tree, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "judge_grown", interrupt)
+    monkeypatch.setattr("results.upkeep.judged_series.judge_grown", interrupt)
     folder = tree("runs", range(N))
     answer = CliRunner().invoke(ingest, [str(folder), "--db", database])
     assert answer.exit_code != 0
