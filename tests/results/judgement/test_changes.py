@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -143,6 +144,26 @@ def test_two_steps_up_are_two_findings():
     x = stepped(6, at=50, n=150)
     x[0, 100:] += np.log1p(0.2)
     assert [change.state for change in changes_in(x)] == [FindingState.CONFIRMED] * 2
+
+
+@pytest.mark.parametrize(
+    ("n", "steps", "share"),
+    [
+        pytest.param(40, [(25, 0.06), (33, -0.09)], 0.75, id="soon made good and more"),
+        pytest.param(300, [(60, 0.10), (130, 0.10), (210, 0.10)], 0.9, id="three times worse"),
+        pytest.param(
+            300, [(60, 0.1), (90, -0.1), (130, 0.1), (160, -0.1), (210, 0.1), (240, -0.1)], 0.9, id="again and again"
+        ),
+    ],
+)
+def test_steps_of_one_series_do_not_hide_each_other(n, steps, share):
+    x = noise(5, n, rows=100)
+    for at, by in steps:
+        x[:, at:] += math.copysign(np.log1p(abs(by)), by)
+    found = changes_in(x)
+    for at in (at for at, by in steps if by > 0):
+        rows = {change.row for change in found if abs(change.first_bad - at) <= 2 and change.jump > 0}
+        assert len(rows) >= share * len(x)
 
 
 def test_the_newest_value_alone_is_suspected_if_the_machine_knows_no_strays():
