@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, packed, scale_of_differences
-from results.judgement.changes.evidence import LEAST_CHANGE, MOST_AFTER, SAME_LEVEL, correlation, settled_steps, step_at
+from results.judgement.changes.evidence import (
+    LEAST_CHANGE,
+    MOST_AFTER,
+    SAME_LEVEL,
+    correlation,
+    is_undone,
+    settled_steps,
+    step_at,
+)
 from results.judgement.changes.newest import BASELINE, is_suspect
 from results.judgement.changes.segments import boundaries, last_changes
 from results.judgement.findings import FindingState
@@ -162,6 +170,7 @@ def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
     for i, step in enumerate(steps):
         before, level = levels[i : i + 2]
         taken_back = _first_taken_back(found, levels, level)
+        is_same = taken_back is not None and abs(level - levels[taken_back]) <= SAME_LEVEL * abs(found[taken_back].jump)
         if taken_back is not None:
             # Whatever began on top of what is taken back is over, too.
             for k in range(taken_back, len(found)):
@@ -180,7 +189,7 @@ def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
                 state=FindingState.CONFIRMED,
                 confirmed_at=int(columns[_first_found(x, step, last, least_change=least_change)]),
                 n_before=sum(abs(a - before) <= near and abs(b - level) <= near for a, b in pairwise(levels[: i + 1])),
-                is_return=taken_back is not None and step.jump * worse <= 0,
+                is_return=is_same and step.jump * worse <= 0,
             )
         )
     return found
@@ -191,14 +200,9 @@ def _is_open(change: Change) -> bool:
 
 
 def _first_taken_back(found: list[Change], levels: list[float], level: float) -> int | None:
-    """Return the index of the oldest open change before which the series had `level`, or None."""
+    """Return the index of the oldest open change of which `level` leaves nothing, or None."""
     return next(
-        (
-            k
-            for k, change in enumerate(found)
-            if _is_open(change) and abs(level - levels[k]) <= SAME_LEVEL * abs(change.jump)
-        ),
-        None,
+        (k for k, change in enumerate(found) if _is_open(change) and is_undone(change.jump, level - levels[k])), None
     )
 
 

@@ -66,12 +66,16 @@ def settled_steps(x: Floats, candidates: Sequence[int], *, least_change: float =
 
 
 def _return_from(x: Floats, step: Step, at: int) -> Step | None:
-    """Return the step back to the level before `step`, where too few values lie between for evidence of its own."""
+    """Return the step back to the level before `step`, or beyond, where few values between are no evidence."""
     if at - step.at >= SCARCITY or len(x) - at < 2:
         return None
     jump = float(np.median(x[at:]) - np.median(x[step.at : at]))
-    is_back = abs(step.jump + jump) <= SAME_LEVEL * abs(step.jump)
-    return Step(at=at, before=step.at, jump=jump, p=step.p) if is_back else None
+    return Step(at=at, before=step.at, jump=jump, p=step.p) if is_undone(step.jump, step.jump + jump) else None
+
+
+def is_undone(jump: float, left: float) -> bool:
+    """Return whether a level `left` away from the one before a jump is that level again, or lies beyond it."""
+    return math.copysign(1.0, jump) * left <= SAME_LEVEL * abs(jump)
 
 
 def _about_levels(x: Floats, candidates: Sequence[int]) -> Floats:

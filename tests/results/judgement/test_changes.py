@@ -93,6 +93,16 @@ def test_a_slowdown_that_is_mended_is_recovered_and_its_end_is_no_second_finding
     assert (change.is_return, end.is_return) == (False, True)
 
 
+@pytest.mark.parametrize("commits", [8, 40])
+def test_a_slowdown_that_is_more_than_mended_is_recovered_and_the_gain_is_a_finding(commits):
+    x = stepped(4, n=100 + commits)
+    x[0, 100:] -= np.log1p(0.35)
+    slowdown, gain = changes_in(x, worse=np.array([1]))
+    assert (slowdown.state, slowdown.ended_at) == (FindingState.RECOVERED, 100)
+    assert (gain.state, gain.first_bad, gain.is_return) == (FindingState.CONFIRMED, 100, False)
+    assert np.expm1(gain.jump) == pytest.approx(1 / 1.35 - 1, abs=0.03)
+
+
 def test_a_gain_that_is_lost_is_a_slowdown_of_its_own():
     x = -stepped(4)
     x[0, 100:] += np.log1p(0.10)
@@ -161,8 +171,8 @@ def test_steps_of_one_series_do_not_hide_each_other(n, steps, share):
     for at, by in steps:
         x[:, at:] += math.copysign(np.log1p(abs(by)), by)
     found = changes_in(x)
-    for at in (at for at, by in steps if by > 0):
-        rows = {change.row for change in found if abs(change.first_bad - at) <= 2 and change.jump > 0}
+    for at, by in steps:
+        rows = {change.row for change in found if abs(change.first_bad - at) <= 2 and change.jump * by > 0}
         assert len(rows) >= share * len(x)
 
 
