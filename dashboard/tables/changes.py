@@ -44,6 +44,12 @@ WORDS = {
 }
 WORDS_OF_TIME = {Outcome.REGRESSION: "slower", Outcome.IMPROVEMENT: "faster"}
 MOST_ROWS = 30
+# Relative; a change that is further from its own before and after looks like a mistake unless it is explained.
+CONTRADICTION = 0.01
+HOW_CHANGES_ARE_MADE = (
+    "Change compares processes, without what moved the whole machine; it need not be the ratio of before and after, "
+    "which are the values as they were stored."
+)
 
 
 def counts_of(judgement: Judgement) -> str:
@@ -69,9 +75,19 @@ def changes_table(judgement: Judgement, *, metric_format: MetricFormat, labels: 
     rows = [_row(verdict, metric_format=metric_format, labels=labels) for verdict in verdicts[:MOST_ROWS]]
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners")
     parts: list[Component] = [html.Div(table, className="scrolls")]
+    if any(is_unlike_its_values(verdict) for verdict in verdicts[:MOST_ROWS]):
+        parts.append(html.Div(HOW_CHANGES_ARE_MADE, className="dimmed"))
     if len(verdicts) > MOST_ROWS:
         parts.append(html.Div(f"… and {len(verdicts) - MOST_ROWS} more: fusebench gate shows all", className="dimmed"))
     return parts
+
+
+def is_unlike_its_values(verdict: Verdict) -> bool:
+    """Return whether the verdict's ratio is another than that of the two values shown beside it."""
+    before, after = verdict.base.value, verdict.head.value
+    if not before or after is None or verdict.ratio is None:
+        return False
+    return abs(verdict.ratio - after / before) > CONTRADICTION * after / before
 
 
 def _row(verdict: Verdict, *, metric_format: MetricFormat, labels: Mapping[str, str]) -> Component:

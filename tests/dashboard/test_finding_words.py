@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard.figures.change_points import LEAST_APART, mark_change_points
 from dashboard.figures.chart import Across, ChangePoint, Chart
 from dashboard.finding_words import ratio_in_words
-from dashboard.quantities import Ordinate
+from dashboard.quantities import MetricFormat, Ordinate
+from dashboard.tables.changes import HOW_CHANGES_ARE_MADE, ORDER, changes_table
 from dashboard.widgets import TONE_COLOURS
+from tests.made_findings import judgement
 
 go = pytest.importorskip("plotly.graph_objects")
 N = 100
@@ -56,3 +60,15 @@ def test_texts_that_would_overlap_are_left_out_the_newest_stays():
 
 def test_a_change_point_beyond_the_axis_is_not_drawn():
     assert marked(ChangePoint(at="elsewhere", text="+1 %", kind="bad", note="")).layout.shapes == ()
+
+
+@pytest.mark.parametrize(("ratio", "is_explained"), [(1.2, False), (1.202, False), (1.3, True), (None, False)])
+def test_a_change_unlike_the_values_beside_it_is_explained(ratio, is_explained):
+    found = judgement()
+    verdict = next(one for one in found.verdicts if one.ratio is not None and one.outcome in ORDER)
+    verdict = replace(
+        verdict, ratio=ratio, base=replace(verdict.base, value=1.0), head=replace(verdict.head, value=1.2)
+    )
+    seconds = MetricFormat(metric="latency_s", unit="s")
+    table = changes_table(replace(found, verdicts=(verdict,)), metric_format=seconds, labels={})
+    assert (HOW_CHANGES_ARE_MADE in str(table)) is is_explained
