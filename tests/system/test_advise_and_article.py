@@ -36,9 +36,12 @@ def test_advice_for_a_shape_is_json_alone_on_stdout(tmp_path):
 
 
 def test_a_question_that_is_none_is_wrong_usage(tmp_path):
-    answer = called("advise", "--dim", "16", data=tmp_path)
+    answer = called("advise", data=tmp_path)
     assert answer.returncode == 64
     assert "name one of --dim and --hidden, --model, or --module" in answer.stderr
+    answer = called("advise", "--dim", "16", data=tmp_path)
+    assert answer.returncode == 64
+    assert "--hidden is missing" in answer.stderr
 
 
 @pytest.mark.slow

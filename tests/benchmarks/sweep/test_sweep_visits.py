@@ -45,6 +45,11 @@ class SeenWorker(WorkerProcess):
         return answer
 
 
+def measured(visit):
+    """What stays of a visit when a faster moment of the machine shows it to be slow."""
+    return (visit.measured_at, visit.n_samples, visit.median_s)
+
+
 def test_every_visit_has_a_process_of_its_own_and_the_last_one_profiles_after_all_timing(
     elsewhere, monkeypatch, tmp_path
 ):
@@ -66,14 +71,11 @@ def test_every_visit_has_a_process_of_its_own_and_the_last_one_profiles_after_al
     assert right.latency_between_sd_s is not None
     (path,) = (tmp_path / "journal" / "testbox").glob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [len(line.get("visits", ())) for line in lines if line["point"]["provider"] == "eager"][:6] == [
-        1,
-        1,
-        2,
-        2,
-        3,
-        3,
-    ]
+    of_eager = [line for line in lines if line["point"]["provider"] == "eager" and "visits" in line]
+    for batch in axes.batches:
+        written = [len(line["visits"]) for line in of_eager if line["point"]["batch"] == batch]
+        # A visit that a faster moment of the machine shows to be slow is written again.
+        assert [n for n, _ in itertools.groupby(written)] == [1, 2, 3]
 
 
 def test_a_sweep_that_was_interrupted_between_visits_goes_on_with_those_that_are_missing(
@@ -91,7 +93,8 @@ def test_a_sweep_that_was_interrupted_between_visits_goes_on_with_those_that_are
     assert len(done.profiles) == 2
     for key, line in done.timings.items():
         assert line.group == begun.timings[key].group
-        assert line.outcome.visits[: len(begun.timings[key].outcome.visits)] == begun.timings[key].outcome.visits
+        before = begun.timings[key].outcome.visits
+        assert [measured(one) for one in line.outcome.visits[: len(before)]] == [measured(one) for one in before]
 
 
 def test_a_later_visit_whose_worker_does_not_start_takes_nothing_from_the_earlier_ones(elsewhere, monkeypatch, capsys):

@@ -31,3 +31,6 @@ class CalmWatch:
 
     def disturbance(self, _):
         return None
+
+    def forget(self):
+        pass

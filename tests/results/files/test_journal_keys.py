@@ -15,6 +15,7 @@ ONLY_RECORDED = {
     *("device_time_ci_low_s", "device_time_ci_high_s"),
     *("device_time_cold_ci_low_s", "device_time_cold_ci_high_s"),
     "overhead_parts",
+    "slow_quarter_s",  # a run judges its own visits again by it
 }
 PARTS_OF_A_LINE = {"head", "outcome"}
 

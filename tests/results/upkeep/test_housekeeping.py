@@ -39,14 +39,19 @@ def rebuild(db, *paths, may_lose=False):
     return rebuild_store(str(db), paths, project=None, may_lose=may_lose, on_progress=None)
 
 
+def stored_rows(store):
+    """Rows by table, but for what was judged: it is derived, and made again by whoever asks."""
+    return {table: n for table, n in store_size(store).n_rows.items() if table != "judged_series"}
+
+
 def test_a_rebuilt_store_holds_what_the_old_one_held(foreign):
     tree, db = foreign
     with open_store(str(db)) as opened:
-        before = store_size(opened).n_rows
+        before = stored_rows(opened)
     _, report = rebuild(db, tree)
     assert report.n_values == 8
     with open_store(str(db)) as opened:
-        assert store_size(opened).n_rows == before
+        assert stored_rows(opened) == before
     assert sorted(path.name for path in db.parent.glob("x.db*")) == ["x.db"]
 
 
