@@ -150,9 +150,14 @@ def test_what_was_recorded_before_the_kill_is_kept_and_not_measured_again(campai
 def test_no_point_is_recorded_twice_and_every_one_that_ran_has_a_profile(campaign):
     (path,) = _journals(campaign.data)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    # Of a point's timing there is a line after each visit.
+    # Of a point's timing there is a line after each visit, and one where a visit is found to have been disturbed.
     keys = [
-        (line["run"]["run_id"], line["kind"], json.dumps(line["point"], sort_keys=True), len(line.get("visits", ())))
+        (
+            line["run"]["run_id"],
+            line["kind"],
+            json.dumps(line["point"], sort_keys=True),
+            tuple(visit.get("disturbed") for visit in line.get("visits", ())),
+        )
         for line in lines
     ]
     assert len(keys) == len(set(keys))

@@ -219,12 +219,12 @@ def ingest(folder, database, *options):
 
 
 def rows_of(database):
-    """Every row there is, but for what is remembered of files."""
+    """Every row there is, but for what is remembered of files and what was judged: values that are new change that."""
     with open_store(database) as store, store.reading() as connection:
         return {
             table.name: {repr(tuple(row)) for row in connection.execute(sa.select(table))}
             for table in Base.metadata.sorted_tables
-            if table.name not in {"source", "quarantine"}
+            if table.name not in {"source", "quarantine", "judged_series"}
         }
 
 
