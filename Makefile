@@ -4,7 +4,7 @@ WORKERS ?= 2
 # A file's tests share fixtures, so they share a worker; tests/conftest.py says which others do.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope
 
-.PHONY: bench fleet-test bench-fleet mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals plotly-bundle measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
+.PHONY: bench fleet-test bench-fleet mutation test test-slow test-exhaustive test-wheel dashboard gate check history history-check history-picture readme-outputs screenshots rivals plotly-bundle measurements kernels-report models version-matrix self-check bench-store bench-dashboard bench-judgement bench-two-commits bench-real-aa gpu-campaign gpu-bundle gpu-half-hour gpu-half-hour-dry-run setup clean
 
 bench: setup  ## measure the quick sweep on the checked-out commit, store it, print the table
 	$(BIN)/fusebench run --axes quick
@@ -46,16 +46,21 @@ models: .venv/models  ## which MLPs of models that people run `fuse` replaces, i
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev,models]' && touch $@
 
 version-matrix:  ## the kernels' fast tests under each of TORCHES and PYTHONS, an environment of its own each; docs/kernels.md
-	$(PYTHON) tools/version_matrix.py $(if $(TORCHES),--torch $(TORCHES)) $(if $(PYTHONS),--python $(PYTHONS))
+	$(PYTHON) tools/version_matrix.py $(if $(TORCHES),--torch $(TORCHES)) $(if $(PYTHONS),--python $(PYTHONS)) $(if $(ROWS),--rows $(ROWS))
 
 SELF_CHECKS ?= aa coverage company planted ceilings floors referee speed
-self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; for a quiet machine
-	@failed=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
-		$(BIN)/python -m benchmarks.ruler.self_check $$check || failed="$$failed $$check"; done; \
-	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+self-check: setup  ## the ruler measured with itself, SELF_CHECKS of it, each to its end; what the machine disturbed is not counted
+	@failed= undecided=; for check in $(SELF_CHECKS); do echo "== self-check $$check"; \
+		$(BIN)/python -m benchmarks.ruler.self_check $$check; \
+		case $$? in 0) ;; 3) undecided="$$undecided $$check";; *) failed="$$failed $$check";; esac; done; \
+	test -z "$$undecided" || echo "undecided, as the machine was disturbed:$$undecided"; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 2; }; test -z "$$undecided" || exit 3
 
 bench-two-commits: setup  ## simulate comparisons of two commits: how often equal ones differ, and steps are found (COMPARISONS=200, SEED=0)
 	$(BIN)/python tools/bench_two_commits.py --comparisons $(or $(COMPARISONS),200) --seed $(or $(SEED),0)
+
+bench-real-aa: setup  ## compare equal commits on this machine five times, and ones slower by 5 and 10 %; goes on where it ended; REAL_AA="--only aa-1"
+	PYTHONPATH=tools $(BIN)/python -m real_aa $(REAL_AA)
 
 JUDGEMENT ?=
 bench-judgement: setup  ## how well changes are found in made histories, beside asv's and otava's detectors; JUDGEMENT="--series 300 --seed 2"
@@ -65,7 +70,7 @@ mutation: setup  ## plant faults in the verdict rules, one at a time, and let th
 	PYTHONPATH=tools $(BIN)/python -m mutation $(MUTATION)
 
 fleet-test: setup  ## a fleet on Ray, submitit and a Slurm of three nodes on this machine; installs what is missing
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fleet-ray,fleet-slurm]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[fleet-ray,fleet-slurm]' kubernetes-validate
 	@command -v slurmctld >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -q --no-install-recommends slurmctld slurmd slurm-client; } || echo "without Slurm: apt-get install slurmctld slurmd slurm-client, as root"
 	$(BIN)/python -m pytest tests/benchmarks/fleet tests/system/fleet tests/results/ingest/test_hosts_at_once.py
 
@@ -97,7 +102,7 @@ measurements: setup  ## make docs/measurements.md from what is published
 readme-outputs: setup  ## run the commands whose output README.md shows, minutes, and put it there
 	$(BIN)/python tools/readme_outputs.py
 
-history-picture: setup  ## draw docs/history.png from what is published; needs Chromium
+history-picture: setup  ## draw docs/overview.png and docs/history.png from what is published; needs Chromium
 	$(BIN)/python tools/history_picture.py
 
 # STORE: another database, or a folder of journals or asv results.

@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, set_props
 from flask import redirect, request
 
 from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
-from dashboard.pages.notices import empty_store, unknown_path
+from dashboard.pages.notices import empty_store, unjudged_note, unknown_path
 from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words
 from dashboard.serving.hosts import LOOPBACK
@@ -17,7 +17,7 @@ from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import MAP_AXES
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
-from results.queries import projects
+from results.queries import projects, unjudged_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +95,10 @@ def create_app(
         context = context_after(before or "", search or "", swept=swept)
         return page_and_links(pathname or "/", store, search=context)[1], context
 
+    @app.callback(Output("footer", "children"), Input("store-state", "data"))
+    def show_footer(_: str | None) -> list[Component | str]:
+        return unjudged_note(unjudged_places(store))
+
     return app
 
 
@@ -112,6 +116,7 @@ def shell() -> Component:
             header,
             html.Div(id="fault", role="alert"),
             html.Main(id="page"),
+            html.Footer(id="footer"),
         ],
         theme=THEME,
         defaultColorScheme="auto",

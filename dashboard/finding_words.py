@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.judgement.findings import Turn
+from results.judgement.findings import EVERYTHING, Turn
 from results.metrics import metric_of
 from results.rows import contender_of
 from results.units import TIMES, change_in_words, counted
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
 
 KINDS = {Turn.SLOWER: "bad", Turn.FASTER: "good", Turn.CHANGED: ""}
-EVERYTHING = "*"  # as the benchmark of a finding about all series of a place
 FACTOR_FROM = 3.0
 DIVIDED = "\N{DIVISION SIGN}"
 

@@ -14,7 +14,7 @@ from results.files.records import State
 from results.files.stacks import StackKind
 from results.judgement.commit_findings import findings_of
 from results.judgement.explanation import ProfiledCall, Subject, explain
-from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
+from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
 from results.judgement.sides import BASELINE, surface_parameters
 from results.metrics import LATENCY, SWEEP_METRICS
 from results.queries import conditions_of, latest_points, profile_of, run_with_profile, stacks_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     Parameters = tuple[ParameterValue, ...]
     Calls = tuple[ProfiledCall | None, ProfiledCall | None]
 
-EVERYTHING = "*"
 _OF_CONTROL = BASELINE + " moved over {n} series: nothing is said of kernels"
 _OF_ALL = "more than half of {n} series moved together: the machine, or all code; measure the base again"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from results.kernel_names import PRODUCT, decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 NO_PRODUCT = "no name in the profile is that of a matrix product"
 NO_AUTHOR = "the names of its products do not show it"
@@ -22,6 +22,10 @@ _OF_OPERATORS = (
     (re.compile(r"^mkl::"), "MKL"),
     (re.compile(r"^fused_mlp::(?:linear|mlp|gated_mlp)"), _OURS),
 )
+
+
+# Of half precision ATen's products are oneDNN's, wherever the processor has instructions for them.
+_OF_MKL = frozenset({"float32", "float64"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,21 @@ def product_libraries(operators: Iterable[tuple[str, float]], kernels: Iterable[
     """
     counted = list(kernels)
     return _of_kernels(counted) if counted else _of_operators(list(operators))
+
+
+def slow_library_in_words(conditions: Mapping[str, object], dtypes: Iterable[str]) -> str | None:
+    """Say that eager's products leave vector instructions unused that the processor has; None where that is not known.
+
+    conditions: of the run; dtypes: that were measured.
+    """
+    taken_for, has = conditions.get("mkl_processor"), str(conditions.get("vector_instructions"))
+    if not isinstance(taken_for, str) or not has.startswith("AVX") or "AVX" in taken_for or _OF_MKL.isdisjoint(dtypes):
+        return None
+    return (
+        "part of a gain over eager is the library's, not fusing's: ATen's float32 products, which eager and compiled "
+        f"call, are oneMKL's, and it takes this processor ({conditions.get('device')}) for one of `{taken_for}`, not "
+        f"for one with the {has} that it has; on a processor by Intel the gain may be smaller"
+    )
 
 
 def is_product(operator: str) -> bool:

@@ -13,20 +13,23 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from results.files.records import Decided, TriageDecision
 from results.files.stacks import FoldedStack, StackKind
 from results.judgement.changes.from_histories import NOTHING_JUDGED, changes_of_place
+from results.judgement.changes.judged import detector_digest
 from results.judgement.changes.ranked import ranked_findings
+from results.judgement.findings import acknowledgement_of
 from results.judgement.repeatability import LEAST_RUNS, noise_of
 from results.judgement.run_spreads import run_spreads
 from results.judgement.sides import controls_among, is_control
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, in_question, judge, with_known
 from results.questions.ceilings import ceilings_of
 from results.questions.commit_values import all_values_at, values_at
-from results.questions.decisions import known_changes, known_levels
+from results.questions.decisions import known_changes, known_levels, taken_back
 from results.questions.failures import failures
 from results.questions.freshness import freshness
 from results.questions.histories import history_of, series_where
-from results.questions.history_tables import history_tables, judged_series
+from results.questions.history_tables import history_tables
 from results.questions.inventory import (
     benchmark_names,
     benchmarks,
@@ -37,8 +40,10 @@ from results.questions.inventory import (
     projects,
     series_places,
 )
+from results.questions.judged import judged_series
+from results.questions.judged import unjudged_places as places_unjudged_by
+from results.questions.measuring_runs import run_conditions
 from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of
-from results.questions.run_conditions import run_conditions
 from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
 from results.questions.timelines import timeline_of
 from results.questions.visits import visits_of
@@ -50,9 +55,10 @@ if TYPE_CHECKING:
     from results.files.settings import Threshold
     from results.judgement.changes.ranked import RankedFinding
     from results.judgement.comparison.moderation import Prior
+    from results.judgement.findings import Finding
     from results.judgement.repeatability import MeasuredNoise
     from results.judgement.verdicts import Judgement
-    from results.rows import JudgedSeries, SeriesFilter, SeriesValueRow
+    from results.rows import JudgedSeries, SeriesFilter, SeriesValueRow, TakenBack, UnjudgedPlace
     from results.store import Store
 
 __all__ = [
@@ -84,10 +90,12 @@ __all__ = [
     "series_places",
     "series_where",
     "stacks_of",
+    "taken_back_of",
     "throughput_by_batch",
     "throughput_by_commit",
     "timeline_of",
     "trace_of",
+    "unjudged_places",
     "values_at",
     "values_of_run",
     "visits_of",
@@ -199,6 +207,17 @@ def ranked_changes(store: Store, *, earlier: Mapping[bytes, JudgedSeries] = NOTH
         findings=tuple(found for table, place in judged for found in ranked_findings(place, table)),
         judged=tuple(one for _, place in judged for one in place.judged),
     )
+
+
+def unjudged_places(store: Store) -> list[UnjudgedPlace]:
+    """Return the places with values that came after their series were judged last, or that another detector judged."""
+    return places_unjudged_by(store, detector=detector_digest())
+
+
+def taken_back_of(store: Store, finding: Finding) -> list[TakenBack]:
+    """Return the acknowledgements of a finding's change, or of a part of it, that were taken back, the oldest first."""
+    nobody = Decided(note=None, by=None, at=None)
+    return taken_back(store, acknowledgement_of(finding, decision=TriageDecision.ACCEPTED, decided=nobody))
 
 
 def noise_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> MeasuredNoise:

@@ -56,11 +56,11 @@ def figures(value: float | None) -> str:
 
 
 def relative_half_width(value: float | None, low: float | None, high: float | None) -> str:
-    """Write half the interval in percent of the value, `> 100%` beyond that; a dash where there is no interval."""
+    """Write half the interval in percent of the value, `> 100 %` beyond that; a dash where there is no interval."""
     if not value or low is None or high is None or not math.isfinite(high - low):
         return ABSENT
     share = (high - low) / 2 / abs(value)
-    return f"{share:.1%}" if share <= 1 else "> 100%"
+    return percent(share, digits=1) if share <= 1 else f"> {percent(1)}"
 
 
 def counted(count: int, noun: str) -> str:
@@ -103,9 +103,9 @@ def ratio_interval(value: float, low: float, high: float) -> str:
     return f"[{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
-def percent(fraction: float) -> str:
-    """Write a share: 0.123 is "12 %", 0.004 is "0.4 %"."""
-    decimals = 0 if abs(fraction) >= 0.0995 else 1
+def percent(fraction: float, *, digits: int | None = None) -> str:
+    """Write a share: 0.123 is "12 %", 0.004 is "0.4 %"; with `digits` decimals where they are given."""
+    decimals = digits if digits is not None else 0 if abs(fraction) >= 0.0995 else 1
     return f"{100 * fraction:z.{decimals}f}{THIN_SPACE}%"
 
 

@@ -56,6 +56,17 @@ def test_the_table_has_every_claim_with_its_command_and_a_verdict():
     assert all(row[3] for row in ROWS)
 
 
+def test_some_rows_are_made_anew_and_the_others_stay():
+    one, other, *_ = claims.CLAIMS
+    empty, row = f"before\n{claims.BEGIN}\n{claims.END}\nafter\n", claims.row_of(one, ("confirmed", "x"))
+    page = claims.with_rows(empty, {one.text: row})
+    assert claims.rows_on(page) == {one.text: [one.text, f"`{one.command}`", "**confirmed**", "x"]}
+    more = claims.with_rows(page, {**claims.rows_on(page), other.text: claims.row_of(other, ("refuted", "a, b"))})
+    assert [row[3] for row in claims.rows_on(more).values()] == ["x", "a, b"]
+    assert (more[:7], more[-6:]) == ("before\n", "after\n")
+    assert claims.with_rows(PAGES["claims"], claims.rows_on(PAGES["claims"])) == PAGES["claims"]
+
+
 def test_the_article_shows_every_case_and_its_picture():
     (device,) = (device for device in ARTICLE_AXES if device == "cpu")
     parts = ARTICLE_AXES[device].parts()

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -31,9 +32,9 @@ from page_questions import Client, dependency_of, payload_of
 
 from dashboard.app import PAGES
 from dashboard.pages import explore
-from results.queries import benchmarks, point_choices
+from results.queries import benchmarks, commits, point_choices
 from results.store import OpenMode, open_store
-from results.upkeep.generated import fill_with_sweeps
+from results.upkeep.generated import OPERATIONS, PROVIDERS, fill_with_sweeps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,18 @@ N_READERS = 30
 # Of what each reader asks for: like others, most look at a few curves, and now and then at any.
 N_POPULAR = 20
 SHARE_POPULAR = 0.8
-KINDS = {"Throughput": "throughput-answer", "Overview": "overview-maps", "Explore": "explore-changes"}
+KINDS = {  # the callback that most of a page comes from
+    "Throughput": "throughput-answer",
+    "Overview": "overview-maps",
+    "Explore": "explore-changes",
+    "Regressions": "regressions-answer",
+    "Compare": "compare-answer",
+    "Profile": "profile-answer",
+    "Roofline": "roofline-answer",
+}
+POINT = ("operation", "machine", "hidden", "batch")
+# What a page asks for besides, the same for every reader: once for each state of the store.
+ONCE = {"Overview, the last commits": "overview-changes", "Overview, who leads since when": "overview-flips"}
 
 
 @dataclass
@@ -90,15 +102,19 @@ def served(db: Path) -> Iterator[tuple[str, int]]:
 def queries_of(store: Store) -> dict[str, list[str]]:
     """Return queries of distinct URLs by page, in a fixed random order."""
     points = sorted({(row.operation, row.machine, row.hidden, row.batch) for row in point_choices(store)})
-    throughput = [
-        urlencode({"operation": operation, "machine": machine, "hidden": hidden, "batch": batch})
-        for operation, machine, hidden, batch in points
-    ]
-    explore = [urlencode({"project": row.project, "benchmark": row.benchmark}) for row in benchmarks(store)]
-    found = {"Explore": list(dict.fromkeys(explore))}
+    throughput = [urlencode(dict(zip(POINT, point, strict=True))) for point in points]
+    names = dict.fromkeys((row.project, row.benchmark) for row in benchmarks(store))
+    measured = [row.commit[:12] for row in commits(store)]
+    found = {
+        "Explore": [urlencode({"project": project, "benchmark": name}) for project, name in names],
+        "Regressions": [urlencode({"contains": name}) for _, name in names],
+        "Compare": [urlencode([("commit", a), ("commit", b)]) for a, b in pairwise(measured)],
+    }
     if points:
-        machines = dict.fromkeys(machine for _, machine, _, _ in points)
-        found |= {"Throughput": throughput, "Overview": [urlencode({"machine": one}) for one in machines]}
+        found["Throughput"] = throughput
+        found["Overview"] = [urlencode({"machine": one}) for one in {machine: 0 for _, machine, _, _ in points}]
+        found["Profile"] = [f"{query}&provider={PROVIDERS[0]}" for query in throughput]
+        found["Roofline"] = [urlencode({"operation": o, "commit": c}) for o in OPERATIONS for c in measured[-20:]]
     for queries in found.values():
         random.Random(0).shuffle(queries)  # noqa: S311 - the same each time
     return {page: [f"?{query}" for query in queries[:N_QUESTIONS]] for page, queries in found.items()}
@@ -113,7 +129,8 @@ def bench_callbacks(bench: Bench, queries: dict[str, list[str]]) -> None:
     cpu_s = 0.0
     for page, searches in queries.items():
         dependency = dependency_of(dependencies, KINDS[page])
-        client.call(payload_of(dependency, search="?machine=warm-up"))  # a process's first: imports, files, statements
+        # A process's first: imports, files, statements; of what tells of changes, reading all histories.
+        warm_up = client.call(payload_of(dependency, search="?machine=warm-up"))
         asked = [payload_of(dependency, search=search) for search in searches]
         used_s = cpu_seconds(bench.pid)
         replies = [client.call(payload) for payload in asked]
@@ -124,13 +141,15 @@ def bench_callbacks(bench: Bench, queries: dict[str, list[str]]) -> None:
         times = [reply.wall_s * 1e3 for reply in replies]
         first += times
         again += [client.call(payload).wall_s * 1e3 for payload in asked]
-        bench.figures.add(
-            f"{page}, callback: p50, p95", bench.column, f"{statistics.median(times):.0f}, {p95(times):.0f} ms"
-        )
-        if page != "Overview":
+        told = f"{statistics.median(times):.0f}, {p95(times):.0f}; {warm_up.wall_s * 1e3:,.0f} ms"
+        bench.figures.add(f"{page}, callback: p50, p95; a process's first", bench.column, told)
+        if page in {"Throughput", "Explore"}:
             bench.judge(
                 f"{page}, an answer with its curves", statistics.median(r.n_bytes for r in replies) / 1e3, 100, "kB"
             )
+    for line, component in ONCE.items():
+        reply = client.call(payload_of(dependency_of(dependencies, component), search=""))
+        bench.figures.add(f"{line}: once", bench.column, f"{reply.wall_s * 1e3:.0f} ms")
     bench.judge("callbacks, p50", statistics.median(first), 150, "ms")
     bench.judge("callbacks, p95", p95(first), 300, "ms")
     bench.figures.add("callbacks, CPU of the server", bench.column, f"{cpu_s / len(first) * 1e3:.0f} ms each")

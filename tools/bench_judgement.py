@@ -21,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from results.units import percent
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from simulated_histories import BY_NAME, COMMON, KINDS, N_CONTROLS, PERCENT, Cell, Noise, with_controls, with_step
@@ -164,7 +166,9 @@ def report(*, n_series: int, n_rivals: int, seed: int) -> Iterator[str]:
     """Yield the lines of the report."""
     found = detectors()
     sizes = {name: n_series if name == "ours" else n_rivals for name in found}
-    yield f"least change {LEAST_CHANGE:.0%}; " + ", ".join(f"{name}: {n:,} series a cell" for name, n in sizes.items())
+    yield f"least change {percent(LEAST_CHANGE, digits=0)}; " + ", ".join(
+        f"{name}: {n:,} series a cell" for name, n in sizes.items()
+    )
     yield f"\nFlat series of {COMMITS} commits in which anything was found, % [95 %]"
     yield _row("noise", list(found))
     for kind in KINDS:
@@ -187,8 +191,9 @@ def report(*, n_series: int, n_rivals: int, seed: int) -> Iterator[str]:
             _over_commits(found_shares(cell, detector, n_series=sizes[name], seed=seed))
             for name, detector in found.items()
         ]
-        yield _row(f"+{cell.step:.0%}, {cell.noise}, {cell.before} before", texts)
-    yield f"\nCommon mode of {COMMON:.0%} a run with {N_CONTROLS} controls: +6 % in 1 % found (ours only)"
+        yield _row(f"+{percent(cell.step, digits=0)}, {cell.noise}, {cell.before} before", texts)
+    common = percent(COMMON, digits=0)
+    yield f"\nCommon mode of {common} a run with {N_CONTROLS} controls: +6 % in 1 % found (ours only)"
     for what, slowed, is_common in (
         ("no common mode", 0.1, False),
         ("10 % of ours slow down", 0.1, True),

@@ -20,6 +20,7 @@ from dashboard.app import create_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser
 
@@ -42,10 +43,10 @@ def browser() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def served(store: Store) -> Iterator[str]:
-    """Serve the dashboard of `store` on a free port of this machine; yield its address."""
+def served(store: Store, *, decisions: Path | None = None) -> Iterator[str]:
+    """Serve the dashboard of `store` on a free port of this machine; yield its address. decisions: as of create_app."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = make_server("127.0.0.1", 0, create_app(store).server, threaded=True)
+    server = make_server("127.0.0.1", 0, create_app(store, decisions=decisions).server, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

@@ -1,6 +1,6 @@
 """Check what is claimed about fused MLPs and about measuring them, each claim by one command, into docs/claims.md.
 
-`make claims` checks all; `python tools/claims.py NAME …` some, and prints them.
+`make claims` checks all; `python tools/claims.py NAME …` some, and prints them; `--write` makes their rows anew.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claimed import asv_claims
+from claimed import asv_claims, library_claims
 from claimed import profile_claims as profiles
 from claimed.profile_claims import ARTICLE, SWEEP, Found
 from tabulate import tabulate
@@ -64,6 +64,10 @@ CLAIMS = (
     _claim("small-batches", "Fusing gains most at small batches", profiles.gains_by_batch, SWEEP),
     _claim("compiled-gains", "torch.compile makes short operators at small batches 1.5 to 3 times as fast",
            profiles.compiled_gains, SWEEP),
+    _claim("library", "What one operator gains over eager on a CPU, it gains by fusing",
+           library_claims.gain_is_of_fusing),
+    _claim("one-row", "At one row a product takes no longer than reading its weights",
+           library_claims.one_row_is_read_at_full_speed),
     _claim("arithmetic", "At 8,192 rows, 768 → 3,072 a product takes 38.7 GFLOP, an intermediate 50 MB in bfloat16",
            profiles.arithmetic, "python -m benchmarks.ruler.article.guesses"),
     _claim("first-iterations", "First iterations lie", profiles.first_iterations),
@@ -79,10 +83,26 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def table(found: list[tuple[Claim, Found]]) -> str:
-    """Return the claims with their verdicts and evidence as a table in Markdown."""
-    rows = [[claim.text, f"`{claim.command}`", f"**{verdict}**", said] for claim, (verdict, said) in found]
-    return tabulate(rows, ["claim", "command", "on a CPU", "evidence"], tablefmt="github", disable_numparse=True)
+def row_of(claim: Claim, found: Found) -> list[str]:
+    """Return the claim with its verdict and evidence as a row of the page's table."""
+    verdict, said = found
+    return [claim.text, f"`{claim.command}`", f"**{verdict}**", said]
+
+
+def rows_on(page: str) -> dict[str, list[str]]:
+    """Return the rows of the page's table by the claim's text."""
+    table = page.partition(BEGIN)[2].partition(END)[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    return {row[0]: row for row in rows}
+
+
+def with_rows(page: str, rows: dict[str, list[str]]) -> str:
+    """Return the page with the rows of all claims that are known, in the order of CLAIMS; the rest stays."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    known = [rows[claim.text] for claim in CLAIMS if claim.text in rows]
+    made = tabulate(known, ["claim", "command", "on a CPU", "evidence"], tablefmt="github", disable_numparse=True)
+    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
 
 
 def main() -> None:
@@ -90,17 +110,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     names = [claim.name for claim in CLAIMS]
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"of {', '.join(names)}")
-    chosen = parser.parse_args().names
-    found = []
+    parser.add_argument("--write", action="store_true", help="write what is found of those that are named to the page")
+    asked = parser.parse_args()
+    found = {}
     for claim in CLAIMS:
-        if not chosen or claim.name in chosen:
-            found.append((claim, claim.check()))
-            verdict, evidence = found[-1][1]
+        if not asked.names or claim.name in asked.names:
+            verdict, evidence = claim.check()
+            found[claim.text] = row_of(claim, (verdict, evidence))
             print(f"{claim.name}: {verdict}: {evidence}", flush=True)
-    if not chosen:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{table(found)}\n\n{END}{after}", encoding="utf-8")
+    if asked.write or not asked.names:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(with_rows(page, {**rows_on(page), **found}), encoding="utf-8")
 
 
 if __name__ == "__main__":

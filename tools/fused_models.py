@@ -4,6 +4,7 @@
     python tools/fused_models.py llama opt                # only these
     python tools/fused_models.py --write docs/kernels.md  # the table into the page, between its marks
     python tools/fused_models.py --speed                  # times at 1 × 16 tokens instead: eager, compiled, fused
+    python tools/fused_models.py --speed --keep rows.json # the same, going on where the last call was interrupted
 
 Models are made from configurations with random weights, so nothing is downloaded. A model is wrong (exit code 2) if
 its outputs or gradients leave the float32 tolerance of the untouched model, its state dict changes, or `unfuse` does
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from known_models.kept_rows import KeptRows
 from known_models.models import MODELS, Model
 from known_models.round_trip import differences_after_undoing, results_of, state_items
 from known_models.speeds import HEADS as SPEED_HEADS
@@ -121,8 +123,13 @@ def lines(options: argparse.Namespace, counts: Counts) -> Iterator[str]:
     heads = SPEED_HEADS if options.speed else HEADS
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
+    made = f"{options.layers} layers of width {options.width}, {', '.join(versions())}"
+    kept = KeptRows(options.keep, made=f"{made}, {torch.get_num_threads()} threads") if options.keep else None
     timed = Timed() if options.speed else None
     for name in options.names or MODELS:
+        if kept and name in kept.rows:
+            yield kept.rows[name]
+            continue
         torch.manual_seed(0)
         try:
             model = MODELS[name](options.width, options.layers)
@@ -130,9 +137,11 @@ def lines(options: argparse.Namespace, counts: Counts) -> Iterator[str]:
             counts.missing.append(f"{name} ({missing})")
             continue
         cells = [name, *timed.cells(model)] if timed else coverage(name, model, counts)
-        yield f"| {' | '.join(cells)} |"
+        row = f"| {' | '.join(cells)} |"
+        if kept:
+            kept.add(name, row)
+        yield row
     yield ""
-    made = f"{options.layers} layers of width {options.width}, {', '.join(versions())}"
     if timed:
         yield f"1 × 16 tokens (or 16 patches), {made}, {torch.get_num_threads()} threads. Medians of ratios within"
         yield "alternating rounds, with 95 % intervals; `fused`: `fuse(model, mode='inference', rows=16)`."
@@ -169,11 +178,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--width", type=int, help="of a layer's input (timm's models have their own)")
     parser.add_argument("--layers", type=int)
     parser.add_argument("--speed", action="store_true", help="time eager, compiled and fused instead")
+    parser.add_argument("--keep", metavar="FILE", type=Path, help="of --speed: go on from FILE's rows, and add to them")
     parser.add_argument("--write", metavar="PAGE", type=Path, help="also put the table into PAGE between its marks")
     options = parser.parse_args(arguments)
     unknown = set(options.names) - set(MODELS)
     if unknown:
         parser.error(f"no model {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
+    if options.keep and not options.speed:
+        parser.error(f"--keep {options.keep}: only what is timed is kept, with --speed")
     if options.write and options.names:
         parser.error(f"--write {options.write}: the page has all models, not only {', '.join(options.names)}")
     if options.write and f"<!-- {MARKS[options.speed]} -->" not in _text_of(options.write):

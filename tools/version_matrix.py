@@ -2,12 +2,14 @@
 
 Each pair gets an environment of its own below `--folder`, with the project installed as a wheel, and loses it when its
 row is printed. PYTHONS are commands or paths of interpreters. The rows are a Markdown table; the exit code is 1 if a
-pair could not be installed or a test of it failed.
+pair could not be installed or a test of it failed. `--rows FILE` keeps the rows that passed, and a later call with the
+same checkout goes on from them.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
@@ -16,6 +18,8 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from known_models.kept_rows import KeptRows
 
 ROOT = Path(__file__).resolve().parents[1]
 TORCHES = ("2.11.0", "2.13.0")
@@ -89,6 +93,14 @@ def tested(interpreter: Path, *, tests: list[str]) -> Row:
     return Row(python=python, torch=torch, triton=triton, tests=summary, seconds=seconds, passed=not done.returncode)
 
 
+def checkout() -> str:
+    """Return the commit of the checkout, and what differs from it in tracked files, in words."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    changed = subprocess.run(["git", "diff", "HEAD"], cwd=ROOT, capture_output=True, check=True)
+    digest = hashlib.sha256(changed.stdout).hexdigest()[:12] if changed.stdout else "nothing"
+    return f"{commit.stdout.strip()} and {digest} changed"
+
+
 def last_line(text: str) -> str:
     """Return the last line of `text` that is not empty."""
     lines = [line for line in text.splitlines() if line.strip()]
@@ -102,6 +114,7 @@ def main() -> int:
     parser.add_argument("--python", nargs="+", default=PYTHONS)
     parser.add_argument("--folder", type=Path, default=Path.home() / ".cache" / "fusebench" / "version-matrix")
     parser.add_argument("--keep", action="store_true", help="keep the environments")
+    parser.add_argument("--rows", metavar="FILE", type=Path, help="go on from FILE's rows, and add those that pass")
     parser.add_argument("--no-index", action="store_true", help="install only what pip finds without an index")
     parser.add_argument("--tests", nargs="+", default=["tests/kernels"])
     options = parser.parse_args()
@@ -112,8 +125,14 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     print("| Python | torch | triton | tests | time |\n|---|---|---|---|---|", flush=True)
     all_passed, pip_options = True, ("--no-index",) if options.no_index else ()
+    tests = " ".join(options.tests)
+    kept = KeptRows(options.rows, made=f"{tests} of {checkout()}") if options.rows else None
     for python in options.python:
         for torch in options.torch:
+            name = f"{python} {torch}"
+            if kept and name in kept.rows:
+                print(kept.rows[name], flush=True)
+                continue
             folder = options.folder / f"{Path(python).name}-torch{torch}-{os.getpid()}"
             try:
                 interpreter = made_environment(folder, python=python, torch=torch, pip_options=pip_options)
@@ -124,6 +143,8 @@ def main() -> int:
                 if not options.keep:
                     shutil.rmtree(folder, ignore_errors=True)
             print(row.markdown(), flush=True)
+            if kept and row.passed:
+                kept.add(name, row.markdown())
             all_passed = all_passed and row.passed
     return 0 if all_passed else 1
 

@@ -7,6 +7,7 @@ RulerError
 ├── UncommittedChanges      the code under test differs from every commit
 ├── UnknownCommit           nothing says which commit is installed
 ├── JournalError            a journal that cannot be read or written
+│   └── DamagedCeilings     a machine's file that is not one of ours
 ├── MachineBusy             another sweep measures on this machine
 ├── InvalidMilestones       a file of milestones that cannot be read, or names what git does not know
 ├── UnknownRange            two commits between which there is nothing to search
@@ -46,6 +47,14 @@ class InvalidProviderModule(RulerError):
 
 class JournalError(RulerError):
     """Raised for a journal that cannot be read or written."""
+
+
+class DamagedCeilings(JournalError):
+    """Raised if a machine's file of ceilings is not one of ours; damage: what is wrong with it; mend: what to do."""
+
+    def __init__(self, damage: str, *, mend: str) -> None:
+        super().__init__(f"{damage}; {mend}")
+        self.damage, self.mend = damage, mend
 
 
 class MachineBusy(RulerError):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.drawing import EMPTY_TEXT, PLAIN, TITLE
+from dashboard.figures.drawing import EMPTY_TEXT, MARGIN, PLAIN, TITLE
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.quantities import LOWER
@@ -14,7 +14,8 @@ from dashboard.quantities import LOWER
 if TYPE_CHECKING:
     from dashboard.figures.chart import Absence, Chart, Mark, Position
 
-BAR_HEIGHT, FRAME_HEIGHT = 34, 74
+BUTTONS_HEIGHT = 26  # of plotly's buttons, which would lie on the first bar
+BAR_HEIGHT, FRAME_HEIGHT = 34, 66 + BUTTONS_HEIGHT
 
 
 def height_of_bars(chart: Chart) -> int:
@@ -94,6 +95,7 @@ def _layout(chart: Chart, labels: list[str]) -> dict[str, object]:
     better = f" ({ordinate.better})" if ordinate.better else ""
     return {
         **PLAIN,
+        "margin": {**MARGIN, "t": BUTTONS_HEIGHT},
         "barmode": "overlay",
         "bargap": 0.25,
         "xaxis": {

@@ -54,7 +54,7 @@ PREFIXED_LABELS = tuple(
 PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
 MOST_RATIO, SMALL_RATIO = 1e5, 1e2
 MOST_MARKERS = 120
-MOST_COMMITS = 5  # labels of two lines
+MOST_COMMITS, FEW_COMMITS = 5, 3  # labels of two lines, and of them in a small chart
 MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are thinned by plotly
 LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would push the curves aside
 
@@ -184,7 +184,7 @@ def _layout(chart: Chart, *, scale: Scale, frame: Chart) -> dict[str, object]:
         **PLAIN,
         "dragmode": "zoom",
         "xaxis": {
-            **rule, **_x_axis(frame),
+            **rule, **_x_axis(frame, is_shared=frame is not chart),
             "anchor": "y2" if n_absent else "y", "showgrid": False, "ticks": "outside",
         },
         "yaxis": {
@@ -210,7 +210,8 @@ def _title(ordinate: Ordinate) -> str:
     return f"{ordinate.title} ({ordinate.better})" if ordinate.better else ordinate.title
 
 
-def _x_axis(chart: Chart) -> dict[str, object]:
+def _x_axis(chart: Chart, *, is_shared: bool) -> dict[str, object]:
+    """Return the x axis; one that small charts share holds what another of them has, with fewer labels."""
     if chart.across is Across.COMMITS:
         # A category axis thins its own labels, also while zooming.
         names = [place for place, _ in chart.positions]
@@ -218,7 +219,8 @@ def _x_axis(chart: Chart) -> dict[str, object]:
             "type": "category",
             "categoryorder": "array",
             "categoryarray": names,
-            **_commit_ticks(len(names)),
+            **_commit_ticks(len(names), most=FEW_COMMITS if is_shared else MOST_COMMITS),
+            **({"range": [-0.5, len(names) - 0.5]} if is_shared and names else {}),
             "labelalias": dict(chart.labels),
             "autotickangles": [0, 90],
             "tickfont": {"size": 11},
@@ -234,11 +236,11 @@ def _x_axis(chart: Chart) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _commit_ticks(n_commits: int) -> dict[str, object]:
-    """Return where commits have labels: at the newest, and evenly before it."""
+def _commit_ticks(n_commits: int, *, most: int) -> dict[str, object]:
+    """Return where commits have labels: at the newest, and evenly before it, so many at most."""
     if not 0 < n_commits <= MOST_PLACED:
-        return {"nticks": MOST_COMMITS}
-    step = math.ceil(n_commits / MOST_COMMITS)
+        return {"nticks": most}
+    step = math.ceil(n_commits / most)
     return {"tickmode": "linear", "tick0": (n_commits - 1) % step, "dtick": step}
 
 
@@ -253,7 +255,7 @@ def _y_axis(chart: Chart, *, scale: Scale, most_ratio: float) -> dict[str, objec
     suffix, has_prefix = chart.ordinate.suffix, chart.ordinate.has_prefix
     axis: dict[str, object] = {"ticksuffix": suffix, **({"tickformat": "~s"} if has_prefix else {})}
     if not readings:
-        return {**axis, "showticklabels": False, "showgrid": False}
+        return {**axis, "showticklabels": False, "showgrid": False, "range": [0, 1]}
     low, high = min(lows), max(highs)
     if scale is Scale.LOG and low > 0:
         pad = max(0.06 * math.log10(high / low), 0.04)

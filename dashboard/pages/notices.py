@@ -1,4 +1,4 @@
-"""Notices in place of a page: an empty store, an unknown path."""
+"""Notices in place of a page, or below it: an empty store, an unknown path, values that nobody has judged."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from dash import dcc, html
 
+from results.units import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dash.development.base_component import Component
+
+    from results.rows import UnjudgedPlace
 
 MEASURE = (
     ("make bench", "measures the checked-out commit on this machine, in a few minutes, and stores it"),
@@ -29,6 +33,21 @@ def unknown_path(path: str, *, pages: Sequence[tuple[str, str]]) -> Component:
     """Build the notice for a path without a page; `pages` are (path, name) of the existing ones."""
     links = [html.Li(dcc.Link(name, href=to)) for to, name in pages]
     return _notice(f"There is no page {path}", html.Ul(links))
+
+
+def unjudged_note(places: Sequence[UnjudgedPlace]) -> list[Component | str]:
+    """Build the line that tells of values nobody has judged for others to read; nothing without any."""
+    if not places:
+        return []
+    n_series = sum(one.n_series for one in places)
+    first = f"{places[0].project} on {places[0].machine}"
+    others = f" and {counted(len(places) - 1, 'other place')}" if len(places) > 1 else ""
+    words = f"What changed in the newest values of {n_series:,} series ({first}{others}) is not kept yet"
+    return [
+        f"{words}: each start of the dashboard looks for it again, ",
+        html.Code("fusebench changes"),
+        " once for all.",
+    ]
 
 
 def _notice(title: str, *children: Component | str) -> Component:

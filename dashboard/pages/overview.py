@@ -14,9 +14,11 @@ from dashboard.tables.findings import findings_list
 from dashboard.tables.map_drawing import headlines_table, map_card, map_key
 from dashboard.tables.standings import failing_in_words, failing_list, freshness_in_words
 from dashboard.tables.surfaces import answer_of, commits_of, surfaces_list
+from dashboard.tables.winner_flips import flips_in_words
 from dashboard.views.comparison import MOST_SURFACES
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of, query_from_axes
 from dashboard.views.regressions_drawing import open_regressions_of
+from dashboard.views.winner_flips import MOST_COMMITS, winner_flips_of
 from dashboard.widgets import alert, at_end, card
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 MOST_FAILING = 10
 MOST_OPEN = 5
+MOST_FLIPS = 6
 
 
 def layout() -> Component:
@@ -50,7 +53,9 @@ def layout() -> Component:
                     html.Div([labelled_select(axis.label, component_id=_id(axis.name)) for axis in MAP_AXES],
                              className="bar"),
                     html.Div(id=_id("problems"), className="problems"),
-                    html.Div(id=_id("maps"), className="page"),
+                    html.Div(id=_id("maps")),
+                    html.Div(id=_id("flips")),
+                    html.Div(id=_id("headlines")),
                 ],
                 id=_id("sweep"), className="page", style=HIDDEN,
             ),
@@ -71,6 +76,10 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(Output(_id("open"), "children"), Input(_id("url"), "pathname"))
     def show_open(_: object) -> list[Component]:
         return open_cards(open_regressions_of(store))
+
+    @app.callback(Output(_id("flips"), "children"), Input(_id("url"), "pathname"))
+    def show_flips(_: object) -> list[Component]:
+        return flip_cards(flips_in_words(winner_flips_of(store)))
 
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show_maps(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
@@ -107,6 +116,7 @@ def page_props(view: MapsView, *, is_from_url: bool) -> dict[str, Any]:
         },
         "problems": alert(view.problems),
         "maps": _maps(view) if view.chosen else [],
+        "headlines": _headlines(view) if view.chosen else [],
     }
 
 
@@ -123,6 +133,20 @@ def open_cards(found: Sequence[RankedFinding]) -> list[Component]:
     note = html.Span("in all histories, the heaviest first", className="dimmed")
     more = dcc.Link(f"All on the page Regressions ({len(found):,})", href="/regressions", className="link")
     return [card([html.H2("Open regressions"), note, at_end(more)], findings_list(found, most=MOST_OPEN))]
+
+
+def flip_cards(found: Sequence[str]) -> list[Component]:
+    """Build the card of who leads since when where another did before; nothing without any."""
+    if not found:
+        return []
+    note = html.Span(f"certain before and since, over the newest {MOST_COMMITS} commits", className="dimmed")
+    more = dcc.Link("Shape by shape on the page Regressions", href="/regressions", className="link")
+    lines = [html.Li(one) for one in found[:MOST_FLIPS]]
+    if len(found) > MOST_FLIPS:
+        lines.append(html.Li(f"… and {len(found) - MOST_FLIPS:,} earlier ones", className="dimmed"))
+    return [
+        card([html.H3("Another provider is the fastest now"), note, at_end(more)], html.Ul(lines, className="surfaces"))
+    ]
 
 
 def failing_cards(overview: Overview) -> list[Component]:
@@ -152,8 +176,11 @@ def _maps(view: MapsView) -> Sequence[Component]:
             html.Div(map_key(view.maps), className="keys"),
             html.Div([map_card(one) for one in view.maps], className="maps"),
         ),
-        card([html.H3("Speedup over eager")], headlines_table(view.headlines)),
     ]
+
+
+def _headlines(view: MapsView) -> Component:
+    return card([html.H3("Speedup over eager")], headlines_table(view.headlines))
 
 
 def _fact(name: str, value: str) -> str:
@@ -181,6 +208,7 @@ OUTPUTS = {
     },
     "problems": Output(_id("problems"), "children"),
     "maps": Output(_id("maps"), "children"),
+    "headlines": Output(_id("headlines"), "children"),
 }
 
 

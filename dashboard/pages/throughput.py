@@ -28,7 +28,7 @@ from dashboard.sweep_axes import AXES, text_of
 from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.tables.export import csv_of_points
 from dashboard.tables.winners import absences_list, winners_table
-from dashboard.views.throughput.answer import answer_from
+from dashboard.views.throughput.answer import NO_PROVIDER, answer_from
 from dashboard.views.throughput.choice import query_from_choice, query_from_values
 from dashboard.views.throughput.chosen_point import chosen_point_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
@@ -173,7 +173,7 @@ def page_props(drawing: ThroughputDrawing, *, is_from_url: bool) -> dict[str, An
         "quantity": quantity_props(measured, chosen=choice.quantity),
         "switches": {name: getattr(choice, name) for name in SWITCH_LABELS},
         "facts": facts(view),
-        "answer": answer_lines(answer_from(drawing.by_batch, batch=choice.batch)),
+        "answer": answer_lines(_answer(drawing)),
         "problems": alert([*view.problems, *_problems_of_quantity(choice.quantity, measured)]),
         "commits_note": note_of_commits(drawing),
         **batch_props(drawing),
@@ -194,6 +194,13 @@ def _problems_of_quantity(quantity: Quantity, measured: Sequence[Quantity]) -> l
         return []
     name = f"{quantity.label[:1].upper()}{quantity.label[1:]}"
     return [f"{name} was not measured with the rest of this choice; Metric lists what was."]
+
+
+def _answer(drawing: ThroughputDrawing) -> Answer:
+    choice = drawing.view.choice
+    if choice.providers == ():
+        return NO_PROVIDER
+    return answer_from(drawing.by_batch, batch=choice.batch, over_commits=drawing.up_to_answer)
 
 
 def answer_lines(answer: Answer) -> list[Component]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
 
 HEADINGS = (
-    ("", "course"), ("Benchmark", ""), ("Change", "number"), ("Points", "number"), ("Since", ""), ("Cause", ""),
+    ("", "course"), ("Benchmark", ""), ("Change", "number"), ("Points", "number"), ("Since", "since"), ("Cause", ""),
     ("State", ""),
 )  # fmt: skip
 MOST_ROWS = 40
@@ -57,7 +57,8 @@ def findings_list(found: Sequence[RankedFinding], *, most: int) -> Component:
 
 def state_badge(finding: Finding) -> Component:
     """Build a badge with the finding's state."""
-    colour = STATE_COLOURS.get(finding.state, "gray")
+    is_good = finding.state is FindingState.CONFIRMED and kind_of(finding) == "good"
+    colour = "green" if is_good else STATE_COLOURS.get(finding.state, "gray")
     badge: Component = dmc.Badge(finding.state.value, size="sm", variant="light", color=colour)
     return badge
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Share of the provider's colour in a cell, in percent: from no margin up to this one.
 FAINTEST, DEEPEST, DEEPEST_AT = 14, 48, 2.0
+UNDECIDED = f"undecided, the least time named; by 1.12{TIMES}: leads by that at least"
+LEAST_TOLD = 1.005  # a lead that is written as more than 1.00
 HEADINGS = (
     ("Operation", ""),
     ("Provider", ""),
@@ -68,7 +70,13 @@ def map_key(maps: Sequence[WinnerMap]) -> list[Component]:
     return [
         *(contender_label(name) for name in names),
         html.Span("+12 %: the next takes that much longer", className="dimmed"),
-        html.Span([html.Span(className="cell hatched sample"), "undecided, the least time named"], className="dimmed"),
+        html.Span(
+            [
+                html.Span(className="cell hatched sample"),
+                "undecided, the least time named; by 1.12×: leads by that at least",
+            ],
+            className="dimmed",
+        ),
     ]
 
 
@@ -114,7 +122,7 @@ def _texts(ranking: Ranking) -> tuple[str, str]:
     match ranking.standing:
         case Standing.UNDECIDED:
             least = ranking.least_margin
-            return f"{name} ?", "undecided" if least is None else f"leads {least:.2f}{TIMES}"
+            return f"{name} ?", "undecided" if least is None or least < LEAST_TOLD else f"by {least:.2f}{TIMES}"
         case Standing.TIED:
             return "tied", " = ".join(row.contender for row in ranking.candidates)
         case None:

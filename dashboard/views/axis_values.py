@@ -6,6 +6,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from dashboard.sweep_axes import text_of
+from results.errors import ResultsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +28,11 @@ def settled(
 ) -> AxisValue:
     """Return the value the URL wants of `axis`, or the nearest of `values`, adding to `problems`; else its default.
 
-    `values` come newest measurement first; `before` has the columns of the axes settled so far.
+    `values` come newest measurement first; `before` has the columns of the axes settled so far. Raises: ResultsError
+    without any value, as where the database of an open page was replaced by one that has no sweep.
     """
+    if not values:
+        raise ResultsError("no point of a sweep is stored any more; reload the page")
     default = _default(axis, values, before)
     if axis.name not in wanted:
         return default
@@ -43,7 +47,8 @@ def settled_axes(
 ) -> tuple[dict[str, AxisValue], dict[str, tuple[AxisValue, ...]], list[PointChoice]]:
     """Settle `axes` one after the other: their values by column, what each had to offer by name, and the points left.
 
-    `points` come newest first, at least one. What the URL wants and was not measured is added to `problems`.
+    `points` come newest first. What the URL wants and was not measured is added to `problems`.
+    Raises: ResultsError without any point.
     """
     columns: dict[str, AxisValue] = {}
     options: dict[str, tuple[AxisValue, ...]] = {}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import ChangePoint
 from dashboard.figures.notes import escaped, wrapped
-from dashboard.finding_words import EVERYTHING, change_of, kind_of, ratio_in_words, since_of, title_of
-from results.judgement.findings import FindingState, Turn
+from dashboard.finding_words import change_of, kind_of, ratio_in_words, since_of, title_of
+from results.judgement.findings import EVERYTHING, FindingState, Turn
 from results.units import counted
 
 if TYPE_CHECKING:

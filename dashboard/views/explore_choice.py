@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CASCADE = ("project", "benchmark", "metric", "machine", "environment")
 # Parameters of a point as other pages name them, which come with a link: the same as `where`.
 OF_POINT = (*(axis.name for axis in AXES if axis.name not in {"operation", *CASCADE}), "provider")
-KEYS = (*CASCADE, "line", "where", "colour", "relative", "commit", "spacing", "scale", "operation", *OF_POINT)
+KEYS = (*CASCADE, "line", "where", "colour", "group", "relative", "commit", "spacing", "scale", "operation", *OF_POINT)
 MOST_LINES = 50  # of a figure
 LINES_AT_FIRST = 4
 PREFERRED_METRIC = "latency_s"
@@ -34,7 +34,8 @@ class ExploreChoice:
     """Choices of the page. `lines` by name; `commit` None: the newest measured one.
 
     `where`: `name=value` of parameters, several of one name are alternatives. `colour`: parameter that lines are
-    coloured by. `relative`: commit whose values the others are divided by.
+    coloured by; `group`: that has a small chart for each of its values. `relative`: commit whose values the others are
+    divided by.
     """
 
     project: str
@@ -45,6 +46,7 @@ class ExploreChoice:
     lines: tuple[str, ...]
     where: tuple[str, ...] = ()
     colour: str | None = None
+    group: str | None = None
     relative: str | None = None
     commit: str | None = None
     spacing: CommitSpacing = CommitSpacing.ORDER
@@ -102,11 +104,16 @@ def explore_view_of(store: Store, *, query: str) -> ExploreView:
     lines = tuple(lines_from(series))
     single = {name: values[-1] for name, values in wanted.items()}
     where = _where([*wanted.get("where", ()), *_where_of_point(single, lines)], lines, problems)
+    group = _parameter(single.get("group"), lines, problems)
+    matching = _matching(lines, where)
+    if group is not None and "line" not in wanted:  # who sets values apart wants to see all of them
+        wanted["line"] = [line.name for line in matching]
     choice = ExploreChoice(
         **found,
-        lines=_lines(wanted.get("line"), _matching(lines, where), problems, known=lines),
+        lines=_lines(wanted.get("line"), matching, problems, known=lines),
         where=where,
-        colour=_colour(single.get("colour"), lines, problems),
+        colour=_parameter(single.get("colour"), lines, problems),
+        group=group,
         relative=_hash(single.get("relative")),
         commit=_hash(single.get("commit")),
         spacing=member_of("spacing", single, CommitSpacing.ORDER, problems),
@@ -120,7 +127,7 @@ def query_from_explore_choice(choice: ExploreChoice) -> str:
     pairs = [(name, str(getattr(choice, name))) for name in (*CASCADE, "spacing", "scale")]
     pairs += [("line", name) for name in choice.lines] or [("line", "")]
     pairs += [("where", one) for one in choice.where]
-    pairs += [(name, value) for name in ("colour", "relative") if (value := getattr(choice, name))]
+    pairs += [(name, value) for name in ("colour", "group", "relative") if (value := getattr(choice, name))]
     return "?" + urlencode([*pairs, ("commit", choice.commit[:12] if choice.commit else LATEST)])
 
 
@@ -187,8 +194,8 @@ def _matching(lines: Sequence[HistoryLine], where: Sequence[str]) -> list[Histor
     return [line for line in lines if all(words_of(line) & values for values in wanted.values())]
 
 
-def _colour(requested: str | None, lines: Sequence[HistoryLine], problems: list[str]) -> str | None:
-    """Return the parameter to colour by, if there is one of that name."""
+def _parameter(requested: str | None, lines: Sequence[HistoryLine], problems: list[str]) -> str | None:
+    """Return the parameter to colour or group by, if there is one of that name."""
     if not requested:
         return None
     known = parameter_names_of(lines)

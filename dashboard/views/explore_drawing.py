@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
 from dashboard.figures.reduction import reduced
 from dashboard.figures.relative import RelativeFormat, relative_to
+from dashboard.lines import parameter_choices, words_of
 from dashboard.quantities import MetricFormat
 from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import change_points_of
@@ -19,17 +20,24 @@ from results.rows import contender_of
 from results.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from dashboard.figures.chart import Chart
+    from dashboard.lines import HistoryLine
     from dashboard.views.explore_choice import ExploreChoice, ExploreView
+    from results.judgement.changes.ranked import RankedFinding
     from results.judgement.verdicts import Judgement
     from results.rows import CommitRow
     from results.store import Store
+
+MOST_PANELS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreDrawing:
     """Content of the page. `judgement`: None without an earlier commit or a judged metric.
 
+    panels: a chart for each value of the parameter that is grouped by, as `name=value`; empty without one.
     `left_out`: what the chart would be too slow with, in words. `is_marked`: whether its change points were looked for.
     """
 
@@ -38,6 +46,7 @@ class ExploreDrawing:
     chart: Chart
     commits: tuple[CommitRow, ...]
     judgement: Judgement | None
+    panels: Mapping[str, Chart] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     is_marked: bool = False
 
@@ -64,11 +73,11 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
             spacing=view.choice.spacing, colour=view.choice.colour,
         )
     )  # fmt: skip
+    panels, without_panel = _panels(chart, view)
     found = judged_histories(store) if waits else known_histories(store)
     if found is not None:
-        series = [row for line in view.chosen_lines for row in line.series]
-        positions = {commit: place for place, commit in chart.positions}
-        chart = replace(chart, change_points=change_points_of(found, series=series, positions=positions))
+        chart = _marked(chart, view.chosen_lines, found)
+        panels = {name: _marked(panel, _lines_of(view, name), found) for name, panel in panels.items()}
     measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
     return ExploreDrawing(
@@ -79,9 +88,45 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
         judgement=_judgement(
             store, view.choice, measured, is_sweep=contender_of(view.lines[0].series[0].parameters) is not None
         ),
-        left_out=(*left_out, *reductions),
+        panels=panels,
+        left_out=(*left_out, *reductions, *without_panel),
         is_marked=found is not None,
     )
+
+
+def _panels(chart: Chart, view: ExploreView) -> tuple[dict[str, Chart], list[str]]:
+    """Return the chart of each value of the parameter that is grouped by, and what has none, in words."""
+    if view.choice.group is None:
+        return {}, []
+    charts: dict[str, Chart] = {}
+    for name in sorted(parameter_choices(view.lines)[view.choice.group], key=_number_of):
+        labels = {line.label for line in _lines_of(view, name)}
+        curves = tuple(curve for curve in chart.curves if curve.name in labels)
+        absences = tuple(one for one in chart.absences if one.name in labels)
+        if curves or absences:
+            charts[name] = replace(chart, curves=curves, absences=absences)
+    n_left = len(charts) - MOST_PANELS
+    note = f"{MOST_PANELS} of {len(charts)} values of {view.choice.group} have a chart"
+    return dict(list(charts.items())[:MOST_PANELS]), [note] if n_left > 0 else []
+
+
+def _number_of(name: str) -> float:
+    """Return the value of a `name=value` that is a number, to order by; 0 for all others, which keep their order."""
+    try:
+        return float(name.partition("=")[2])
+    except ValueError:
+        return 0.0
+
+
+def _lines_of(view: ExploreView, name: str) -> list[HistoryLine]:
+    """Return the chosen lines with that `name=value`."""
+    return [line for line in view.chosen_lines if name in words_of(line)]
+
+
+def _marked(chart: Chart, lines: Sequence[HistoryLine], found: Sequence[RankedFinding]) -> Chart:
+    series = [row for line in lines for row in line.series]
+    positions = {commit: place for place, commit in chart.positions}
+    return replace(chart, change_points=change_points_of(found, series=series, positions=positions))
 
 
 def judged_commit(drawing: ExploreDrawing) -> str | None:

@@ -22,9 +22,8 @@ from dashboard.views.regressions_choice import (
 )
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
-from results.queries import commits, history_of, places
+from results.queries import commits, history_of, places, taken_back_of
 from results.units import counted
-from results.upkeep.decisions import taken_back_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

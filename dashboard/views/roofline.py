@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 ROOF_AXES = tuple(axis for axis in AXES if axis.name not in {"batch", "hidden", "dim"})
 KEYS = (*(axis.name for axis in ROOF_AXES), "commit", "providers")
 MEASURE_THEM = (
-    "A sweep on a quiet machine measures them before its points: fusebench run (again with --again where they were "
-    "refused)"
+    "They can be measured on that machine only: there fusebench run does so before its points, while nothing disturbs "
+    "it, and with --again where they were refused. A run elsewhere adds that machine to the choice, with its own roof"
 )
 
 

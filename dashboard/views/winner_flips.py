@@ -1,29 +1,46 @@
-"""Winner flips between the newest two commits of the sweep on each machine."""
+"""Winner flips: who leads at which shape of the sweep since when, over each machine's newest commits."""
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from dashboard.tables.winner_flips import flips_between
+from dashboard.tables.winner_flips import flips_of
 from results.queries import commits, latest_points
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from dashboard.tables.winner_flips import WinnerFlip
-    from results.rows import CommitRow
     from results.store import Store
+
+MOST_COMMITS = 20  # that are looked back upon; a flip further back is on the page Throughput of its shape
+
+_lock = threading.Lock()
+_found: WeakKeyDictionary[Store, tuple[Hashable, tuple[WinnerFlip, ...]]] = WeakKeyDictionary()
 
 
 def winner_flips_of(store: Store) -> tuple[WinnerFlip, ...]:
-    """Return the flips between the newest two commits of the sweep on each machine, the largest margin first."""
-    measured: dict[tuple[str, str], list[CommitRow]] = {}
-    for row in commits(store):
+    """Return the shapes that lead otherwise than before, the latest flip first; found once for a state of the store."""
+    with _lock:
+        state = store.fingerprint()
+        known = _found.get(store)
+        if known is None or known[0] != state:
+            known = _found[store] = (state, _flips_of(store))
+        return known[1]
+
+
+def _flips_of(store: Store) -> tuple[WinnerFlip, ...]:
+    measured: dict[tuple[str, str], list[str]] = {}
+    rank = {}
+    for place, row in enumerate(commits(store)):
+        rank[row.commit] = place
         for machine in sorted(row.sweep_machines):
-            measured.setdefault((row.project, machine), []).append(row)
+            measured.setdefault((row.project, machine), []).append(row.commit)
     found: list[WinnerFlip] = []
-    for (_, machine), rows in measured.items():
-        if len(rows) > 1:
-            at_base, at_head = (
-                latest_points(store, revision=row.commit, machine=machine) for row in (rows[-2], rows[-1])
-            )
-            found += flips_between(at_base, at_head, base=rows[-2], head=rows[-1])
-    return tuple(sorted(found, key=lambda one: -(one.margin or 1.0)))
+    for (_, machine), hashes in measured.items():
+        newest = hashes[-MOST_COMMITS:]
+        if len(newest) > 1:
+            found += flips_of([latest_points(store, revision=commit, machine=machine) for commit in newest])
+    return tuple(sorted(found, key=lambda one: (-rank[one.since.commit], -(one.margin or 1.0))))

@@ -23,8 +23,8 @@ from fused_mlp.errors import FusedMlpError, InvalidArgument, Unavailable
 from fused_mlp.gated_mlp import gated_mlp
 from fused_mlp.linear import linear
 from fused_mlp.mlp import mlp
-from fused_mlp.modules.fusion import fuse, fused, prepare, unfuse
-from fused_mlp.modules.fusion_report import FusionReport, PreparationReport
+from fused_mlp.models.fusion import fuse, fused, prepare, unfuse
+from fused_mlp.models.fusion_report import FusionReport, PreparationReport
 from fused_mlp.modules.layers import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.modules.packing import PackReport
 from fused_mlp.native import build

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os.path
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from results.commands.echo import echo
-from results.commands.options import db_option
+from results.commands.options import db_option, judge_option
 from results.commands.progress import progress_bar
 from results.exit_codes import ExitCode
+from results.questions.judged import unjudged_places
 from results.store import OpenMode, open_store
 from results.units import counted
 from results.upkeep.housekeeping import prune_missing_files
@@ -45,7 +45,7 @@ DEFAULT_PATHS = (Path("results/data/published"), Path("results/data/local"))
 )
 @click.option("--prune", is_flag=True, help="Forget what came from files under PATH that are gone.")
 @click.option("--rebuild", is_flag=True, help="Build a new database from PATH beside the old one, then swap it in.")
-@click.option("--judge/--no-judge", default=True, help="Look for changes in what has grown, for those who ask later.")
+@judge_option
 def ingest(  # noqa: PLR0913 - its options
     paths: Sequence[Path],
     db: str | None,
@@ -79,7 +79,6 @@ def ingest(  # noqa: PLR0913 - its options
     if missing:
         raise click.UsageError(f"{missing[0]} does not exist; name a journal, or a folder of asv results")
     notices: list[str] = []
-    began = datetime.now(tz=UTC)
     with progress_bar() as progress:
         if rebuild:
             name, report = rebuild_store(
@@ -103,11 +102,12 @@ def ingest(  # noqa: PLR0913 - its options
     for notice in notices:
         echo(notice)
     _print_report(report, name)
-    if judge and report.n_values:
-        from results.upkeep.judged_series import judge_grown  # noqa: PLC0415 - an ingest of nothing need not load it
-
+    if judge:
         with open_store(db, mode=OpenMode.WRITE) as store:
-            judge_grown(store, since=None if rebuild else began)
+            if unjudged_places(store):
+                from results.commands.judging.new_values import judge_new_values  # noqa: PLC0415 - loads what judges
+
+                judge_new_values(store)
     if report.barren and not prune and (paths or not report.n_files):
         echo(f"No journals and no asv results were found under {', '.join(report.barren)}.", err=True)
         return ExitCode.FAILED if paths or report.problems else ExitCode.NOTHING_COMPARABLE

@@ -25,6 +25,12 @@ db_option = click.option(
     help="SQLite path or postgresql://USER@HOST/NAME.  [default: FUSEBENCH_DB, else results/data/fusebench.db]",
 )
 
+judge_option = click.option(
+    "--judge/--no-judge",
+    default=True,
+    help="Look for changes in what has grown, for those who ask later; else who asks first does it.",
+)
+
 all_option = click.option(
     "--all", "shows_all", is_flag=True, help="List every row in a text, not only the 20 most important of a kind."
 )

@@ -161,6 +161,12 @@ def _print(store: Store, point: PointRow, profile_format: ProfileFormat, *, show
 
 def _which_one(points: Sequence[PointRow]) -> str:
     """Return the error that lists the options which tell these points apart."""
-    choices = {name: dict.fromkeys(str(getattr(point, axis)) for point in points) for name, axis in AXES.items()}
-    options = [f"--where {name}=…  ({', '.join(values)})" for name, values in choices.items() if len(values) > 1]
+    choices = {name: {getattr(point, axis) for point in points} for name, axis in AXES.items()}
+    options = [f"--where {name}=…  ({', '.join(_sorted(of))})" for name, of in choices.items() if len(of) > 1]
     return "\n  ".join([f"{len(points)} points match, and a profile is of one; add one of each", *options])
+
+
+def _sorted(values: set[int | str | None]) -> list[str]:
+    """Return values as they are typed, numbers by size before texts by letter."""
+    numbers = sorted(value for value in values if isinstance(value, int))
+    return [*map(str, numbers), *sorted(str(value) for value in values if not isinstance(value, int))]

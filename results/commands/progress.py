@@ -1,4 +1,4 @@
-"""Progress of an ingest on the terminal."""
+"""Progress of an ingest, and of judging what it brought, on the terminal."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from results.printable import printable_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from results.rows import UnjudgedPlace
     from results.store import Progress
 
 
@@ -36,5 +39,24 @@ def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
 
         def draw(state: Progress) -> None:
             bar.update(task, total=state.n_files, completed=state.n_files_done, n_values=state.n_values)
+
+        yield draw
+
+
+@contextmanager
+def judging_line() -> Iterator[Callable[[UnjudgedPlace], None] | None]:
+    """Yield a function that says on standard error what is being judged, or None where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - a fifth of the start of every command otherwise
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(stderr=True, highlight=False)
+    with console.status("Looking for changes …") as line:
+
+        def draw(place: UnjudgedPlace) -> None:
+            where = printable_line(f"{place.project} on {place.machine}")
+            line.update(Text(f"Looking for changes in {place.n_series:,} series of {where} …"))
 
         yield draw

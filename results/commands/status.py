@@ -16,7 +16,7 @@ from results.judgement.stopped import stopped_among
 from results.output.status import status_as_json, status_as_text, statuses_from
 from results.output.text_tables import MANY
 from results.printable import json_for_terminal
-from results.queries import failures, freshness, known_changes
+from results.queries import failures, freshness, known_changes, unjudged_places
 from results.store import OpenMode, open_store
 from results.units import counted
 
@@ -86,7 +86,9 @@ def status(  # noqa: PLR0913, PLR0917 - its options
     }
     with open_store(db, mode=OpenMode.READ) as store:
         rows = freshness(store, **places)
-        statuses = statuses_from(rows, failures(store, **places), known_changes(store, **places))
+        statuses = statuses_from(
+            rows, failures(store, **places), known_changes(store, **places), unjudged_places(store)
+        )
     if not statuses:
         chosen = ", ".join((*project, *machine, *environment))
         return nothing_to_show(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE)

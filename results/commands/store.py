@@ -10,7 +10,8 @@ import click
 from results.commands.echo import echo
 from results.commands.groups import SuggestingGroup
 from results.commands.judging.decisions import acknowledge, join
-from results.commands.options import NumberRange, db_option
+from results.commands.judging.new_values import judge_new_values
+from results.commands.options import NumberRange, db_option, judge_option
 from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.redaction import redact
@@ -78,8 +79,9 @@ def compact_command(db: str | None) -> int:
 
 @store.command("merge")
 @click.argument("other", metavar="OTHER")
+@judge_option
 @db_option
-def merge_command(other: str, db: str | None) -> int:
+def merge_command(other: str, db: str | None, *, judge: bool) -> int:
     """Add what another database holds and this one lacks.
 
     OTHER is an SQLite path or postgresql://USER@HOST/NAME; it is only read. A run that both hold with different
@@ -92,6 +94,8 @@ def merge_command(other: str, db: str | None) -> int:
             f"{report.n_runs_added} runs and {report.n_values} values added, {report.n_runs_completed} runs completed, "
             f"{len(report.conflicts)} left as they were, from {theirs.name} into {opened.name}"
         )
+        if judge:
+            judge_new_values(opened)
     for conflict in report.conflicts:
         echo(f"not merged: {conflict}", err=True)
     return ExitCode.FAILED if report.conflicts else ExitCode.FINE

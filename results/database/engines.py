@@ -34,8 +34,19 @@ def sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
         # The connection used last is used again: its caches are the warmest.
         engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_use_lifo=True)
 
+    path = Path(url.database or "")
+    was_there = path.exists()
+
+    @event.listens_for(engine, "do_connect")
+    def _check_still_there(*_: object) -> None:
+        # SQLite would create an empty file, which looks like a store that nothing was put into.
+        if was_there and not path.exists():
+            raise NoStore(f"there is no database at {path} any more; put it back, or make it anew from its files")
+
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        nonlocal was_there
+        was_there = True
         # None: the driver begins nothing by itself, so that we may begin as we need (see writing).
         connection.isolation_level = None
         cursor = connection.cursor()

@@ -270,6 +270,25 @@ class JudgedSeries(Base):
     found: Mapped[str | None]
 
 
+class JudgedPlace(Base):
+    """Runs of a place as they were when its series were judged last; derived, so that any row may be deleted.
+
+    A place whose runs are others now, or which another detector judged, is to be judged (docs/adr/0014). read_at: when
+    the last of their files was read, null without any. positions: sum over the runs. detector: digest of its code.
+    """
+
+    __tablename__ = "judged_place"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    project_id: Mapped[int] = mapped_column(ForeignKey("project.id"), primary_key=True, autoincrement=False)
+    machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"), primary_key=True, autoincrement=False)
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"), primary_key=True, autoincrement=False)
+    n_runs: Mapped[int]
+    n_values: Mapped[int] = mapped_column(BigInteger)
+    positions: Mapped[int] = mapped_column(BigInteger)
+    read_at: Mapped[datetime | None]
+    detector: Mapped[bytes]
+
+
 HISTORY_COLUMNS = ("state", "median", "ci_low", "ci_high", "q25", "q75", "sample_count")
 
 

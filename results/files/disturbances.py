@@ -9,9 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MOST = 3
+# As older journals have it.
+_UNSPACED_PERCENT = re.compile(r"(?<=\d)%")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Of causes that differ in numbers alone the worst has the least of these, and the most of others.
-_LESS_IS_WORSE = ("the machine ran at", "the GPU was throttled")
+_SLOW = "the machine ran at"
+_LESS_IS_WORSE = (_SLOW, "the GPU was throttled")
 # What journals have beside the cause that were written before advice was given once for all.
 _ADVICE = ("measure again", "stop them", "let it cool")
 
@@ -19,6 +22,11 @@ _ADVICE = ("measure again", "stop them", "let it cool")
 def disturbed_in_short(text: str) -> str:
     """Return what disturbed one point, or one visit of it, as its journal has it: of each kind of cause the worst."""
     return "; ".join(_worst(kind, causes) for kind, causes in _kinds(text.split("; ")).items())
+
+
+def is_slowness_alone(text: str) -> bool:
+    """Return whether nothing disturbed a visit but that the machine was slower than at its best."""
+    return all(cause.startswith(_SLOW) for cause in text.split("; "))
 
 
 def causes_in_short(texts: Iterable[str]) -> str:
@@ -36,7 +44,8 @@ def causes_in_short(texts: Iterable[str]) -> str:
 def _kinds(causes: Iterable[str]) -> dict[str, list[str]]:
     """Return causes that differ in numbers alone together, in the order in which the first of each comes."""
     kinds: dict[str, list[str]] = {}
-    for cause in causes:
+    for each in causes:
+        cause = _UNSPACED_PERCENT.sub(" %", each)
         kinds.setdefault(_NUMBER.sub("…", cause), []).append(cause)
     return kinds
 

@@ -40,13 +40,15 @@ class Question:
 class Gain:
     """Seconds of a model's blocks in one forward: as eager, and with what is advised. batch: None for several.
 
-    is_in_doubt: whether a time that it rests on is.
+    n_calls: those that the seconds are of; n_unknown: those left out, since what to run there is undecided, or nothing
+    gave a time. is_in_doubt: whether a time that it rests on is.
     """
 
     n_calls: int
     batch: int | None
     eager_s: float
     advised_s: float
+    n_unknown: int = 0
     is_in_doubt: bool = False
 
 
@@ -155,10 +157,13 @@ def _doubts(choices: Sequence[Choice]) -> Iterable[str]:
     found = [choice for choice in choices if choice.is_in_doubt]
     ahead = [choice.batch for choice in found if choice.ranking.least_margin is not None]
     beaten = [choice.batch for choice in found if choice.ranking.least_margin is None]
+    # Where it is the machine that a reader can do something about, not a narrow lead.
+    is_disturbed = all(choice.ranking.leader.disturbed for choice in found)
+    why = ", as the machine was disturbed" if is_disturbed else ""
     if ahead:
-        yield f"{_place(ahead, choices)}the times are in doubt: measure again to be sure"
+        yield f"{_place(ahead, choices)}the times are in doubt{why}: measure again to be sure"
     if beaten:
-        yield f"{_place(beaten, choices)}which is the fastest is in doubt: measure again to know"
+        yield f"{_place(beaten, choices)}which is the fastest is in doubt{why}: measure again to know"
 
 
 def _place(batches: Sequence[int], choices: Sequence[Choice]) -> str:
@@ -166,29 +171,30 @@ def _place(batches: Sequence[int], choices: Sequence[Choice]) -> str:
 
 
 def _gains(choices: Sequence[Choice], question: Question) -> list[Gain]:
-    timed = [choice for choice in choices if choice.ranking.eager is not None]
     if question.calls:
-        called = [(choice, question.calls.get((choice.block, choice.batch), 0)) for choice in timed]
-        n_calls = sum(count for _, count in called)
+        called = [(choice, question.calls.get((choice.block, choice.batch), 0)) for choice in choices]
+        n_calls = sum(question.calls.values())
         return [_gain(called, n_calls=n_calls, batch=None)] if n_calls else []
     if question.layers is None:
         return []
-    by_batch = sorted(timed, key=lambda choice: choice.batch)
     layers = question.layers
+    by_batch = sorted(choices, key=lambda choice: choice.batch)
     return [_gain([(choice, layers)], n_calls=layers, batch=choice.batch) for choice in by_batch]
 
 
 def _gain(called: Sequence[tuple[Choice, int]], *, n_calls: int, batch: int | None) -> Gain:
-    eager_s = sum(count * _eager_s(choice) for choice, count in called)
-    advised_s = sum(count * _eager_s(choice) / _speedup(choice.advised) for choice, count in called)
-    is_in_doubt = any(count and choice.is_in_doubt for choice, count in called)
-    return Gain(n_calls=n_calls, batch=batch, eager_s=eager_s, advised_s=advised_s, is_in_doubt=is_in_doubt)
-
-
-def _eager_s(choice: Choice) -> float:
-    return (choice.ranking.eager.latency_s or 0.0) if choice.ranking.eager else 0.0
-
-
-def _speedup(advised: PointRow | None) -> float:
-    """Return how much faster than eager the advised is; where it is undecided, eager is kept."""
-    return (advised.speedup_vs_eager or 1.0) if advised is not None else 1.0
+    """Add up the calls at which it is known what to run and what eager takes; the rest of `n_calls` is left out."""
+    known = [
+        (choice, count, choice.ranking.eager.latency_s, choice.advised.speedup_vs_eager or 1.0)
+        for choice, count in called
+        if choice.advised is not None and choice.ranking.eager is not None and choice.ranking.eager.latency_s
+    ]
+    n_known = sum(count for _, count, _, _ in known)
+    return Gain(
+        n_calls=n_known,
+        batch=batch,
+        eager_s=sum(count * eager_s for _, count, eager_s, _ in known),
+        advised_s=sum(count * eager_s / speedup for _, count, eager_s, speedup in known),
+        n_unknown=n_calls - n_known,
+        is_in_doubt=any(count and choice.is_in_doubt for choice, count, _, _ in known),
+    )

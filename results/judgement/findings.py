@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from results.files.records import AcknowledgementRecord
+
 if TYPE_CHECKING:
+    from results.files.records import Decided, TriageDecision
     from results.rows import ParameterValue
+
+EVERYTHING = "*"
+"""Name in place of a benchmark's and a metric's, where everything on a machine moved together."""
 
 
 class FindingState(StrEnum):
@@ -92,3 +98,20 @@ class Finding:
     def metric(self) -> str:
         """Name of the metric that changed."""
         return self.surface.metric
+
+
+def acknowledgement_of(finding: Finding, *, decision: TriageDecision, decided: Decided) -> AcknowledgementRecord:
+    """Return the decision that declares a finding's change known, at its first bad commit."""
+    surface = finding.surface
+    is_everything = surface.benchmark == EVERYTHING
+    return AcknowledgementRecord(
+        project=surface.project,
+        commit=finding.first_bad,
+        decision=decision,
+        benchmark=None if is_everything else surface.benchmark,
+        metric=None if is_everything else surface.metric,
+        machine=surface.machine,
+        environment=surface.environment,
+        parameters={one.name: one.value for one in surface.shared if one.value is not None},
+        decided=decided,
+    )

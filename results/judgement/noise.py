@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from results.units import percent
+
 # asv's own threshold: at 1,000 comparisons about two differ by chance, before relevance is asked.
 LARGEST_P = 0.002
 WIDEST = 0.05
@@ -41,7 +43,7 @@ def doubt_about(value: float | None, *, low: float | None, high: float | None, d
     if not value or low is None or high is None or not math.isfinite(high - low):
         return "has no interval"
     half_width = round((high - low) / 2 / abs(value), 3)  # as it is shown: ± 5.0% is not wider than ± 5 %
-    return f"known to ± {half_width:.1%} only" if half_width > WIDEST else None
+    return f"known to ± {percent(half_width, digits=1)} only" if half_width > WIDEST else None
 
 
 def difference_between(base: Observation, head: Observation) -> Evidence:

@@ -11,7 +11,7 @@ from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_rel
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
-from results.units import signed
+from results.units import percent, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,9 @@ def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
         return _Finding(Change.SAME, Outcome.UNCHANGED, "exact")
     before, after = (most_before, least_after) if least_after > most_before else (least_before, most_after)
     if not differs(metric, before, after):
-        return _Finding(Change.SAME, Outcome.UNCHANGED, f"within its tolerance of {metric.tolerance:.0%}")
+        return _Finding(
+            Change.SAME, Outcome.UNCHANGED, f"within its tolerance of {percent(metric.tolerance, digits=0)}"
+        )
     return _Finding(Change.EXACT_CHANGE, outcome_of_change(metric, before, after), "exact")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 from typing import TYPE_CHECKING
 
+from results.files.disturbances import is_slowness_alone
 from results.files.records import State
 from results.judgement.comparison.processes import Pair, Process
 from results.metrics import SWEEP_METRICS
@@ -207,4 +208,5 @@ def _process(one: ProcessValue, level: float, *, is_head: bool) -> Process:
         within_sd=within,
         is_disturbed=one.disturbed is not None,
         is_head=is_head,
+        speed=one.speed if one.disturbed is None or is_slowness_alone(one.disturbed) else None,
     )

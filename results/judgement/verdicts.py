@@ -11,6 +11,7 @@ from results.exit_codes import ExitCode
 from results.judgement.comparison.evidence import Compared, compare
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
+from results.judgement.comparison.processes import with_alike_rounds
 from results.judgement.known_levels import in_question, with_known
 from results.judgement.outcomes import (
     EXPLAINABLE,
@@ -77,7 +78,9 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     """
     at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
-    pairs = _pairs(both) if has_controls else [replace(pair, control=None, is_control=False) for pair in _pairs(both)]
+    pairs = _pairs(both, is_paired=is_paired)
+    if not has_controls:
+        pairs = [replace(pair, control=None, is_control=False) for pair in pairs]
     compared = compare(pairs, is_paired=is_paired, spreads=dict((spreads or {}).items()), q=q)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
@@ -133,13 +136,14 @@ def exit_code(judgement: Judgement) -> ExitCode:
     return ExitCode.FINE
 
 
-def _pairs(both: Mapping[int, tuple[Side, Side]]) -> list[Pair]:
+def _pairs(both: Mapping[int, tuple[Side, Side]], *, is_paired: bool) -> list[Pair]:
     found = [
         pair
         for base, head in both.values()
         if base.is_ok and head.is_ok and metric_of_row(head.row).precision is Precision.NOISY
         if (pair := pair_of(base, head)) is not None
     ]
+    found = [with_alike_rounds(pair) for pair in found] if is_paired else found
     return with_controls(found, {key: head.row for key, (_, head) in both.items()})
 
 

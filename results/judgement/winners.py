@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from results.judgement.noise import WIDEST, doubt_about
-from results.units import counted
+from results.units import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 BASELINE = "eager"
 WHAT_DECIDES_NOTHING = (
-    f"a time that was disturbed, is of fewer visits than planned, or is known to no better than ± {WIDEST:.0%}, "
-    "decides nothing however large a lead"
+    f"a time that was disturbed, is of fewer visits than planned, or is known to no better than "
+    f"± {percent(WIDEST, digits=0)}, decides nothing however large a lead"
 )
 
 
@@ -204,10 +204,12 @@ def _inverse(speedup: float | None) -> float:
 
 
 def _doubt(row: PointRow, quantity: str, value: float | None, low: float | None, high: float | None) -> str | None:
-    if row.lacks_visits and not row.disturbed:
+    if row.disturbed:
+        return row.disturbed
+    if row.lacks_visits:
         return f"{row.visit_count} of {counted(row.visits_planned or 0, 'visit')}"
-    doubt = doubt_about(value, low=low, high=high, disturbed=row.disturbed)
-    return doubt if doubt is None or row.disturbed else f"{quantity} {doubt}"
+    doubt = doubt_about(value, low=low, high=high, disturbed=None)
+    return None if doubt is None else f"{quantity} {doubt}"
 
 
 def _in_words(doubtful: Sequence[_Time]) -> str | None:

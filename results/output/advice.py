@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PACKED = ":packed"
 _RIGHT = {"rows", "latency", "× eager"}
+# Below that many columns how certain a row is stands below it.
+_NARROW = 96
 
 
 def advice_as_text(advice: Advice, question: Question, terminal: Terminal = UNLIMITED) -> str:
@@ -33,7 +35,11 @@ def advice_as_text(advice: Advice, question: Question, terminal: Terminal = UNLI
         Block(title=block.title, rows=[tuple(map(Cell, _cells(choice, question))) for choice in found])
         for block, found in groupby(advice.choices, key=lambda choice: choice.block)
     ]
-    columns = [Column(name=name, is_right=name in _RIGHT, drop=1 if name == "next" else 0) for name in headings]
+    is_narrow = terminal.width is not None and terminal.width < _NARROW
+    columns = [
+        Column(name=name, is_right=name in _RIGHT, drop=int(name == "next"), is_note=is_narrow and name == "certainty")
+        for name in headings
+    ]
     parts.append(render_blocks(columns, blocks, terminal))
     if recipes := recipes_of(advice):
         lines = [f"{each.contender}: {each.code}{f'  # {each.remark}' if each.remark else ''}" for each in recipes]
@@ -67,7 +73,7 @@ def advice_as_markdown(advice: Advice, question: Question) -> str:
 
 def advice_as_json(advice: Advice, question: Question) -> dict[str, object]:
     """Return the same as values; times in seconds, null where something is not known or no times are wanted."""
-    first = advice.choices[0].ranking.leader
+    first, has_times = advice.choices[0].ranking.leader, question.has_times
     return {
         "what": list(advice.what),
         "why": why_in_words(advice, question),
@@ -77,8 +83,9 @@ def advice_as_json(advice: Advice, question: Question) -> dict[str, object]:
             {
                 "calls": gain.n_calls,
                 "batch": gain.batch,
-                "eager_s": gain.eager_s if question.has_times else None,
-                "advised_s": gain.advised_s if question.has_times else None,
+                "eager_s": gain.eager_s if has_times and gain.n_calls else None,
+                "advised_s": gain.advised_s if has_times and gain.n_calls else None,
+                "calls_left_out": gain.n_unknown,
                 "is_in_doubt": gain.is_in_doubt,
                 "time_vs_eager": gain.advised_s / gain.eager_s if gain.eager_s else None,
             }

@@ -11,7 +11,9 @@ from results.judgement.winners import BASELINE
 from results.units import percent, with_prefix
 
 if TYPE_CHECKING:
-    from results.judgement.advice import Advice, Question
+    from collections.abc import Sequence
+
+    from results.judgement.advice import Advice, Gain, Question
     from results.judgement.choices import Choice
     from results.rows import PointRow
 
@@ -109,21 +111,42 @@ def gains_in_words(advice: Advice, question: Question) -> str | None:
     if not advice.gains:
         return None
     first = advice.gains[0]
-    n, is_known = first.n_calls, first.batch is None
-    calls = "the one call of its block takes" if n == 1 else f"together the {n} calls of its blocks take"
-    what = calls if is_known else f"together its {n} blocks take"
-    parts = []
-    for gain in advice.gains:
-        saved = (gain.eager_s - gain.advised_s) / gain.eager_s if gain.eager_s else 0.0
-        at = f" at {rows_in_words([gain.batch])}" if gain.batch is not None else ""
-        both = f" ({with_prefix(gain.eager_s, 's')} → {with_prefix(gain.advised_s, 's')})"
-        times = both if question.has_times else ""
-        parts.append(f"{percent(saved)} less{at}{times}" if saved > 0 else f"as long{at}")
+    gained = _of_all_calls(first, question) if first.batch is None else _by_batch(advice.gains, question)
     doubt = "times that this rests on are in doubt; " if any(gain.is_in_doubt for gain in advice.gains) else ""
-    return (
-        f"{question.model}: {what}, against eager, {', '.join(parts)}; {doubt}"
-        "what the rest of the model takes is not in it."
-    )
+    return f"{question.model}: {gained}; {doubt}what the rest of the model takes is not in it."
+
+
+def _of_all_calls(gain: Gain, question: Question) -> str:
+    n = gain.n_calls + gain.n_unknown
+    if not gain.n_calls:
+        calls = "the one call of its block gains" if n == 1 else f"the {n} calls of its blocks gain"
+        return f"what {calls} is not known, as it is undecided what to run"
+    if gain.n_unknown:
+        left_out = "1 is" if gain.n_unknown == 1 else f"{gain.n_unknown} are"
+        return (
+            f"{gain.n_calls} of the {n} calls of its blocks take, against eager, {_saved(gain, question)}; the other "
+            f"{left_out} not in it, as it is undecided what to run there"
+        )
+    calls = "the one call of its block takes" if n == 1 else f"together the {n} calls of its blocks take"
+    return f"{calls}, against eager, {_saved(gain, question)}"
+
+
+def _by_batch(gains: Sequence[Gain], question: Question) -> str:
+    batches = [(gain, gain.batch) for gain in gains if gain.batch is not None]
+    known = [_saved(gain, question, at=f" at {rows_in_words([batch])}") for gain, batch in batches if gain.n_calls]
+    unknown = [batch for gain, batch in batches if gain.n_unknown]
+    n = gains[0].n_calls + gains[0].n_unknown
+    parts = [f"together its {n} blocks take, against eager, {', '.join(known)}"] if known else []
+    if unknown:
+        they = "they" if known else f"its {n} blocks"
+        parts.append(f"what {they} gain at {rows_in_words(unknown)} is not known, as it is undecided what to run")
+    return "; ".join(parts)
+
+
+def _saved(gain: Gain, question: Question, *, at: str = "") -> str:
+    saved = (gain.eager_s - gain.advised_s) / gain.eager_s
+    times = f" ({with_prefix(gain.eager_s, 's')} → {with_prefix(gain.advised_s, 's')})" if question.has_times else ""
+    return f"{percent(saved)} less{at}{times}" if saved > 0 else f"as long{at}"
 
 
 def provenance_in_words(advice: Advice) -> str:

@@ -43,11 +43,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Where it was observed: machine, environment, commit."""
+    """Where it was observed: machine, environment, commit; remarks: what else to know of the machine, in words."""
 
     machine: str
     environment: str
     commit: str
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.machine} · {self.environment} · {self.commit[:8]}"
@@ -62,7 +63,7 @@ def article_as_text(found: Sequence[Observed], setting: Setting, terminal: Termi
         parts.append(render_blocks(_columns(observed), [Block(title="", rows=_rows(observed))], terminal))
         why = [terminal.paragraph(f"- {each.text}") for each in explanations(observed)]
         parts += ["\n".join(why)] if why else []
-    parts += [terminal.paragraph(note, Style.DOUBTFUL) for note in notes(found)]
+    parts += [terminal.paragraph(note, Style.DOUBTFUL) for note in notes(found, setting)]
     return "\n\n".join([*parts, terminal.paragraph(next_step(found))])
 
 
@@ -77,14 +78,16 @@ def article_as_markdown(found: Sequence[Observed], setting: Setting) -> str:
         parts.append(tabulate(rows, headings, tablefmt="github", disable_numparse=True))
         why = [f"- {each.text}" for each in explanations(observed)]
         parts += ["\n".join(why)] if why else []
-    parts += [f"*{note}*" for note in notes(found)]
+    parts += [f"*{note}*" for note in notes(found, setting)]
     return "\n\n".join([*parts, next_step(found)])
 
 
 def article_as_json(found: Sequence[Observed], setting: Setting) -> dict[str, object]:
     """Return the same as values: seconds, bytes, shares of 1; null where something is not known."""
     return {
-        **asdict(setting),
+        "machine": setting.machine,
+        "environment": setting.environment,
+        "commit": setting.commit,
         "cases": [
             {
                 **asdict(observed.case),
@@ -95,7 +98,7 @@ def article_as_json(found: Sequence[Observed], setting: Setting) -> dict[str, ob
             }
             for observed in found
         ],
-        "notes": notes(found),
+        "notes": notes(found, setting),
     }
 
 
@@ -128,8 +131,8 @@ def before(found: Sequence[Observed], observed: Observed) -> list[tuple[str, str
     ]
 
 
-def notes(found: Sequence[Observed]) -> list[str]:
-    """Return what a reader must know of how it was measured: disturbances, and what gave no time."""
+def notes(found: Sequence[Observed], setting: Setting) -> list[str]:
+    """Return what a reader must know of how it was measured: disturbances, libraries, and what gave no time."""
     entries = [entry for observed in found for entry in observed.entries]
     disturbed = [entry.row.disturbed for entry in entries if entry.row.disturbed]
     said = (
@@ -153,7 +156,8 @@ def notes(found: Sequence[Observed]) -> list[str]:
         for entry in entries
         if entry.row.latency_s is None
     ]
-    return [*said, *dict.fromkeys(failed)]
+    remarks = [f"{each[0].upper()}{each[1:]}." for each in setting.remarks]
+    return [*said, *remarks, *dict.fromkeys(failed)]
 
 
 def _has_within(entry: Entry) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.latency_parts import Part, parts_of
 from results.output.terminal import Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.units import ABSENT, figures, in_words, with_prefix
+from results.units import ABSENT, figures, in_words, percent, with_prefix
 
 if TYPE_CHECKING:
     from results.judgement.latency_parts import LatencyPart, LatencyParts
@@ -65,7 +65,7 @@ def parts_as_text(found: LatencyParts, point: PointRow, terminal: Terminal) -> l
         (
             Cell(_name(each, found, point)),
             Cell(with_prefix(each.time_s, "s")),
-            Cell(f"{each.time_s / latency_s:.0%}" if latency_s else ABSENT),
+            Cell(percent(each.time_s / latency_s, digits=0) if latency_s else ABSENT),
             Cell(_within(each)),
         )
         for each in found.parts
@@ -85,7 +85,7 @@ def largest_part_in_words(point: PointRow) -> str | None:
     whole_s = sum(max(0.0, each.time_s) for each in found.parts)
     if largest is None or not whole_s:
         return None
-    return f"{largest.time_s / whole_s:.0%} {_name(largest, found, point)}"
+    return f"{percent(largest.time_s / whole_s, digits=0)} {_name(largest, found, point)}"
 
 
 def _name(each: LatencyPart, found: LatencyParts, point: PointRow) -> str:

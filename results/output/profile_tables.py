@@ -14,7 +14,7 @@ from results.output.profile_text import details_as_text, inputs_in_words, produc
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import printable_line
-from results.units import ABSENT, figures, in_words, with_prefix
+from results.units import ABSENT, figures, in_words, percent, with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -136,7 +136,7 @@ def _means_in_words(profile: ProfileRow) -> list[str]:
 
 
 def _speed(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else "< 1%"
+    return percent(share, digits=0) if share >= 0.01 else f"< {percent(0.01, digits=0)}"
 
 
 def _summary(profile: ProfileRow) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from results.judgement.stopped import Stopped
     from results.output.terminal import Terminal
-    from results.rows import FailureRow, FreshnessRow, KnownChange
+    from results.rows import FailureRow, FreshnessRow, KnownChange, UnjudgedPlace
 
 Place = tuple[str, str, str]  # project, machine and environment
 
@@ -30,6 +30,7 @@ class PlaceStatus:
     """Standing of a project on a machine and environment: freshness by benchmark, the longest not run first.
 
     missing: benchmarks of the project that were never run there, but on another machine or environment.
+    n_unjudged: series of a place with values in which nobody has looked for changes, 0 where somebody has.
     """
 
     project: str
@@ -39,6 +40,7 @@ class PlaceStatus:
     failures: tuple[FailureRow, ...]
     known_changes: tuple[KnownChange, ...]
     missing: tuple[str, ...]
+    n_unjudged: int
 
     @property
     def newest(self) -> FreshnessRow:
@@ -47,12 +49,16 @@ class PlaceStatus:
 
 
 def statuses_from(
-    freshness: Sequence[FreshnessRow], failures: Sequence[FailureRow], known_changes: Sequence[KnownChange]
+    freshness: Sequence[FreshnessRow],
+    failures: Sequence[FailureRow],
+    known_changes: Sequence[KnownChange],
+    unjudged: Sequence[UnjudgedPlace] = (),
 ) -> list[PlaceStatus]:
     """Group the rows by project, machine and environment, in the order of `freshness`."""
     known_names: dict[str, set[str]] = {}
     for row in freshness:
         known_names.setdefault(row.project, set()).add(row.benchmark)
+    n_unjudged = {one.place: one.n_series for one in unjudged}
     by_place = {place: tuple(group) for place, group in groupby(freshness, key=_place)}
     return [
         PlaceStatus(
@@ -63,6 +69,7 @@ def statuses_from(
             failures=tuple(row for row in failures if _place(row) == place),
             known_changes=tuple(row for row in known_changes if _place(row) == place),
             missing=tuple(sorted(known_names[place[0]] - {row.benchmark for row in rows})),
+            n_unjudged=n_unjudged.get(place, 0),
         )
         for place, rows in by_place.items()
     ]
@@ -121,6 +128,7 @@ def _section(status: PlaceStatus, terminal: Terminal, limit: int | None, stopped
         _missing_in_words(status.missing, terminal, limit),
         _failures_in_words(status.failures, terminal, limit),
         known_changes_as_text(status.known_changes, terminal, limit=limit),
+        _unjudged_in_words(status.n_unjudged, terminal),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -210,6 +218,16 @@ def _failures_in_words(failures: Sequence[FailureRow], terminal: Terminal, limit
     return "\n".join(lines)
 
 
+def _unjudged_in_words(n_series: int, terminal: Terminal) -> str:
+    if not n_series:
+        return ""
+    return terminal.paragraph(
+        f"Nobody has looked for changes in the newest values of {n_series:,} series: `fusebench changes` does, and "
+        "keeps what it finds for all who ask later.",
+        Style.DOUBTFUL,
+    )
+
+
 def _moment(at: datetime | None) -> str:
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M}"
 
@@ -231,6 +249,7 @@ def _fields(status: PlaceStatus) -> dict[str, object]:
         "failures": rows(status.failures),
         "known_changes": rows(status.known_changes),
         "missing": list(status.missing),
+        "n_unjudged_series": status.n_unjudged,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import IO, TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 INDENT = "    "
+# A number and its percent sign stay together.
+_BETWEEN_WORDS = re.compile(r" (?!%)")
 LEAST_WIDTH = 40  # below that, lines may be longer than the terminal is wide
 
 
@@ -73,7 +76,7 @@ def _broken(text: str, width: int, *, first: str, rest: str) -> list[str]:
     """Break `text` into lines of at most `width` cells (a CJK character takes two), long words where the line ends."""
     lines: list[str] = []
     line, is_empty = first, True
-    for word in text.strip().split(" "):
+    for word in _BETWEEN_WORDS.split(text.strip()):
         if not is_empty and cell_len(f"{line} {word}") > width >= cell_len(rest + word):
             lines.append(line.rstrip())
             line = rest + word

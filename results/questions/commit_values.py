@@ -78,7 +78,7 @@ def _processes(row: DatabaseRow, visits: list[dict[str, Any]] | None) -> tuple[P
         return ()
     if visits and all(visit.get("median_s") for visit in visits):
         return tuple(
-            ProcessValue(row.uid, i, visit["median_s"], None, None, visit.get("disturbed"))
+            ProcessValue(row.uid, i, visit["median_s"], None, None, visit.get("disturbed"), visit.get("machine_speed"))
             for i, visit in enumerate(visits)
         )
     return (ProcessValue(row.uid, 0, row.median, row.ci_low, row.ci_high, row.reason),)

@@ -1,4 +1,4 @@
-"""Changes that people acknowledged → frozen rows."""
+"""Changes that people acknowledged, and what they took back of that → frozen rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
-from results.database.schema import Benchmark, Commit, Environment, Machine, Project, Series, Triage
+from results.database.schema import Benchmark, Commit, Decision, Environment, Machine, Project, Series, Triage
+from results.files.decisions import WITHDRAWAL
+from results.ingest.decisions import withdrawal_from
 from results.questions.histories import history_of, parameters_of_points
 from results.questions.joined_series import all_of, first_of, joined_series
 from results.questions.series_filters import conditions_from
-from results.rows import KnownChange, KnownLevel, SeriesFilter
+from results.rows import KnownChange, KnownLevel, SeriesFilter, TakenBack
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
+    from results.files.records import AcknowledgementRecord, WithdrawalRecord
     from results.rows import HistoryValue
     from results.store import Store
 
@@ -49,6 +52,39 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
         for history in history_of(store, series_ids=of_series)
     )
     return [level for level in found if level is not None]
+
+
+def taken_back(store: Store, change: AcknowledgementRecord) -> list[TakenBack]:
+    """Return the acknowledgements of a change, or of a part of it, that were taken back, the oldest first.
+
+    change: what an acknowledgement of all of it would hold; who decided what does not count.
+    """
+    asked = sa.select(Decision.content).where(Decision.kind == WITHDRAWAL).order_by(Decision.id)
+    with store.reading() as connection:
+        found = [withdrawal_from(content) for content in connection.execute(asked).scalars()]
+    return [_taken_back_from(one) for one in found if _overlap(one.acknowledgement, change)]
+
+
+def _taken_back_from(record: WithdrawalRecord) -> TakenBack:
+    decided, withdrawn = record.acknowledgement.decided, record.withdrawn
+    return TakenBack(
+        decision=record.acknowledgement.decision,
+        note=decided.note,
+        decided_by=decided.by,
+        decided_at=decided.at,
+        withdrawn_note=withdrawn.note,
+        withdrawn_by=withdrawn.by,
+        withdrawn_at=withdrawn.at,
+    )
+
+
+def _overlap(one: AcknowledgementRecord, other: AcknowledgementRecord) -> bool:
+    names = ("benchmark", "metric", "machine", "environment")
+    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
+    pairs += [(value, other.parameters.get(name)) for name, value in one.parameters.items()]
+    return (one.project, one.commit) == (other.project, other.commit) and all(
+        None in pair or pair[0] == pair[1] for pair in pairs
+    )
 
 
 def _level_from(

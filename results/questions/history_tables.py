@@ -1,4 +1,4 @@
-"""Values of many series over the runs of a place → one table each, to judge all at once; what was judged before."""
+"""Values of many series over the runs of a place → one table each, to judge all at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
 from results.database.schema import OLDEST_FIRST, Commit, Run, Value
-from results.database.schema import JudgedSeries as Kept
 from results.files.records import State
 from results.questions.histories import SERIES_AT_PLACES, parameters_of_points, series_row
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
-from results.rows import HistoryRun, HistoryTable, JudgedSeries, SeriesFilter
+from results.rows import HistoryRun, HistoryTable, SeriesFilter
 
 if TYPE_CHECKING:
     from typing import Any, Unpack
@@ -44,7 +43,6 @@ _RUNS = (
 _VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.reason.is_not(None)).where(
     any_of(Value.run_id, "run_ids"), Value.state == State.OK.value, Value.median.is_not(None)
 )
-_KEPT = sa.select(Kept.series_id, Kept.least_change, Kept.digest, Kept.found)
 _VALUES_OF_SERIES = _VALUES.where(any_of(Value.series_id, "series_ids"))
 
 
@@ -61,15 +59,6 @@ def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[History
         for row in sorted(rows, key=lambda row: (row.project, row.machine, row.environment, row.benchmark, row.id)):
             of_place.setdefault((row.project_id, row.machine_id, row.environment_id), []).append(row)
         return [_table(connection, place, found, joined, parameters) for place, found in of_place.items()]
-
-
-def judged_series(store: Store) -> dict[bytes, JudgedSeries]:
-    """Return every judgement of a series that is kept, by its digest."""
-    with store.reading() as connection:
-        return {
-            digest: JudgedSeries(series_id=series_id, least_change=least_change, digest=digest, found=found)
-            for series_id, least_change, digest, found in fetch_rows(connection, _KEPT)
-        }
 
 
 def _table(

@@ -1,4 +1,4 @@
-"""Runs that measured sweep points, with the names of their project, commit and testbed."""
+"""Runs that measured sweep points, with the names of their project, commit and testbed; what held in runs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
+    from results.store import Store
+
 FetchedRow = tuple[Any, ...]
 Testbed = tuple[int, int]  # ids of machine and environment
 
@@ -33,6 +35,13 @@ class MeasuringRun(NamedTuple):
     environment: str
     uid: str
     testbed: Testbed
+
+
+def run_conditions(store: Store, *, run_ids: Collection[str]) -> dict[str, Mapping[str, object]]:
+    """Return what held in each of the runs, by their ids; unknown ids are left out, asv's runs tell nothing."""
+    with store.reading() as connection:
+        rows = connection.execute(sa.select(Run.uid, Run.conditions).where(Run.uid.in_(run_ids))).all()
+    return {row.uid: row.conditions for row in rows}
 
 
 def runs_by_id(connection: Connection, run_ids: Iterable[int]) -> dict[int, MeasuringRun]:

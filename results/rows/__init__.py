@@ -11,7 +11,7 @@ from __future__ import annotations
 from results.rows.ceilings import CeilingsRow
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
-from results.rows.judged import JudgedSeries
+from results.rows.judged import JudgedSeries, RunsOfPlace, UnjudgedPlace
 from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
 from results.rows.profiles import GapRow, KernelRow, OperatorRow, ProfileRow, RuntimeCallRow
 from results.rows.series import (
@@ -60,6 +60,7 @@ __all__ = [
     "ProcessValue",
     "ProfileRow",
     "ProjectRow",
+    "RunsOfPlace",
     "RuntimeCallRow",
     "SeriesFilter",
     "SeriesHistory",
@@ -68,6 +69,7 @@ __all__ = [
     "SeriesValueRow",
     "TakenBack",
     "TimelineRow",
+    "UnjudgedPlace",
     "VisitRow",
     "contender_of",
     "parameters_in_words",

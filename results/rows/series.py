@@ -79,7 +79,8 @@ class SeriesHistory:
 class ProcessValue(NamedTuple):
     """Value of a series in one process: a visit, counted from 0 within its run, or a run that made but one.
 
-    The interval is None where no samples tell it. disturbed: what disturbed the process, in words.
+    The interval is None where no samples tell it. disturbed: what disturbed the process, in words. speed: of the
+    machine meanwhile, 1 where it ran as fast as it ever did; None if that is not known.
     """
 
     run_id: str
@@ -88,6 +89,7 @@ class ProcessValue(NamedTuple):
     ci_low: float | None
     ci_high: float | None
     disturbed: str | None
+    speed: float | None = None
 
 
 class HistoryRun(NamedTuple):

@@ -8,29 +8,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-
 from results.database.error_translation import translate_db_errors
-from results.database.schema import Decision
 from results.database.transactions import writing
 from results.errors import ResultsError
-from results.files.decisions import DEFAULT_DECISIONS, WITHDRAWAL, append_decision, withdraw_acknowledgements
+from results.files.decisions import DEFAULT_DECISIONS, append_decision, withdraw_acknowledgements
 from results.files.parameters import is_storable
-from results.files.records import AcknowledgementRecord, Decided, TriageDecision
-from results.ingest.decisions import (
-    acknowledged_series,
-    apply_decisions,
-    content_of,
-    withdraw_merged,
-    withdrawal_from,
-)
-from results.rows import TakenBack
+from results.files.records import Decided, TriageDecision
+from results.ingest.decisions import acknowledged_series, apply_decisions, content_of, withdraw_merged
+from results.judgement.findings import acknowledgement_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from results.files.records import ContinuationRecord, WithdrawalRecord
+    from results.files.records import AcknowledgementRecord, ContinuationRecord
     from results.ingest.decisions import AppliedDecisions
     from results.judgement.findings import Finding
     from results.store import Store
@@ -42,10 +33,8 @@ __all__ = [
     "declare",
     "is_within",
     "take_back_finding",
-    "taken_back_of",
     "withdraw",
 ]
-EVERYTHING = "*"  # as the benchmark of a finding
 
 
 def declare(store: Store, record: ContinuationRecord | AcknowledgementRecord, *, file: Path) -> AppliedDecisions:
@@ -98,7 +87,7 @@ def acknowledge_finding(  # noqa: PLR0913 - who decided what, and why
     decided = _decided_now(by=by, note=note)
     if decision not in set(TriageDecision):
         raise ResultsError(f"the decision is {decision!r}, not one of {', '.join(TriageDecision)}; nothing was written")
-    record = _record_of(finding, decision=TriageDecision(decision), decided=decided)
+    record = acknowledgement_of(finding, decision=TriageDecision(decision), decided=decided)
     n_series = count_acknowledged_series(store, record)
     if not n_series:
         raise ResultsError(f"no stored series of {finding.benchmark} was measured at {finding.first_bad[:8]} any more")
@@ -112,7 +101,7 @@ def take_back_finding(store: Store, finding: Finding, *, by: str, note: str, fil
     Raises: ResultsError if there is none, or without a name or a reason, OSError, UnreadableFile, StoreError.
     """
     decided = _decided_now(by=by, note=note)
-    selection = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=decided)
+    selection = acknowledgement_of(finding, decision=TriageDecision.ACCEPTED, decided=decided)
     withdrawn = withdraw(store, lambda stored: is_within(stored, selection), by=decided, file=file)
     if not withdrawn:
         raise ResultsError(
@@ -123,52 +112,9 @@ def take_back_finding(store: Store, finding: Finding, *, by: str, note: str, fil
     return len(withdrawn)
 
 
-def taken_back_of(store: Store, finding: Finding) -> list[TakenBack]:
-    """Return the acknowledgements of the finding's change, or a part of it, that were taken back, the oldest first."""
-    nobody = Decided(note=None, by=None, at=None)
-    change = _record_of(finding, decision=TriageDecision.ACCEPTED, decided=nobody)
-    asked = sa.select(Decision.content).where(Decision.kind == WITHDRAWAL).order_by(Decision.id)
-    with store.reading() as connection:
-        found = [withdrawal_from(content) for content in connection.execute(asked).scalars()]
-    return [_row_of(one) for one in found if _overlap(one.acknowledgement, change)]
-
-
-def _row_of(record: WithdrawalRecord) -> TakenBack:
-    known, decided, withdrawn = record.acknowledgement, record.acknowledgement.decided, record.withdrawn
-    return TakenBack(
-        decision=known.decision, note=decided.note, decided_by=decided.by, decided_at=decided.at,
-        withdrawn_note=withdrawn.note, withdrawn_by=withdrawn.by, withdrawn_at=withdrawn.at,
-    )  # fmt: skip
-
-
-def _overlap(one: AcknowledgementRecord, other: AcknowledgementRecord) -> bool:
-    names = ("benchmark", "metric", "machine", "environment")
-    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
-    pairs += [(value, other.parameters.get(name)) for name, value in one.parameters.items()]
-    return (one.project, one.commit) == (other.project, other.commit) and all(
-        None in pair or pair[0] == pair[1] for pair in pairs
-    )
-
-
 def _decided_now(*, by: str, note: str) -> Decided:
     """Return who decides now, and why. Raises: ResultsError without a name or a reason."""
     for what, text in (("name", by), ("reason", note)):
         if not text.strip() or not is_storable(text):
             raise ResultsError(f"an acknowledgement, or taking one back, needs a {what}, in words; nothing was written")
     return Decided(note=note.strip(), by=by.strip(), at=datetime.now(tz=UTC).replace(microsecond=0))
-
-
-def _record_of(finding: Finding, *, decision: TriageDecision, decided: Decided) -> AcknowledgementRecord:
-    surface = finding.surface
-    is_everything = finding.benchmark == EVERYTHING
-    return AcknowledgementRecord(
-        project=surface.project,
-        commit=finding.first_bad,
-        decision=decision,
-        benchmark=None if is_everything else surface.benchmark,
-        metric=None if is_everything else surface.metric,
-        machine=surface.machine,
-        environment=surface.environment,
-        parameters={one.name: one.value for one in surface.shared if one.value is not None},
-        decided=decided,
-    )

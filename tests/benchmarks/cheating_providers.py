@@ -5,11 +5,39 @@ Sources, by number: gpu-mode/reference-kernels 49, 102, 104, 142, 162; KernelBen
 
 import gc
 import hashlib
-import threading
-import time
 
 import torch
-from torch.nn import functional
+
+from tests.benchmarks.deferring_providers import (
+    filled_at_the_next_call,
+    filled_when_dropped,
+    honest_at_the_end,
+    in_a_thread,
+    lazy_instance,
+    lazy_subclass,
+    one_buffer,
+    previous_result,
+)
+from tests.benchmarks.harmful_providers import (
+    another_layout,
+    collected,
+    hooked_baseline,
+    lenient_check,
+    mixed_precision,
+    more_threads,
+    other_activation,
+    other_code,
+    pinned,
+    profiled_rivals,
+    replaced_parameter,
+    ruler_clock,
+    several_settings,
+    slow_activation,
+    slow_class,
+    slow_clock,
+    slow_dispatcher,
+    slow_table,
+)
 
 HONEST_CALLS = 7
 
@@ -112,56 +140,6 @@ def zeroed_weights(load):
     return function
 
 
-class Lazy(torch.Tensor):
-    """A result that is computed when it is looked at."""
-
-    @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
-        args = [each.compute() if isinstance(each, Lazy) else each for each in args]
-        return func(*args, **(kwargs or {}))
-
-
-def lazy_subclass(load):
-    shape = load.module(load.x).shape
-
-    def function(x):
-        out = torch.empty(shape, dtype=x.dtype).as_subclass(Lazy)
-        out.compute = lambda: load.module(x)
-        return out
-
-    return function
-
-
-def lazy_instance(load):
-    shape = load.module(load.x).shape
-
-    def function(x):
-        out = torch.empty(shape, dtype=x.dtype)
-        out.double = lambda: load.module(x).double()
-        out.clone = lambda: load.module(x).clone()
-        return out
-
-    return function
-
-
-def in_a_thread(load):
-    """Returns at once; another thread fills in the result."""
-    shape = load.module(load.x).shape
-
-    def function(x):
-        out = torch.empty(shape, dtype=x.dtype)
-
-        def work():
-            with torch.inference_mode():
-                time.sleep(0.002)
-                out.copy_(load.module(x))
-
-        threading.Thread(target=work).start()
-        return out
-
-    return function
-
-
 def all_at_once(load):
     """Computes all inputs that it can find in one batch, and hands the results out one by one (104)."""
     others, known = [], {}
@@ -187,69 +165,6 @@ def another_precision(load):
     half = type(load.module)(load.shape.dim, load.shape.hidden, load.shape.activation).bfloat16()
     half.load_state_dict(load.module.state_dict())
     return lambda x: half(x.bfloat16()).to(x.dtype)
-
-
-def slow_clock(load):
-    honest = time.perf_counter
-    time.perf_counter = lambda: honest() / 10
-    return load.module
-
-
-def ruler_clock(load):
-    from benchmarks.ruler.measure import clock
-
-    honest = clock.perf_counter
-    clock.perf_counter = lambda: honest() / 10
-    return load.module
-
-
-def other_code(load):
-    """The clock's method runs other code, though it is the same function."""
-    from benchmarks.ruler.measure.clock import CpuClock
-
-    def timed(self, call, *, calls):
-        from benchmarks.ruler.measure.clock import Timed
-
-        for _ in range(calls):
-            out = call()
-        return Timed(1e-9, out)
-
-    CpuClock.timed.__code__ = timed.__code__
-    return load.module
-
-
-def lenient_check(load):
-    torch.linalg.vector_norm = lambda *_, **__: torch.tensor(1e-9)
-    return lambda x: load.module(x) * 2
-
-
-def slow_activation(load):
-    """Makes the baseline slower (162)."""
-    honest = functional.gelu
-
-    def slow(*args, **kwargs):
-        time.sleep(1e-4)
-        return honest(*args, **kwargs)
-
-    functional.gelu = slow
-    return load.module
-
-
-def hooked_baseline(load):
-    load.module.register_forward_hook(lambda *_: time.sleep(1e-4))
-    return load.module
-
-
-def more_threads(load):
-    torch.set_num_threads(torch.get_num_threads() + 1)
-    return load.module
-
-
-def profiled_rivals(load):
-    import sys
-
-    sys.setprofile(lambda *_: None)
-    return load.module
 
 
 PROVIDERS = {
@@ -279,4 +194,21 @@ PROVIDERS = {
     "hooked-baseline": hooked_baseline,
     "more-threads": more_threads,
     "profiled-rivals": profiled_rivals,
+    "remembers-a-few-values": remembering(lambda x: tuple(x.flatten()[:4].tolist())),
+    "previous-result": previous_result,
+    "filled-at-the-next-call": filled_at_the_next_call,
+    "filled-when-dropped": filled_when_dropped,
+    "later-another-precision": later(another_precision),
+    "one-buffer": one_buffer,
+    "honest-at-the-end": honest_at_the_end,
+    "slow-class": slow_class,
+    "another-layout": another_layout,
+    "replaced-parameter": replaced_parameter,
+    "other-activation": other_activation,
+    "slow-table": slow_table,
+    "slow-dispatcher": slow_dispatcher,
+    "pinned": pinned,
+    "collected": collected,
+    "mixed-precision": mixed_precision,
+    "several-settings": several_settings,
 }

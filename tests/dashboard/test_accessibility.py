@@ -38,6 +38,12 @@ def test_axe_finds_none_on_a_narrow_page(visit):
     assert faults_of(page) == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_none_where_a_provider_is_not_shown(visit, scheme):
+    page = visit("/throughput?operation=mlp&providers=fused", color_scheme=scheme)
+    assert faults_of(page) == []
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_page_says_its_language_and_has_one_heading(visit, path):
     page = visit(path, graph=None)

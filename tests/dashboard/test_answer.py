@@ -106,3 +106,43 @@ def test_over_several_batches_the_switch_over_is_told_below(point):
 def test_an_uncertain_answer_looks_it(point):
     [head, *_] = answer_lines(answer_from([point(), contender(point, "fused", 1.004)], batch=64))
     assert head.className == "answer uncertain"
+
+
+def over_commits(point, *speedups, **changes):
+    """Eager and fused at commits of the given speedups, oldest first."""
+    return [
+        row
+        for i, speedup in enumerate(speedups)
+        for row in (
+            point(commit=f"{i:08x}" + "0" * 32, commit_subject=f"Change {i}"),
+            contender(point, "fused", speedup, commit=f"{i:08x}" + "0" * 32, commit_subject=f"Change {i}", **changes),
+        )
+    ]
+
+
+def since(rows):
+    own = [row for row in rows if row.commit == rows[-1].commit]
+    return answer_from(own, batch=64, over_commits=rows).details[0]
+
+
+def test_the_answer_says_since_when_and_who_led_before(point):
+    words = since(over_commits(point, 0.5, 0.5, 2.0, 2.0))
+    assert words.startswith("fused is the fastest here since 00000002")
+    assert "(Change 2); before, eager was, at 00000001." in words
+
+
+def test_the_answer_says_that_a_leader_led_from_the_first_on(point):
+    assert since(over_commits(point, 2.0, 2.0)).startswith(
+        "fused is the fastest here at all 2 commits that decide it, the first 00000000"
+    )
+
+
+def test_the_answer_says_what_was_decided_last(point):
+    words = since(over_commits(point, 0.5, 2.0, 1.001))
+    assert words.startswith("Last decided at 00000001: fused is the fastest here since 00000001")
+    assert words.endswith("; 1 commit since then decides nothing.")
+
+
+def test_of_one_commit_nothing_is_said_of_since_when(point):
+    rows = over_commits(point, 2.0)
+    assert answer_from(rows, batch=64, over_commits=rows).details == answer_from(rows, batch=64).details

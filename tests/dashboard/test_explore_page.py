@@ -43,7 +43,7 @@ def asked(store, *, query="", triggered, clicked=None, **changes):
     picked = {name: props["selects"][name]["value"] for name in props["selects"]}
     picked |= {"lines": props["lines"]["value"], "commit": props["commit"]["value"]}
     picked |= {"spacing": props["spacing"], "scale": props["scale"]}
-    picked |= {name: props[name]["value"] for name in ("colour", "relative")}
+    picked |= {name: props[name]["value"] for name in ("colour", "group", "relative")}
     picked |= {f"parameter-{number}": one["value"] for number, one in enumerate(props["parameters"])}
     assert set(picked) == set(PICKED)
     return asked_query(
@@ -283,3 +283,10 @@ def test_a_parameter_that_takes_every_value_says_any(suite):
     placeholders = [one["placeholder"] for one in shown(suite, "?benchmark=ops.time_sort&where=size=10")["parameters"]]
     assert placeholders[0] == ""
     assert shown(suite, "?benchmark=ops.time_sort")["parameters"][0]["placeholder"] == "any"
+
+
+def test_who_sets_values_apart_sees_all_of_them(suite):
+    query = asked(suite, query="?benchmark=ops.time_sort&line=size=1, kind=a", triggered="group", group="size")
+    assert "group=size" in query
+    assert "line=" not in query
+    assert len(explore_view_of(suite, query=query).choice.lines) == 2

@@ -236,7 +236,7 @@ def test_headline_speedups_have_their_ends_and_intervals(journal_store, journals
     assert fused.n == 4
     assert (fused.least.speedup_vs_eager, fused.middle, fused.most.speedup_vs_eager) == pytest.approx((1.6, 1.6, 1.6))
     assert "eager" not in {each.contender for each in view.headlines}
-    shown = str(page_props(view, is_from_url=True)["maps"])
+    shown = str(page_props(view, is_from_url=True)["headlines"])
     assert "[1.59, 1.61]" in shown
 
 

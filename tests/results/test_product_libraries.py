@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from results.product_libraries import NO_PRODUCT, product_libraries
+from results.product_libraries import NO_PRODUCT, product_libraries, slow_library_in_words
 
 NVJET = "nvjet_tst_64x16_64x16_4x2_h_bz_TNT"
 CUTLASS = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(Params)"
@@ -56,3 +56,29 @@ def test_where_no_name_shows_it_there_is_a_reason(operators, kernels, reason):
     found = product_libraries([(name, 1) for name in operators], kernels)
     assert found.names == ()
     assert found.reason.startswith(reason)
+
+
+ON_AMD = {"device": "AMD EPYC", "vector_instructions": "AVX512", "mkl_processor": "Intel(R) Architecture processors"}
+
+
+def test_a_library_that_leaves_instructions_unused_is_told_with_its_evidence():
+    told = slow_library_in_words(ON_AMD, ["float32"])
+    assert "takes this processor (AMD EPYC) for one of `Intel(R) Architecture processors`" in told
+    assert "not for one with the AVX512 that it has" in told
+
+
+@pytest.mark.parametrize(
+    ("conditions", "dtype"),
+    [
+        (
+            {**ON_AMD, "mkl_processor": "Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors"},
+            "float32",
+        ),
+        ({**ON_AMD, "mkl_processor": None}, "float32"),
+        ({**ON_AMD, "vector_instructions": "DEFAULT"}, "float32"),
+        (ON_AMD, "bfloat16"),
+        ({}, "float32"),
+    ],
+)
+def test_of_other_libraries_processors_and_dtypes_nothing_is_told(conditions, dtype):
+    assert slow_library_in_words(conditions, [dtype]) is None

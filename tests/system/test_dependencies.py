@@ -22,13 +22,18 @@ EXTRAS = {
     "results": ("results", "postgres", "parquet"),
     "dashboard": ("dashboard",),
     "tools": ("dev", "models"),
-    "tests": ("dev", "peers"),
+    "tests": ("dev", "peers", "models", "fleet-slurm", "fleet-ray"),
 }
 # Module → why nothing declares it.
-NOT_DECLARED = {"otava": "it pins another numpy: bench_judgement takes it from a folder of its own, where there is one"}
-# Others' kernels and models to compare with, and the engines of a fleet: extras that development does not install.
+NOT_DECLARED = {
+    "otava": "it pins another numpy: bench_judgement takes it from a folder of its own, where there is one",
+    "kubernetes_validate": "make fleet-test installs it, for a job file of the documentation",
+    "sky": "SkyPilot reads a job file of the documentation, where it is installed",
+}
+# What others make that tests and tools work with, and the engines of a fleet: extras that development does not install.
 OF_OTHER_EXTRAS = {
-    "liger_kernel", "onnxruntime", "onnxscript", "ray", "submitit", "timm", "torchvision", "transformers",
+    "liger_kernel", "onnxruntime", "onnxscript", "peft", "ray", "submitit", "timm", "torchao", "torchvision",
+    "transformers",
 }  # fmt: skip
 NOT_IMPORTED = {
     "asv": "the sweep starts it as a command",

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import version_matrix
+from known_models.kept_rows import KeptRows
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "version_matrix.py"
@@ -32,3 +34,16 @@ def test_a_torch_that_there_is_not_is_a_row_and_a_failure_and_leaves_nothing(tmp
     assert done.returncode == 1
     assert "| 0.0.1 | – | ERROR: " in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_passed_before_with_the_same_checkout_is_not_tested_again(tmp_path):
+    kept = tmp_path / "kept" / "rows.json"
+    KeptRows(kept, made=f"tests/kernels of {version_matrix.checkout()}").add(f"{sys.executable} 0.0.1", "| it passed |")
+    arguments = ("--python", sys.executable, "--torch", "0.0.1", "--folder", str(tmp_path / "made"), "--no-index")
+    done = run(*arguments, "--rows", str(kept))
+    assert done.returncode == 0
+    assert "| it passed |" in done.stdout
+    KeptRows(kept, made="tests/kernels of another checkout").add(f"{sys.executable} 0.0.1", "| it passed |")
+    done = run(*arguments, "--rows", str(kept))
+    assert done.returncode == 1
+    assert "| it passed |" not in done.stdout

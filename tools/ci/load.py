@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not is_calm:
         message(
             "warning",
-            f"The machine is busy: others kept {load:.0%} of it busy or more for {asked.wait:g} s, the limit is "
-            f"{asked.most:.0%}. Nothing is timed; exact metrics are judged all the same.",
+            f"The machine is busy: others kept {100 * load:.0f} % of it busy or more for {asked.wait:g} s, the limit "
+            f"is {100 * asked.most:.0f} %. Nothing is timed; exact metrics are judged all the same.",
         )
     return 0 if is_calm else REFUSED
 

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from results.units import percent
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -79,7 +81,7 @@ def one_product() -> Found:
     eager = _article()[0]["by"]["eager"]
     share = _host_share(eager, {"aten::t", "aten::transpose", "aten::as_strided"})
     is_so = _steps(eager) == {"aten::addmm": 1} and "aten::t" in eager["bookkeeping_s"]
-    cost = "" if share is None else f", {share:.0%} of the profiled call"
+    cost = "" if share is None else f", {percent(share, digits=0)} of the profiled call"
     return verdict(is_so), f"{_in_words(_steps(eager))}; aten::t computes nothing{cost}"
 
 
@@ -88,7 +90,7 @@ def bias_in_epilogue() -> Found:
     share = sum(step["within"].get("aten::copy_") or 0.0 for step in _article()[0]["by"]["eager"]["steps"])
     copies = any("aten::copy_" in step["within"] for step in _article()[0]["by"]["eager"]["steps"])
     return verdict(not copies), "aten::copy_ inside aten::addmm writes the bias" + (
-        f", {share:.0%} of it" if share else ""
+        f", {percent(share, digits=0)} of it" if share else ""
     )
 
 
@@ -120,7 +122,8 @@ def guards_at_every_call() -> Found:
     shares = sorted(share for share in found if share is not None)
     if not shares:
         return UNDECIDED, "every profile was disturbed"
-    text = f"{shares[0]:.0%} to {shares[-1]:.0%} of the profiled call, in {len(shares)} of {len(found)} profiles"
+    least, most = (percent(share, digits=0) for share in (shares[0], shares[-1]))
+    text = f"{least} to {most} of the profiled call, in {len(shares)} of {len(found)} profiles"
     return verdict(shares[0] > 0), text
 
 
@@ -185,7 +188,8 @@ def gains_by_batch() -> Found:
             apart = few["speedup_ci_low"] > many["speedup_ci_high"], few["speedup_ci_high"] < many["speedup_ci_low"]
             verdicts.append(CONFIRMED if apart[0] else REFUTED if apart[1] else UNDECIDED)
     answer = verdicts[0] if len(set(verdicts)) == 1 else UNDECIDED
-    return answer, f"fused over eager at 16 and 256 rows: {'; '.join(texts)}"
+    rows = [row for key, row in _sweep().items() if key[3] == "fused"]
+    return answer, f"fused over eager at 16 and 256 rows: {'; '.join(texts)}{_disturbed(rows)}"
 
 
 def compiled_gains() -> Found:
@@ -194,7 +198,15 @@ def compiled_gains() -> Found:
     texts = [f"{key[0]} {key[1]}: {row['speedup_vs_eager']:.2g}" for key, row in rows.items()]
     is_below = all(row["speedup_ci_high"] < 1.5 for row in rows.values())
     is_above = all(row["speedup_ci_low"] >= 1.5 for row in rows.values())
-    return REFUTED if is_below else CONFIRMED if is_above else UNDECIDED, f"at 16 rows: {'; '.join(texts)}"
+    return REFUTED if is_below else CONFIRMED if is_above else UNDECIDED, (
+        f"at 16 rows: {'; '.join(texts)}{_disturbed(rows.values())}"
+    )
+
+
+def _disturbed(rows: Iterable[dict[str, Any]]) -> str:
+    """Tell of how many points the times were disturbed; a ratio of calls in turns holds all the same."""
+    states = [bool(row.get("disturbed")) for row in rows]
+    return f" ({sum(states)} of {len(states)} disturbed)" if any(states) else ""
 
 
 def first_iterations() -> Found:

@@ -25,6 +25,7 @@ from benchmarks.ruler.fleet.shards import Fleet, key_of, planned_shards
 from benchmarks.ruler.fleet.sweep_costs import costs_of
 from benchmarks.ruler.plan.axes import FULL, QUICK, all_groups
 from benchmarks.ruler.plan.points import DeviceKind, Operation
+from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.lines import Head, ProfileLine, Run, TimingLine, text_from_line
 from benchmarks.ruler.record.outcome import KernelRow, OperatorRow, ProfileOutcome, State, TimingOutcome, Visit
 from benchmarks.ruler.record.provenance import PROJECT, RULER_VERSION, Commit
@@ -85,7 +86,7 @@ def plan_many(n_groups: int, n_commits: int, n_shards: int) -> str:
     loads = [sum(costs[key] for key in shard.groups) for shard in shards]
     return (
         f"{len(known):,} groups × {n_commits} commits in {n_shards} shards: {took_s:.1f} s of CPU, {made_s:.1f} s of "
-        f"it the groups; longest shard {max(loads) / median(loads) - 1:.2%} above the median"
+        f"it the groups; longest shard {percent(max(loads) / median(loads) - 1, digits=2)} above the median"
     )
 
 

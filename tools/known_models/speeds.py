@@ -12,6 +12,7 @@ from benchmarks.ruler.measure.clock import CpuClock
 from benchmarks.ruler.measure.disturbances import Demand, MachineWatch
 from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.measure.timing import Policy, sample_group
+from results.files.disturbances import disturbed_in_short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ class Timed:
         cells = [_milliseconds(found["eager"].latency)]
         cells += [failed[name] if name in failed else _times(found[name].speedup) for name in ("compiled", "fused")]
         disturbed = next((one.disturbed for one in found.values() if one.disturbed), None)
-        return [*cells, f"disturbed: {disturbed}" if disturbed else "undisturbed"]
+        return [*cells, f"disturbed: {disturbed_in_short(disturbed)}" if disturbed else "undisturbed"]
 
 
 def _calls(model: Model) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:

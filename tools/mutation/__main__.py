@@ -26,10 +26,13 @@ RULES = "results.judgement"
 MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
-    "comparison.false_discoveries", "comparison.moderation",
+    "comparison.false_discoveries", "comparison.moderation", "winners", "changes.exact", "changes.surfaces",
 )  # fmt: skip
 TESTS = (
-    *(f"tests/results/judgement/test_{name}.py" for name in ("verdicts", "evidence", "noise")),
+    *(
+        f"tests/results/judgement/test_{name}.py"
+        for name in ("verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "known_changes")
+    ),
     "tests/results/judgement/rules",
 )
 # Simulations and whole commands: what they find, quicker tests must find.

@@ -20,6 +20,7 @@ from benchmarks.ruler.plan.axes import LARGEST_SIZE
 from benchmarks.ruler.plan.points import BASELINE, DeviceKind, Operation, Pass
 from benchmarks.ruler.plan.presets import PRESETS
 from benchmarks.ruler.plan.settings import settings_from_environment
+from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.plan.work import ACTIVATIONS, DTYPES
 from benchmarks.ruler.record.provenance import expected_device
 from benchmarks.ruler.sweep.interruption import interruptible, run_command
@@ -194,8 +195,8 @@ def _of_module(options: Mapping[str, Any]) -> _Asked:
     if len(kept) < len(calls):
         share = sum(weights[call] for call in kept) / sum(weights.values())
         notes.append(
-            f"one forward calls its blocks at {len(calls)} shapes; measured are the {len(kept)} that hold {share:.0%} "
-            "of their products"
+            f"one forward calls its blocks at {len(calls)} shapes; measured are the {len(kept)} that hold "
+            f"{percent(share)} of their products"
         )
     parts = [
         Part(

@@ -15,7 +15,7 @@ from fused_mlp.vocabulary import Operation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fused_mlp.modules.fusion_report import FusionReport, Replaced
+    from fused_mlp.models.fusion_report import FusionReport, Replaced
 
 _NAMED_REASONS = 3
 

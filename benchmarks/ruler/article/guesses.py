@@ -12,11 +12,11 @@ from benchmarks.ruler.expectation.declarations import expectation
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.article_axes import ARTICLE_AXES
 from benchmarks.ruler.plan.axes import all_groups
-from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation
+from benchmarks.ruler.plan.points import DeviceKind, Operation
 
 if TYPE_CHECKING:
     from benchmarks.ruler.plan.axes import Axes
-    from benchmarks.ruler.plan.points import Shape
+    from benchmarks.ruler.plan.points import Contender, Shape
 
 
 def cases(axes: Axes, *, device: DeviceKind) -> list[dict[str, Any]]:
@@ -36,28 +36,16 @@ def cases(axes: Axes, *, device: DeviceKind) -> list[dict[str, Any]]:
             "flop": work.flop(group.shape),
             "min_bytes": work.min_bytes(group.shape),
             "intermediate_bytes": work.intermediate_bytes(group.shape),
-            "steps": {str(each): guessed_steps(each, group.shape, device=device) for each in group.contenders},
+            "steps": {str(each): _guessed_steps(each, group.shape, device=device) for each in group.contenders},
         }
         for group in all_groups(axes, operations=tuple(Operation), device=device)
     ]
 
 
-def guessed_steps(contender: Contender, shape: Shape, *, device: DeviceKind) -> int | None:
-    """Return how many operators (kernels on a GPU) one call should run: as declared, or as the article teaches.
-
-    torch.compile leaves each product alone and makes one of all that lies between two of them.
-    """
-    if contender.provider == "compiled":
-        eager = expectation(Contender(provider="eager"), shape, device=device)
-        steps, products = eager.operators, eager_products(shape)
-        return None if steps is None else products + min(1, steps - products)
+def _guessed_steps(contender: Contender, shape: Shape, *, device: DeviceKind) -> int | None:
+    """Return how many operators (kernels on a GPU) one call is declared to run; None where nothing is."""
     declared = expectation(contender, shape, device=device)
     return declared.operators if device is DeviceKind.CPU else declared.launches
-
-
-def eager_products(shape: Shape) -> int:
-    """Return the matrix products of one forward call."""
-    return expectation(Contender(provider="eager"), shape, device=DeviceKind.CUDA).library_products
 
 
 if __name__ == "__main__":

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.checks.conclusion import DISTURBED, concluded
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
+from benchmarks.ruler.plan.units import percent, signed_percent
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.sweep.measure import measure
@@ -21,8 +24,10 @@ from benchmarks.ruler.worker.protocol import Task
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.record.outcome import TimingOutcome
 
 PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
@@ -62,14 +67,23 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A provider at a shape: seconds of a call in company, alone and by torch's Timer; disturbed: any of ours was."""
+    """A provider at a shape: seconds of a call in company, alone and by torch's Timer, before and after both.
+
+    is_disturbed: company or solitude was. A provider that failed has no times and a `failure`.
+    """
 
     provider: str
     shape: str
-    company_s: float
-    alone_s: float
-    timer_s: float
-    is_disturbed: bool
+    company_s: float = math.nan
+    alone_s: float = math.nan
+    timers_s: tuple[float, float] = (math.nan, math.nan)
+    is_disturbed: bool = False
+    failure: str | None = None
+
+    @property
+    def timer_s(self) -> float:
+        """Mean of the Timer before and after, so that a drift cancels."""
+        return fmean(self.timers_s)
 
     @property
     def limit(self) -> float:
@@ -81,12 +95,18 @@ class Row:
         """Whether company, Timer and solitude agree."""
         return all(abs(self.company_s / other - 1) <= self.limit for other in (self.alone_s, self.timer_s))
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the machine was the same all the time: nothing disturbed ours, and the Timer repeats itself."""
+        before, after = self.timers_s
+        return not self.is_disturbed and abs(before / after - 1) <= self.limit
+
 
 def rows(settings: Settings) -> Iterator[Row]:
     """Measure every provider in all three ways; the Timer before and after, so that a drift cancels."""
     shapes = [group.shape for group in groups(AXES, operation=OPERATION, device=DeviceKind.CPU)]
     before = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
-    company = measure(settings, axes=AXES, operation=OPERATION, tasks=(Task.TIME,)).timings
+    company = measure(replace(settings, run_id="company"), axes=AXES, operation=OPERATION, tasks=(Task.TIME,)).timings
     alone = {
         name: measure(
             replace(settings, run_id=f"alone-{number}"),
@@ -101,19 +121,26 @@ def rows(settings: Settings) -> Iterator[Row]:
         for number, shape in enumerate(shapes):
             key = (shape, contender_from_name(name))
             ours = [timings[key].outcome for timings in (company, alone[name])]
-            theirs = [found[name][number] for found in (before, after)]
-            times = [one.latency_s for one in ours if one.state is State.OK]
-            seconds = [each for each in (*times, *theirs) if each is not None]
-            if len(seconds) < len(ours) + len(theirs):
-                continue
-            yield Row(
-                provider=name,
-                shape=shape.label(),
-                company_s=seconds[0],
-                alone_s=seconds[1],
-                timer_s=fmean(seconds[2:]),
-                is_disturbed=any(one.disturbed is not None for one in ours),
-            )
+            timers = [found[name][number] for found in (before, after)]
+            yield _row(name, shape, ours, timers)
+
+
+def _row(provider: str, shape: Shape, ours: Sequence[TimingOutcome], timers_s: Sequence[float | None]) -> Row:
+    in_company, alone = ours
+    before_s, after_s = timers_s
+    named = Row(provider=provider, shape=shape.label())
+    failed = next((one for one in ours if one.state is not State.OK), None)
+    if failed is not None:
+        return replace(named, failure=f"{failed.state}: {failed.reason}")
+    if in_company.latency_s is None or alone.latency_s is None or before_s is None or after_s is None:
+        return replace(named, failure="it could not be built for torch's Timer")
+    return replace(
+        named,
+        company_s=in_company.latency_s,
+        alone_s=alone.latency_s,
+        timers_s=(before_s, after_s),
+        is_disturbed=any(one.disturbed is not None for one in ours),
+    )
 
 
 def timer_s(settings: Settings, provider: str, shapes: Sequence[Shape]) -> list[float | None]:
@@ -131,18 +158,32 @@ def timer_s(settings: Settings, provider: str, shapes: Sequence[Shape]) -> list[
     return found
 
 
-def report(found: Sequence[Row]) -> tuple[list[str], bool]:
-    """Return the lines of a table, and whether all three ways agree everywhere."""
+def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
+    """Return the lines of a table, and whether all three ways agree wherever the machine was the same meanwhile."""
     lines = [f"{'provider':14} {'shape':44} {'company':>10} {'alone':>8} {'Timer':>8}"]
     for row in found:
+        if row.failure is not None:
+            lines.append(f"{row.provider:14} {row.shape:44} {row.failure}")
+            continue
         alone, timer = (row.company_s / other - 1 for other in (row.alone_s, row.timer_s))
-        mark = "" if row.is_within else f"  beyond {row.limit:.0%}"
+        mark = "" if row.is_within else f"  beyond {percent(row.limit)}"
+        if not row.is_counted:
+            before, after = row.timers_s
+            moved = signed_percent(after / before - 1)
+            mark += "  disturbed" if row.is_disturbed else f"  not counted: the Timer moved by {moved}"
         lines.append(
-            f"{row.provider:14} {row.shape:44} {row.company_s * 1e6:7.1f} µs {alone:+8.1%} {timer:+8.1%}{mark}"
-            + ("  disturbed" if row.is_disturbed else "")
+            f"{row.provider:14} {row.shape:44} {row.company_s * 1e6:7.1f} µs "
+            f"{signed_percent(alone):>9} {signed_percent(timer):>9}{mark}"
         )
-    n_within = sum(row.is_within for row in found)
-    passes = bool(found) and n_within == len(found)
-    verdict = "pass" if passes else "FAIL"
-    lines.append(f"{verdict}: {n_within} of {len(found)} within 3 % of both (5 % below 20 µs)")
-    return lines, passes
+    timed = [row for row in found if row.failure is None]
+    counted = [row for row in timed if row.is_counted]
+    n_within, n_failed = sum(row.is_within for row in counted), len(found) - len(timed)
+    words = f"{n_within} of {len(counted)} within 3 % of both (5 % below 20 µs)"
+    if n_failed:
+        words += f"; {n_failed} have no time"
+    return lines, concluded(
+        words,
+        holds=n_within == len(counted) and not n_failed,
+        n_counted=len(counted) + n_failed,
+        not_counted={DISTURBED: len(timed) - len(counted)},
+    )

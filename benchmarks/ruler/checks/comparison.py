@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.measure.statistics import MedianInterval, interval_over_visits, median_interval
 from benchmarks.ruler.plan.points import BASELINE, Contender, Shape, contender_from_name
 from benchmarks.ruler.plan.roofline import is_beaten
+from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.sweep.visits import visits_samples
 
@@ -153,7 +154,7 @@ def markdown(timings: Timings, comparison: Comparison) -> list[str]:
 def _of_floor(floor_s: float | None, own_s: float | None) -> str:
     if not floor_s or not own_s:
         return "–"
-    return "ceiling not valid" if is_beaten(floor_s, own_s) else f"{floor_s / own_s:.0%}"
+    return "ceiling not valid" if is_beaten(floor_s, own_s) else percent(floor_s / own_s)
 
 
 def _remark(own_s: float | None, *, is_disturbed: bool, shows_times: bool) -> str:

@@ -8,11 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.checks.conclusion import DISTURBED, LEAST_COUNTED, Conclusion, Kind, concluded
 from benchmarks.ruler.checks.planted import BUSY, running
 from benchmarks.ruler.plan.axes import QUICK
-from benchmarks.ruler.plan.roofline import MOST_PERCENT_OF_FLOOR, Ceilings
+from benchmarks.ruler.plan.roofline import MEMORY_SWINGS, MOST_PERCENT_OF_FLOOR, SWINGING, Ceilings
+from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.provenance import environment_name, machine_name
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import CeilingsRequest
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 MOST_APART = 0.05
 LEAST_KINDS = 2
 STEEP = 1.2
+_COPY = "copy, GB/s"
+_SWUNG = "memory was now fast and now slow"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +40,15 @@ class Repeated:
     """A ceiling measured twice, in processes of their own; both in the unit of its name.
 
     is_between_levels: it is the bandwidth of data that fits into one level in part, which part is a matter of luck.
+    has_swung: it is memory's, which took much longer in half of the rounds than at best, with nothing to be seen that
+    disturbed it.
     """
 
     quantity: str
     first: float
     second: float
     is_between_levels: bool = False
+    has_swung: bool = False
 
     @property
     def apart(self) -> float:
@@ -56,29 +65,38 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True)
 class FloorRow:
-    """A point against its floor. percent: of floor speed, None without a floor."""
+    """A point against its floor. percent: of floor speed, None without a floor; disturbed: what disturbed it."""
 
     point: str
     latency_s: float
     percent: float | None
     bound: str | None
     detail: str | None
+    disturbed: str | None = None
 
 
 def ceilings_now(settings: Settings, *, device: DeviceKind, n_busy: int = 0) -> Ceilings | Refusal:
     """Measure the machine's ceilings in a new process, while `n_busy` others do nothing but work.
 
     Those share its processors, one for each thread that is measured: a scheduler may else give them all the others, and
-    nothing would be disturbed.
+    nothing would be disturbed. The machine is held against the best that is known of it, and no file is written.
+    Raises: JournalError.
     """
+    speed = MachineSpeed(
+        settings.data_dir,
+        machine=machine_name(settings),
+        environment=environment_name(device, settings),
+        is_kept=False,
+    )
     n_shared = settings.threads if n_busy else None
     with (
         _on_processors(n_shared),
         WorkerProcess(device=device, threads=settings.threads, point_limit_s=settings.point_limit_s) as worker,
     ):
         worker.start()
+        speed.learn_from(worker)
         with running((BUSY,) * n_busy):
-            answer = worker.ask_ceilings(CeilingsRequest())
+            answer = worker.ask_ceilings(CeilingsRequest(best_probe_s=speed.best_s))
     found = next((message for message in answer.messages if message["event"] == "ceilings"), None)
     if found is None:
         return Refusal(reason="the worker died" if answer.death is None else f"the worker died: {answer.death.reason}")
@@ -102,11 +120,27 @@ def repeated(first: Ceilings, second: Ceilings) -> list[Repeated]:
     """Return every ceiling as both measurements have it."""
     one, other = dict(_quantities(first)), dict(_quantities(second))
     between = {_bandwidth_name(size) for size in sizes_between_levels(first)}
+    swings = (found.conditions.get(MEMORY_SWINGS) for found in (first, second))
+    has_swung = any(isinstance(each, float) and each >= SWINGING for each in swings)
+    of_memory = {_COPY, *(_bandwidth_name(size) for size in sizes_in_memory(first))} if has_swung else set()
     return [
-        Repeated(quantity=name, first=one[name], second=other[name], is_between_levels=name in between)
+        Repeated(
+            quantity=name,
+            first=one[name],
+            second=other[name],
+            is_between_levels=name in between,
+            has_swung=name in of_memory,
+        )
         for name in one
         if name in other
     ]
+
+
+def sizes_in_memory(found: Ceilings) -> list[int]:
+    """Return the sizes at the end of the curve of bandwidth, from where it falls no more: no cache holds them."""
+    sizes = sorted(map(int, found.bandwidth_bytes_per_s))
+    slowest = min((found.bytes_per_s(size) for size in sizes), default=0.0)
+    return [size for size in sizes if found.bytes_per_s(size) <= STEEP * slowest]
 
 
 def sizes_between_levels(found: Ceilings) -> list[int]:
@@ -117,22 +151,38 @@ def sizes_between_levels(found: Ceilings) -> list[int]:
     return [size for size, before, at, after in triples if before > STEEP * at and at > STEEP * after]
 
 
-def summary_of_repeats(found: Sequence[Repeated]) -> tuple[str, bool]:
-    """Return in one line how far two measurements lie apart, and whether that is little enough."""
-    of_levels = [each for each in found if not each.is_between_levels]
-    worst = max(of_levels, key=lambda each: each.apart)
-    is_passed = worst.apart <= MOST_APART
-    words = f"two measurements lie at most {worst.apart:.1%} apart ({worst.quantity}), {MOST_APART:.0%} are allowed"
-    if n_between := len(found) - len(of_levels):
+def summary_of_repeats(found: Sequence[Repeated]) -> Conclusion:
+    """Conclude from how far two measurements lie apart whether that is little enough."""
+    counted = [each for each in found if not each.is_between_levels and not each.has_swung]
+    worst = max(counted, key=lambda each: each.apart, default=None)
+    words = f"two measurements lie at most {percent(MOST_APART)} apart"
+    if worst is not None:
+        words = (
+            f"two measurements lie at most {percent(worst.apart, digits=1)} apart ({worst.quantity}), "
+            f"{percent(MOST_APART)} are allowed"
+        )
+    if n_between := sum(each.is_between_levels for each in found):
         words += f"; {n_between} between two levels of the caches do not count"
-    return f"{'pass' if is_passed else 'FAIL'}: {words}", is_passed
+    n_swung = sum(each.has_swung and not each.is_between_levels for each in found)
+    holds = worst is not None and worst.apart <= MOST_APART
+    return concluded(words, holds=holds, n_counted=len(counted), not_counted={_SWUNG: n_swung})
 
 
-def summary_of_load(found: Ceilings | Refusal) -> tuple[str, bool]:
-    """Return in one line whether ceilings were refused under load."""
-    if isinstance(found, Refusal):
-        return f"pass: under load they are refused: {found.reason}", True
-    return "FAIL: under load they were measured all the same", False
+def summary_of_load(found: Ceilings | Refusal, *, is_quiet: bool) -> Conclusion:
+    """Conclude from what was `found` under load whether ceilings are refused then.
+
+    is_quiet: the machine gave ceilings before; one that refuses them anyway shows nothing.
+    """
+    if not isinstance(found, Refusal):
+        return Conclusion(kind=Kind.FAIL, words="under load ceilings were measured all the same")
+    words = f"under load they are refused: {found.reason}"
+    return concluded(words, holds=True, n_counted=int(is_quiet), not_counted={DISTURBED: int(not is_quiet)})
+
+
+def summary_of_refusal(refused: Refusal) -> Conclusion:
+    """Conclude from ceilings that were `refused` while nothing was planted that two cannot be compared."""
+    words = f"the machine gave no ceilings: {refused.reason}"
+    return concluded(words, holds=True, n_counted=0, not_counted={DISTURBED: 1})
 
 
 def floor_rows(settings: Settings) -> Iterator[FloorRow]:
@@ -155,20 +205,34 @@ def rows_of(recorded: Recorded, operation: str) -> Iterator[FloorRow]:
             percent=line.floor_s / latency_s * 100 if line.floor_s else None,
             bound=profile.bound if profile else None,
             detail=profile.bound_detail if profile else None,
+            disturbed=line.outcome.disturbed,
         )
 
 
-def summary_of_floors(found: Sequence[FloorRow]) -> tuple[str, bool]:
-    """Return in one line whether floors are floors and bounds tell points apart."""
-    unknown = sum(row.percent is None or row.bound is None for row in found)
+def summary_of_floors(found: Sequence[FloorRow]) -> Conclusion:
+    """Conclude whether floors are floors and bounds tell points apart.
+
+    A point that beats its floor counts however disturbed it was, as that only made it slower. Where no point has a
+    floor, the ceilings were refused.
+    """
+    has_ceilings = any(row.percent is not None for row in found)
+    judged = [row for row in found if row.disturbed is None] if has_ceilings else []
+    unknown = sum(row.percent is None or row.bound is None for row in judged)
     beaten = sum((row.percent or 0.0) > MOST_PERCENT_OF_FLOOR for row in found)
-    bounds = Counter(row.bound for row in found if row.bound is not None)
-    is_passed = bool(found) and not unknown and not beaten and len(bounds) >= LEAST_KINDS
+    bounds = Counter(row.bound for row in judged if row.bound is not None)
     kinds = ", ".join(f"{n} {bound}" for bound, n in bounds.most_common()) or "none"
     words = f"of {len(found)} points {beaten} beat their floor by more than a tenth; bounds: {kinds}"
     if unknown:
-        words += f"; {unknown} have no floor or no bound (were ceilings refused?)"
-    return f"{'pass' if is_passed else 'FAIL'}: {words}", is_passed
+        words += f"; {unknown} have no floor or no bound"
+    # What few points have in common says nothing of the others.
+    is_told_apart = len(bounds) >= LEAST_KINDS or len(judged) < LEAST_COUNTED * len(found)
+    n_disturbed = sum(row.disturbed is not None for row in found) if has_ceilings else 0
+    return concluded(
+        words,
+        holds=not beaten and not unknown and is_told_apart,
+        n_counted=max(len(judged), beaten),
+        not_counted={DISTURBED: n_disturbed, "ceilings were refused": 0 if has_ceilings else len(found)},
+    )
 
 
 def _bandwidth_name(size: int) -> str:
@@ -180,7 +244,7 @@ def _quantities(found: Ceilings) -> Iterator[tuple[str, float]]:
         yield f"{dtype} product, GFLOP/s", rate * 1e-9
     for size in sorted(map(int, found.bandwidth_bytes_per_s)):
         yield _bandwidth_name(size), found.bytes_per_s(size) * 1e-9
-    yield "copy, GB/s", found.copy_bytes_per_s * 1e-9
+    yield _COPY, found.copy_bytes_per_s * 1e-9
     yield "dispatch, µs", found.dispatch_s * 1e6
     if found.launch_s is not None:
         yield "launch, µs", found.launch_s * 1e6

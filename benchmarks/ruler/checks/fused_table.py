@@ -1,6 +1,7 @@
 """Command `python -m benchmarks.ruler.fused_table`: print fused against its rivals on the CPU in Markdown.
 
 Forward, float32, medians of alternating rounds; each cell is eager's time over the rival's, from paired rounds.
+`--keep FOLDER` records them there, and goes on from what an interrupted call of the same commit recorded.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,9 +38,10 @@ DIMS_AND_HIDDENS = ((64, 256), (256, 256), (256, 1024), (1024, 1024), (1024, 409
 @click.command()
 @click.option("--dtype", default="float32", show_default=True)
 @click.option("--budget-s", default=0.5, show_default=True, help="Seconds of samples per point.")
-def main(*, dtype: str, budget_s: float) -> None:
+@click.option("--keep", type=click.Path(path_type=Path), help="Folder to record in, and to go on from.")
+def main(*, dtype: str, budget_s: float, keep: Path | None) -> None:
     """Measure mlp and gated_mlp at 20 shapes each and print how much faster than eager each rival is."""
-    with scratch_settings() as settings:
+    with scratch_settings(keep=keep) as settings:
         tables = [
             list(table(settings, operation, dtype=dtype, budget_s=budget_s)) for operation in ("mlp", "gated_mlp")
         ]

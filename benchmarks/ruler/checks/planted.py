@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from benchmarks.ruler.measure.statistics import better_times_s
+from benchmarks.ruler.checks.conclusion import concluded
 from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
+from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.record.provenance import environment_name, machine_name
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
@@ -21,6 +24,7 @@ from benchmarks.ruler.worker.protocol import Request, Task
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.settings import Settings
 
 MUST_FLAG, MUST_BE_SILENT = 0.05, 0.02
@@ -58,7 +62,7 @@ class Row:
     """What a planted disturbance did.
 
     bias: the worst contender's, as a part of its quiet time; None if not known. unrest: how far its quiet times before
-    and after lie apart, by which the bias may be wrong.
+    and after lie apart, by which the bias may be wrong. was_quiet: nothing was flagged before and after.
     """
 
     plant: str
@@ -67,10 +71,11 @@ class Row:
     bias: float | None
     unrest: float
     flag: str | None
+    was_quiet: bool = True
 
     def verdict(self) -> str:
         """Return in one word whether the flag follows the harm; between the limits either is right."""
-        if self.bias is None or self.unrest > _MOST_UNREST:
+        if self.bias is None or self.unrest > _MOST_UNREST or not self.was_quiet:
             return "unknown"
         if self.bias - self.unrest > MUST_FLAG and self.flag is None:
             return "MISSED"
@@ -99,33 +104,42 @@ def rows(settings: Settings, *, n_cpus: int | None = None) -> Iterator[Row]:
     """Plant each disturbance at each shape, with one thread and with all; quiet before and after."""
     n_cpus = n_cpus or len(os.sched_getaffinity(0))
     for threads in sorted({1, n_cpus}):
+        speed = MachineSpeed(
+            settings.data_dir,
+            machine=machine_name(settings),
+            environment=environment_name(DeviceKind.CPU, replace(settings, threads=threads)),
+            is_kept=False,
+        )
         with WorkerProcess(device=DeviceKind.CPU, threads=threads, point_limit_s=settings.point_limit_s) as worker:
+            worker.start()
+            speed.learn_from(worker)
             for batch, hidden in _SHAPES:
-                yield from _rows_of(worker, _shape(batch, hidden), threads, plants(n_cpus))
+                yield from _rows_of(worker, _shape(batch, hidden), speed, threads, plants(n_cpus))
 
 
-def summary(found: Sequence[Row]) -> tuple[str, bool]:
-    """Return what the table shows in one line, and whether every flag followed the harm."""
+def summary(found: Sequence[Row]) -> Conclusion:
+    """Conclude from the table whether every flag followed the harm, where the machine was quiet by itself."""
     counts = Counter(row.verdict() for row in found)
-    is_passed = not counts["MISSED"] and not counts["FALSE"] and counts["right"] > counts["unknown"]
     words = (
-        f"{'pass' if is_passed else 'FAIL'}: of {len(found)} planted disturbances {counts['right']} flags were right, "
-        f"{counts['MISSED']} missed a bias above {MUST_FLAG:.0%}, {counts['FALSE']} were false where it was below "
-        f"{MUST_BE_SILENT:.0%}"
+        f"of {len(found)} planted disturbances {counts['right']} flags were right, {counts['MISSED']} missed a bias "
+        f"above {percent(MUST_FLAG)}, {counts['FALSE']} were false where it was below {percent(MUST_BE_SILENT)}"
     )
-    if counts["unknown"]:
-        words += f"; {counts['unknown']} unknown, as the machine was not quiet by itself"
-    return words, is_passed
+    return concluded(
+        words,
+        holds=not counts["MISSED"] and not counts["FALSE"],
+        n_counted=len(found) - counts["unknown"],
+        not_counted={"the machine was not quiet by itself": counts["unknown"]},
+    )
 
 
-def _rows_of(worker: WorkerProcess, shape: Shape, threads: int, planted: Sequence[Plant]) -> Iterator[Row]:
-    best_s: dict[str, float] = {}
-    before, _, best_s = _measured(worker, shape, best_s)
+def _rows_of(
+    worker: WorkerProcess, shape: Shape, speed: MachineSpeed, threads: int, planted: Sequence[Plant]
+) -> Iterator[Row]:
+    before, flag_before = _measured(worker, shape, speed)
     for plant in planted:
-        told = {part: seconds * plant.told_speed for part, seconds in best_s.items()}
         with running(plant.programs):
-            during, flag, _ = _measured(worker, shape, told)
-        after, _, best_s = _measured(worker, shape, best_s)
+            during, flag = _measured(worker, shape, speed, told_speed=plant.told_speed)
+        after, flag_after = _measured(worker, shape, speed)
         bias, unrest = bias_and_unrest(before, during, after)
         yield Row(
             plant=plant.name,
@@ -134,8 +148,9 @@ def _rows_of(worker: WorkerProcess, shape: Shape, threads: int, planted: Sequenc
             bias=None if bias is None else (1 + bias) / plant.told_speed - 1,
             unrest=unrest,
             flag=flag,
+            was_quiet=flag_before is None and flag_after is None,
         )
-        before = after
+        before, flag_before = after, flag_after
 
 
 def bias_and_unrest(
@@ -152,21 +167,16 @@ def bias_and_unrest(
 
 
 def _measured(
-    worker: WorkerProcess, shape: Shape, best_s: Mapping[str, float]
-) -> tuple[dict[Contender, float], str | None, dict[str, float]]:
-    """Return seconds by contender, what the ruler says disturbed them, and the machine's best so far."""
-    request = Request(
-        task=Task.TIME, shape=shape, contenders=_CONTENDERS, budget_s=_BUDGET_S, best_probe_s=dict(best_s) or None
-    )
+    worker: WorkerProcess, shape: Shape, speed: MachineSpeed, *, told_speed: float = 1.0
+) -> tuple[dict[Contender, float], str | None]:
+    """Return seconds by contender, and what the ruler says disturbed them; it is told `told_speed` of the best."""
+    told = {part: seconds * told_speed for part, seconds in speed.best_s.items()}
+    request = Request(task=Task.TIME, shape=shape, contenders=_CONTENDERS, budget_s=_BUDGET_S, best_probe_s=told)
     outcomes, conditions = outcomes_of_group(worker, request)
+    speed.see(conditions)
     timed = {each: one for each, one in outcomes.items() if isinstance(one, TimingOutcome) and one.state is State.OK}
-    found = {
-        name.removeprefix("probe_").removesuffix("_s"): float(seconds)
-        for name, seconds in conditions.items()
-        if name.startswith("probe_")
-    }
     flag = next((one.disturbed for one in timed.values() if one.disturbed), None)
-    return {each: one.latency_s or 0.0 for each, one in timed.items()}, flag, better_times_s(best_s, found)
+    return {each: one.latency_s or 0.0 for each, one in timed.items()}, flag
 
 
 @contextlib.contextmanager

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def scratch_settings() -> Iterator[Settings]:
-    """Yield settings whose folder of record is temporary: what is measured with them never meets the history."""
+def scratch_settings(*, keep: Path | None = None) -> Iterator[Settings]:
+    """Yield settings whose folder of record is temporary, or `keep`: what they measure never meets the history."""
     with tempfile.TemporaryDirectory() as name:
-        yield replace(
-            settings_from_environment(), data_dir=Path(name) / "data", machine="this-machine", is_uncommitted=True
-        )
+        data_dir = keep.absolute() if keep else Path(name) / "data"
+        yield replace(settings_from_environment(), data_dir=data_dir, machine="this-machine", is_uncommitted=True)
 
 
 @contextmanager

@@ -9,6 +9,8 @@
 `python -m benchmarks.ruler.self_check referee` lets providers cheat, and times what rotating inputs costs.
 `python -m benchmarks.ruler.self_check speed` times replaying, the worker's own overhead, and a cold sweep against the
 same points measured by asv alone.
+
+The exit code is 0 if a check passes, 2 if it fails, and 3 if the machine was so disturbed that nothing is decided.
 """
 
 from __future__ import annotations
@@ -19,20 +21,23 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from benchmarks.ruler.checks import cheats, company, coverage, floors, planted
+from benchmarks.ruler.checks.conclusion import exit_code
 from benchmarks.ruler.checks.scratch import cold_inductor, scratch_settings
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
+from benchmarks.ruler.plan.units import percent, signed_percent
 from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.measure import measure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.settings import Settings
 
 # The same 12 points as `_COLD`, the way asv is used without us: a process for each point, which builds and compiles.
@@ -106,12 +111,10 @@ def company_of_rivals() -> None:
     _tell(company.report(found))
 
 
-def _tell(report: tuple[list[str], bool]) -> None:
-    lines, is_passed = report
+def _tell(report: tuple[list[str], Conclusion]) -> None:
+    lines, found = report
     click.echo("\n".join(lines))
-    click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
-    if not is_passed:
-        sys.exit(1)
+    _conclude(found)
 
 
 @main.command()
@@ -150,7 +153,7 @@ def speed() -> None:
     )
     click.echo(f"cold sweep of 12 points: {ours_s:.0f} s; asv alone, a process each: {plain_s:.0f} s; ", nl=False)
     click.echo(f"ratio {ours_s / plain_s:.2f}")
-    click.echo(f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs")
+    click.echo(_load())
 
 
 @main.command(name="planted")
@@ -161,12 +164,9 @@ def planted_disturbances() -> None:
     with scratch_settings() as settings:
         for row in planted.rows(settings):
             found.append(row)
-            bias = "?" if row.bias is None else f"{row.bias:+.1%}"
+            bias = "?" if row.bias is None else signed_percent(row.bias)
             click.echo(f"{row.plant:38} {row.shape:12} {row.threads:7} {bias:>7}  {row.verdict()}: {row.flag or '-'}")
-    words, is_passed = planted.summary(found)
-    click.echo(words)
-    if not is_passed:
-        sys.exit(1)
+    _conclude(planted.summary(found))
 
 
 @main.command()
@@ -176,16 +176,19 @@ def ceilings() -> None:
         device = expected_device(settings)
         first, second = (floors.ceilings_now(settings, device=device) for _ in range(2))
         loaded = floors.ceilings_now(settings, device=device, n_busy=os.cpu_count() or 1)
-    of_load = floors.summary_of_load(loaded)
+    is_quiet = not isinstance(first, floors.Refusal) and not isinstance(second, floors.Refusal)
+    of_load = floors.summary_of_load(loaded, is_quiet=is_quiet)
     for found in (first, second):
         if isinstance(found, floors.Refusal):
-            _conclude((f"FAIL: the idle machine gave none: {found.reason}", False), of_load)
+            _conclude(floors.summary_of_refusal(found), of_load)
     assert not isinstance(first, floors.Refusal) and not isinstance(second, floors.Refusal)  # noqa: S101, PT018 - see above
     repeats = floors.repeated(first, second)
     click.echo(f"{'ceiling':34} {'first':>10} {'second':>10}  apart")
     for each in repeats:
-        where = "  between levels" if each.is_between_levels else ""
-        click.echo(f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {each.apart:6.1%}{where}")
+        where = "  between levels" if each.is_between_levels else "  swings" if each.has_swung else ""
+        click.echo(
+            f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {percent(each.apart, digits=1):>7}{where}"
+        )
     _conclude(floors.summary_of_repeats(repeats), of_load)
 
 
@@ -197,21 +200,28 @@ def floors_of_quick_axes() -> None:
         for row in floors.floor_rows(settings):
             found.append(row)
             percent = "?" if row.percent is None else f"{row.percent:.0f} %"
-            click.echo(f"{row.point:52} {row.latency_s * 1e6:9.1f} µs {percent:>6}  {row.bound}: {row.detail}")
+            mark = "  disturbed" if row.disturbed else ""
+            click.echo(f"{row.point:52} {row.latency_s * 1e6:9.1f} µs {percent:>6}  {row.bound}: {row.detail}{mark}")
     _conclude(floors.summary_of_floors(found))
 
 
 @main.command()
-def referee() -> None:
+@click.option("--only", type=click.Choice([each.value for each in cheats.Question]), help="Only this part of it [all].")
+def referee(*, only: str | None) -> None:
     """Let providers cheat, look whether an honest one is accused, and time what rotating inputs costs."""
-    _conclude(*cheats.reported(click.echo))
+    questions = (cheats.Question(only),) if only else tuple(cheats.Question)
+    _conclude(*cheats.reported(click.echo, questions=questions))
 
 
-def _conclude(*summaries: tuple[str, bool]) -> None:
-    for words, _ in summaries:
-        click.echo(words)
-    if not all(is_passed for _, is_passed in summaries):
-        sys.exit(1)
+def _conclude(*conclusions: Conclusion) -> NoReturn:
+    for each in conclusions:
+        click.echo(str(each))
+    click.echo(_load())
+    sys.exit(exit_code(conclusions))
+
+
+def _load() -> str:
+    return f"load average: {' '.join(f'{load:.2f}' for load in os.getloadavg())}, {os.cpu_count()} CPUs"
 
 
 def _folder(settings: Settings) -> Path:

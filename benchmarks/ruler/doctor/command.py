@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.roofline import Ceilings
     from benchmarks.ruler.plan.settings import Settings
 
+_UNLIMITED = 10_000
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -51,7 +54,8 @@ def main(*, output: str, cwd: Path | None) -> None:
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     if cwd is not None:
         os.chdir(cwd)
-    console = Console(highlight=False)
+    # Into a pipe lines have any length, as with the other commands, unless COLUMNS says how long.
+    console = Console(highlight=False, width=shutil.get_terminal_size((_UNLIMITED, 1)).columns)
     try:
         with interruptible():
             found = list(examine(settings_from_environment()))
@@ -101,8 +105,9 @@ def _ceilings(settings: Settings, device: DeviceKind) -> Ceilings | str:
     try:
         with machine_lock(settings.lock_file, say=lambda _: None, waits=False):
             found = ceilings_now(settings, device=device)
-    except (MachineBusy, OSError) as error:
-        # Without room for a temporary file no worker starts, which the disks' findings say.
+    except (MachineBusy, JournalError, OSError) as error:
+        # A machine's file that cannot be read is told with the ceilings in it. Without room for a temporary file no
+        # worker starts, which the disks' findings say.
         return str(error)
     return found.reason if isinstance(found, Refusal) else found
 

@@ -14,7 +14,8 @@ from benchmarks.ruler.measure.conditions import available_memory_bytes
 from benchmarks.ruler.measure.counters import cpu_quota, read_counters, window_between
 from benchmarks.ruler.measure.disturbances import LEAST_LOST
 from benchmarks.ruler.measure.probe import Probe
-from benchmarks.ruler.record.part_speed import LEAST_SPEED, Part
+from benchmarks.ruler.plan.units import percent
+from benchmarks.ruler.record.part_speed import LEAST_SPEED, Part, speed_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,10 +70,10 @@ def steal(stolen: float | None) -> Finding:
     if stolen is None:
         return note("stolen time", "cannot be read here")
     if stolen <= LEAST_LOST:
-        return fine("stolen time", f"{stolen:.1%}")
+        return fine("stolen time", percent(stolen, digits=1))
     return problem(
         "stolen time",
-        f"the host kept {stolen:.0%} of the processor time from this machine",
+        f"the host kept {percent(stolen)} of the processor time from this machine",
         mend="measure on a machine whose processors are its own",
     )
 
@@ -85,7 +86,7 @@ def quota(cpus: float | None, throttled: float | None) -> Finding:
         return fine("CPU quota", f"{cpus:g} processors, which one busy thread does not exhaust")
     return problem(
         "CPU quota",
-        f"{cpus:g} processors: it stopped one busy thread {throttled:.0%} of the time, and shows in no list",
+        f"{cpus:g} processors: it stopped one busy thread {percent(throttled)} of the time, and shows in no list",
         mend="give the container more (docker run --cpus, a pod's limits), or end what else runs in it",
     )
 
@@ -107,11 +108,11 @@ def speed(
     worst = max(shares, key=lambda part: shares[part])
     share, typical = shares[worst]
     if share <= 0.25:
-        return fine("speed", f"fixed work takes what it took at best in {1 - share:.0%} of {len(readings)} looks")
+        return fine("speed", f"fixed work takes what it took at best in {percent(1 - share)} of {len(readings)} looks")
     return problem(
         "speed",
-        f"{_WORK[worst]} ran below {LEAST_SPEED:.0%} of its best in {share:.0%} of {len(readings)} looks, "
-        f"typically at {typical:.0%}",
+        f"{_WORK[worst]} ran below {percent(LEAST_SPEED)} of its best in {percent(share)} of {len(readings)} looks, "
+        f"typically at {speed_in_words(typical)}",
         mend=_MEND_EXPLAINED if is_explained else _MEND_UNEXPLAINED,
     )
 

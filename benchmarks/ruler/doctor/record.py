@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.doctor.findings import fine, note, problem
-from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.errors import DamagedCeilings
 from benchmarks.ruler.plan.roofline import MOST_PERCENT_OF_FLOOR, Ceilings
 from benchmarks.ruler.plan.settings import temporary_folder
 from benchmarks.ruler.sweep.machine_file import kept_ceilings
@@ -125,8 +125,8 @@ def ceilings(
     subject = "ceilings"
     try:
         known = kept()
-    except JournalError as error:
-        return problem(subject, str(error), mend="move the file away; fusebench run measures them anew")
+    except DamagedCeilings as error:
+        return problem(subject, error.damage, mend=error.mend)
     if known is None:
         if isinstance(now, str):
             return problem(subject, f"none yet, and refused now: {now}", mend="measure when the machine is quiet")

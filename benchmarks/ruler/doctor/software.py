@@ -12,6 +12,7 @@ import torch
 from packaging.requirements import Requirement
 
 from benchmarks.ruler.doctor.findings import fine, note, problem
+from benchmarks.ruler.measure.conditions import mkl_processor
 from benchmarks.ruler.measure.counters import cpu_quota
 from benchmarks.ruler.measure.gpu import driver_version, gpu_state
 from benchmarks.ruler.plan.settings import usable_cpus
@@ -51,6 +52,20 @@ def headers(folder: Path, *, has_compiler: bool) -> Finding:
     mend = "install them, as by `apt install python3-dev` or `dnf install python3-devel`"
     # Without a compiler they are of no use yet.
     return problem("Python headers", text, mend=mend) if has_compiler else note("Python headers", text, mend=mend)
+
+
+def products(taken_for: str | None, *, has: str) -> Finding:
+    """Judge the library of torch's float32 products on a CPU. taken_for: what oneMKL takes the processor for."""
+    subject = "float32 products"
+    if taken_for is None:
+        return fine(subject, "not by oneMKL")
+    if "AVX" in taken_for or not has.startswith("AVX"):
+        return fine(subject, f"by oneMKL, for {taken_for}")
+    return note(
+        subject,
+        f"by oneMKL, which takes this processor for one of `{taken_for}`, not for one with the {has} that it has: "
+        "`eager` and `compiled` are slower than the processor allows, and part of a gain over them is the library's",
+    )
 
 
 def gpu(*, has_driver: bool, torch_cuda: str | None, n_devices: int) -> Finding:
@@ -129,6 +144,7 @@ def examine_software(*, n_threads: int, supported_python: str) -> Iterator[Findi
     why_not_compiled = missing_compiler()
     yield compiler(why_not_buildable(), why_not_compiled=why_not_compiled)
     yield headers(Path(sysconfig.get_paths()["include"]), has_compiler=why_not_compiled is None)
+    yield products(mkl_processor(), has=torch.backends.cpu.get_cpu_capability())
     n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
     yield gpu(has_driver=_DRIVER.exists(), torch_cuda=torch.version.cuda, n_devices=n_devices)
     if n_devices:

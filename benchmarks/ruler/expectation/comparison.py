@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.expectation.structure import (
     ADDITION,
     DERIVATIVE_OF,
+    GENERATED,
     MULTIPLICATION,
     OWN,
     PRODUCT,
@@ -36,6 +37,7 @@ _OPERATORS_OF_KIND = {
     ADDITION: r"^aten::add_?$",
     SUM: r"^aten::sum$",
     OWN: r"^fused_mlp\w*::",
+    GENERATED: r"cpp_fused|triton_\w*fused",
     "gelu": r"^aten::gelu_?$",
     "gelu_tanh": r"^aten::gelu_?$",
     "silu": r"^aten::silu_?$",
@@ -52,6 +54,7 @@ _KERNELS_OF_KIND = {
     ADDITION: r"add",
     SUM: r"reduce|sum",
     OWN: r"mlp|linear_|dual_product|bias_activation|gate_product|geglu|swiglu|cublaslt",
+    GENERATED: r"triton_\w*fused",
     "gelu": r"gelu",
     "gelu_tanh": r"gelu",
     "silu": r"silu",
@@ -61,7 +64,7 @@ _KERNELS_OF_KIND = {
     DERIVATIVE_OF + "silu": r"silu",
     DERIVATIVE_OF + "relu": r"relu|clamp|threshold",
 }
-_WORDS = {OWN: "one of fused_mlp's"}
+_WORDS = {OWN: "one of fused_mlp's", GENERATED: "one that inductor generated"}
 _Counted = list[tuple[str, float]]
 
 

@@ -12,6 +12,7 @@ from benchmarks.ruler.expectation.structure import (
     OWN,
     PRODUCT,
     Structure,
+    of_compiled,
     of_eager,
     of_epilogue,
     of_gate_and_up_together,
@@ -106,10 +107,10 @@ def _eager(shape: Shape) -> Expectation:
     """Expect one operator and one kernel for each product and each pointwise step, forward and backward."""
     if shape.activation == _WITHOUT_OPERATOR:
         return _OF_ANY_NUMBER
-    return _of_atens(of_eager(shape))
+    return _of_each(of_eager(shape))
 
 
-def _of_atens(structure: Structure) -> Expectation:
+def _of_each(structure: Structure) -> Expectation:
     kinds = tuple(each.kind for each in structure)
     n = len(kinds)
     return Expectation(operators=n, kinds=kinds, launches=n, library_products=kinds.count(PRODUCT), structure=structure)
@@ -160,7 +161,7 @@ def _keeping_z(shape: Shape) -> Expectation:
     """Expect of `fused` in training on CUDA that z is kept, for which the forward runs as eager's."""
     if shape.activation == _WITHOUT_OPERATOR:
         return _OF_ANY_NUMBER
-    forward = _of_atens(of_eager(replace(shape, pass_=Pass.FORWARD)))
+    forward = _of_each(of_eager(replace(shape, pass_=Pass.FORWARD)))
     return _with_fused_backward(shape, forward=forward, keeps_z=True)
 
 
@@ -262,10 +263,14 @@ def _liger(shape: Shape) -> Expectation:
     return Expectation(launches=12, library_products=9, reason=_BACKWARD_TRAFFIC)
 
 
+# Eager's products, and all that lies between two of them as one.
+_COMPILED = _forward_of(lambda shape: _of_each(of_compiled(shape)))
 _UNGATED = frozenset({Operation.LINEAR, Operation.MLP})
 _GATED = frozenset({Operation.GATED_MLP})
 _PLAIN: dict[str, Declaration] = {
     "eager": _eager,
+    "compiled": _COMPILED,
+    "compiled-dynamic": _COMPILED,
     "fused": _fused,
     "fused-hoisted": _fused,
     "fused-pure": _eager,
@@ -281,13 +286,13 @@ _PACKED: dict[str, Declaration] = {
     "fused": _forward_of(_one_of_ours),
     "fused-cpp": _forward_of(_one_of_ours),
     "fused-onednn": _forward_of(_operator_per_product),
-    "packed-eager": _forward_of(lambda shape: _of_atens(of_gate_and_up_together(shape, is_gate_fused=False)), _GATED),
+    "packed-eager": _forward_of(lambda shape: _of_each(of_gate_and_up_together(shape, is_gate_fused=False)), _GATED),
     "compiled-frozen": _frozen,
     "onnxruntime": _forward_of(_one_of_others),
 }
 _INDUCTOR = _BY_INDUCTOR.reason or ""
 _WHY_NOT = {
-    **dict.fromkeys(("compiled", "compiled-dynamic", "compiled-cudagraphs", "compiled-max-autotune"), _INDUCTOR),
+    **dict.fromkeys(("compiled-cudagraphs", "compiled-max-autotune"), _INDUCTOR),
     **dict.fromkeys(("compiled-max-autotune-no-cudagraphs", "compiled-max-autotune-tma"), _INDUCTOR),
     "fused-captured": "a captured graph is a GPU's, and declared by what it captured",
     "liger-mlp": "what it runs is for liger's tuner to decide",

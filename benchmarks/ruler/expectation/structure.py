@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.plan.roofline import Ceilings
 
 # Kinds of operators besides the activations, which are called by their names.
-PRODUCT, MULTIPLICATION, ADDITION, SUM, OWN = "product", "mul", "add", "sum", "own"
+PRODUCT, MULTIPLICATION, ADDITION, SUM, OWN, GENERATED = "product", "mul", "add", "sum", "own", "generated"
 DERIVATIVE_OF = "derivative of "
 
 
@@ -103,6 +103,20 @@ def _backward_of_eager(of: _Operators) -> Structure:
             )
 
 
+def of_compiled(shape: Shape) -> Structure:
+    """Return the structure of torch.compile, forward: eager's products, and all between two as one generated."""
+    of = _Operators(shape)
+    match shape.operation:
+        case Operation.LINEAR:
+            return of.product(of.x, of.w, of.hidden, of.z), *(of.generated(of.z, of.z) if shape.activation else ())
+        case Operation.MLP:
+            last = of.product(of.z, of.w, of.dim, of.x)
+            return of.product(of.x, of.w, of.hidden, of.z), *of.generated(of.z, of.z), last
+        case Operation.GATED_MLP:
+            first = of.product(of.x, of.w, of.z)
+            return first, first, *of.generated(of.z, of.z, of.z), of.product(of.z, of.w, of.x)
+
+
 def of_pointwise(shape: Shape) -> Structure:
     """Return the structure of level 1, forward: the products, and one kernel for bias, activation and gate."""
     of = _Operators(shape)
@@ -176,6 +190,9 @@ class _Operators:
     def own(self, *operands: int) -> DeclaredOperator:
         instructions = (self._activating + (self.shape.operation is Operation.GATED_MLP)) * self.z
         return DeclaredOperator(kind=OWN, vector_instructions=instructions, n_bytes=self._bytes(*operands))
+
+    def generated(self, *operands: int) -> Structure:
+        return (replace(self.own(*operands), kind=GENERATED),)
 
     def activation(self) -> Structure:
         return self._activation("")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.fleet.folder import host_folder, hosts_of, read_value
 from benchmarks.ruler.fleet.host import Host, HostClass
+from benchmarks.ruler.plan.units import percent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,8 +113,8 @@ def _ratios(own: Mapping[str, float], of_class: list[Mapping[str, float]]) -> di
 
 def _furthest(ratios: Mapping[str, float]) -> str:
     key, ratio = max(ratios.items(), key=lambda pair: abs(pair[1] - 1))
-    return f"{key} at {ratio:.0%}"
+    return f"{key} at {percent(ratio)}"
 
 
 def _percent(share: float) -> str:
-    return f"{abs(share):.1%}".replace(".0%", "%").replace("%", " %")
+    return percent(abs(share), digits=1).replace(".0 %", " %")

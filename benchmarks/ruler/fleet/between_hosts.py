@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.plan.units import percent, signed_percent
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -58,6 +60,7 @@ def words_from_differences(found: tuple[Difference, ...]) -> str | None:
         return None
     usual, most = median(abs(each.ratio - 1) for each in found), found[0]
     return (
-        f"between hosts: {usual:.1%} in the median of {len(found)} repeated points; furthest {most.ratio - 1:+.1%}, "
+        f"between hosts: {percent(usual, digits=1)} in the median of {len(found)} repeated points; "
+        f"furthest {signed_percent(most.ratio - 1)}, "
         f"{most.contender} at {most.key} on {most.other} against {most.host}"
     )

@@ -68,10 +68,14 @@ def dispatched(  # noqa: PLR0913 - the engine, and what it is asked
         if not left:
             break
         if attempt > 1:
-            names = ", ".join(f"{job.shard} (ended with {codes.get(job.shard)})" for job in left)
+            names = ", ".join(f"{job.shard} ({_ending(codes.get(job.shard))})" for job in left)
             say(f"attempt {attempt} of {attempts}: shard {names}")
         codes |= start(left, options, avoid())
     return codes
+
+
+def _ending(code: int | None) -> str:
+    return "not started: no host left for it" if code is None else f"ended with {code}"
 
 
 def exit_code(status: FleetStatus, codes: Mapping[int, int]) -> ExitCode:

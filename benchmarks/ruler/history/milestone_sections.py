@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.history.published import shapes_of
 from benchmarks.ruler.plan.points import BASELINE, Contender, Pass, contender_from_name
+from benchmarks.ruler.plan.units import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,9 +83,11 @@ def same_kernels_section(testbed: Testbed, milestones: Sequence[Milestone]) -> I
 def _apart(pairs: Sequence[tuple[TimingOutcome, TimingOutcome]], which: str) -> str:
     touching = sum(_do_touch(*pair) for pair in pairs)
     apart = [abs(log((after.speedup_vs_eager or 1.0) / (before.speedup_vs_eager or 1.0))) for before, after in pairs]
+    most = quantiles(apart, n=20, method="inclusive")[-1]
     return (
-        f"{len(pairs)} speedups, {which}, the intervals of {touching} touch; they lie {median(apart):.1%} apart in the "
-        f"median, and 95 % of them less than {quantiles(apart, n=20, method='inclusive')[-1]:.1%}"
+        f"{len(pairs)} speedups, {which}, the intervals of {touching} touch; they lie "
+        f"{percent(median(apart), digits=1)} apart in the median, and 95 % of them less than "
+        f"{percent(most, digits=1)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 from importlib import metadata
 from pathlib import Path
@@ -43,6 +44,8 @@ def fixed_conditions(device: torch.device) -> dict[str, Scalar]:
         "cpu_governor": _first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         "tf32": bool(torch.backends.cuda.matmul.allow_tf32) if device.type == "cuda" else None,
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
+        "mkl_processor": mkl_processor(),
     }
     if device.type == "cuda":
         uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
@@ -53,6 +56,30 @@ def fixed_conditions(device: torch.device) -> dict[str, Scalar]:
             "host_cpu": cpu_name(),
         }
     return conditions
+
+
+class _MklVersion(ctypes.Structure):
+    """MKLVersion of oneMKL's mkl_types.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("major", "minor", "update")),
+        *((name, ctypes.c_char_p) for name in ("status", "build", "processor", "platform")),
+    )
+
+
+def mkl_processor() -> str | None:
+    """Return what oneMKL, which computes ATen's float32 products, takes this processor for; None without oneMKL.
+
+    It chooses its code by that: of Intel's with AVX-512 the name says so, of others it is
+    `Intel(R) Architecture processors`. As MKL_Get_Version tells it, which torch's libraries hold under another name.
+    """
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    found = _MklVersion()
+    try:
+        ctypes.CDLL(str(library)).mkl_serv_get_version(ctypes.byref(found))
+    except (OSError, AttributeError):
+        return None
+    return (found.processor or b"").decode(errors="replace") or None
 
 
 def varying_conditions(device: torch.device) -> dict[str, Scalar]:

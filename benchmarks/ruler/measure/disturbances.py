@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.measure.conditions import private_cache_bytes
 from benchmarks.ruler.measure.counters import Window, read_counters, window_between
 from benchmarks.ruler.measure.probe import Probe, median_times_s
+from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part, slow_quarter, slowest_part, slowness
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | N
     """Return in words that a hypervisor took processor time and samples show it, or None."""
     if window.stolen is None or window.stolen <= LEAST_LOST or harm(durations_s, lost=window.stolen) <= MOST_HARM:
         return None
-    return f"the host kept {window.stolen:.0%} of the processor time from this machine"
+    return f"the host kept {percent(window.stolen)} of the processor time from this machine"
 
 
 def throttling(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:
@@ -157,7 +158,7 @@ def throttling(window: Window, durations_s: Mapping[str, Sequence[float]]) -> st
     share = window.throttled
     if share is None or share <= LEAST_LOST or harm(durations_s, lost=share) <= MOST_HARM:
         return None
-    return f"a CPU quota, as containers have, stopped this process {share:.0%} of the time"
+    return f"a CPU quota, as containers have, stopped this process {percent(share)} of the time"
 
 
 def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_cpus: int) -> str | None:
@@ -173,7 +174,7 @@ def contention(window: Window, durations_s: Mapping[str, Sequence[float]], *, n_
         return None
     return (
         f"other processes used {others:.1f} cores while this was measured, which waited for a processor "
-        f"{lost:.0%} of the time"
+        f"{percent(lost)} of the time"
     )
 
 

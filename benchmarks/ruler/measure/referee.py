@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Implausible(Exception):
@@ -11,6 +14,9 @@ class Implausible(Exception):
 
 class Referee(Protocol):
     """Observer of every sample; nothing that it does is timed."""
+
+    def after_warm_up(self, name: str) -> None:
+        """Look at what the calls that warmed a contender up left behind. Raises: Implausible."""
 
     def before_sample(self, name: str, *, calls: int) -> int:
         """Prepare the inputs of a sample, before the calls that re-warm; return how many calls to time, >= `calls`."""
@@ -21,9 +27,15 @@ class Referee(Protocol):
     def after_sample(self, name: str, last_output: object) -> None:
         """Look at the result of the sample's last timed call. Raises: Implausible."""
 
+    def after_last_sample(self, name: str, *, announce: Callable[[str], None]) -> None:
+        """Look at a contender once more that will not be sampled any more; `announce` its turn. Raises: Implausible."""
+
 
 class NoReferee:
     """Referee for calls that are trusted."""
+
+    def after_warm_up(self, name: str) -> None:
+        """Do nothing."""
 
     def before_sample(self, name: str, *, calls: int) -> int:  # noqa: ARG002 - the protocol's
         """Return `calls`."""
@@ -33,4 +45,7 @@ class NoReferee:
         """Do nothing."""
 
     def after_sample(self, name: str, last_output: object) -> None:
+        """Do nothing."""
+
+    def after_last_sample(self, name: str, *, announce: Callable[[str], None]) -> None:
         """Do nothing."""

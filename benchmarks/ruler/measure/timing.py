@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -147,7 +148,10 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
     states: dict[str, _ContenderState] = {}
     for name, call in calls.items():
         announce(name)
-        states[name] = _warmed_up(call, (n_calls or {}).get(name), clock=clock, policy=policy)
+        warmed_up = _warmed_up(call, (n_calls or {}).get(name), clock=clock, policy=policy)
+        with suppress(Implausible):
+            referee.after_warm_up(name)
+            states[name] = warmed_up
 
     n_rounds = 0
     causes: list[str] = []
@@ -177,6 +181,11 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             if reason:
                 causes.append(reason)
                 disturbed_s += chunk_s
+    for name in list(states):
+        try:
+            referee.after_last_sample(name, announce=announce)
+        except Implausible:
+            del states[name]
     disturbed = causes_together(causes) if disturbed_s > policy.disturbed_share * kept_s else None
     of_baseline = states[baseline].samples if baseline in states else []
     return {

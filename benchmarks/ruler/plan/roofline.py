@@ -16,6 +16,8 @@ MOST_PERCENT_OF_FLOOR = 110.0
 """Beyond it a floor is not one: no call is faster than its machine, so a ceiling was measured too low."""
 MEMORY_SWINGS = "memory_swings"
 """Condition of ceilings: what copying memory took in the median over the least, of rounds that nothing disturbed."""
+SWINGING = 1.25
+"""From here on memory swings; that of a machine of one's own takes a few percent more than its least in most rounds."""
 
 
 class Bound(StrEnum):

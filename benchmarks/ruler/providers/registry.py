@@ -6,7 +6,7 @@ import runpy
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -96,18 +96,25 @@ def build(contender: Contender, load: Workload, *, module: Path | None = None) -
     """Build the contender's implementation of the workload, or return the reason why there is none.
 
     module: file with more providers. A provider from outside answers with a callable, x → y, or with a string that says
-    why it is unavailable.
+    why it is unavailable. Raises: TypeError where it answers with anything else, and whatever it raises.
     """
     packed = contender.weights is Weights.PACKED
     ours = PACKED_PROVIDERS if packed else PROVIDERS
     builder = ours.get(contender.provider) or _foreign_builder(contender.provider, module)
     if builder is None:
         return Unavailable(_why_unknown(contender))
-    answer = builder(load)
+    # What a file of somebody's answers is whatever it is.
+    answer: Any = builder(load)
     if isinstance(answer, str):
         return Unavailable(answer)
     if isinstance(answer, Built | Unavailable):
         return answer
+    if not callable(answer):
+        what = "nothing (None)" if answer is None else f"{type(answer).__name__}, which cannot be called"
+        raise TypeError(
+            f"what is registered as {contender.provider!r} returned {what}; return a function or module, x → y, or a "
+            "string that says why it is unavailable"
+        )
     return Built(function=answer, detail=None if isinstance(answer, nn.Module) else _NO_MODULE)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # In float64 intermediate results take no more at a time.
 MOST_EXACT_BYTES = 2**28
+_PIECE = 2**20
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": functional.relu,
@@ -179,17 +180,21 @@ def exact_results(
     As many rows at a time as MOST_EXACT_BYTES hold with all their intermediate results; weights' gradients add up.
     """
     n_rows = max(1, MOST_EXACT_BYTES // (8 * (4 * shape.dim + 6 * shape.hidden)))
-    parts: list[list[torch.Tensor]] = [[], []]
+    whole: list[torch.Tensor] = []
     sums: list[torch.Tensor] = []
     with torch.set_grad_enabled(grad_output is not None):
         for start in range(0, len(x), n_rows):
             some = x.detach()[start : start + n_rows].double().requires_grad_(grad_output is not None)
             grad = None if grad_output is None else grad_output[start : start + n_rows].double()
             of_rows = list(output_and_gradients(module, some, weights, grad))
-            for part, tensor in zip(parts, of_rows[:2], strict=False):
-                part.append(tensor)
+            if len(some) == len(x):
+                return tuple(of_rows)
+            # Kept apart and joined in the end, they would be held twice.
+            whole = whole or [each.new_empty(len(x), *each.shape[1:]) for each in of_rows[:2]]
+            for tensor, part in zip(whole, of_rows, strict=False):
+                tensor[start : start + len(some)] = part
             sums = [old.add_(new) for old, new in zip(sums, of_rows[2:], strict=True)] if start else of_rows[2:]
-    return (*(part[0] if len(part) == 1 else torch.cat(part) for part in parts if part), *sums)
+    return (*whole, *sums)
 
 
 def module_of(shape: Shape) -> EagerModule:
@@ -228,10 +233,17 @@ def error_rel(answer: Sequence[torch.Tensor], reference: Sequence[torch.Tensor])
     """
     if [each.shape for each in answer] != [each.shape for each in reference]:
         return math.inf
-    pairs = zip(answer, reference, strict=True)
-    norm = torch.linalg.vector_norm
-    errors = [float(norm(out.double() - exact) / norm(exact)) for out, exact in pairs]
+    errors = [_error_of(out, exact) for out, exact in zip(answer, reference, strict=True)]
     return math.nan if any(math.isnan(error) for error in errors) else max(errors)
+
+
+def _error_of(out: torch.Tensor, exact: torch.Tensor) -> float:
+    """Return ‖out − exact‖ / ‖exact‖, a piece at a time: in float64 an output of many rows takes much memory."""
+    norm = torch.linalg.vector_norm
+    pieces = list(zip(out.reshape(-1).split(_PIECE), exact.reshape(-1).split(_PIECE), strict=True))
+    off = torch.stack([norm(some.double() - some_exact) for some, some_exact in pieces])
+    whole = torch.stack([norm(some_exact) for _, some_exact in pieces])
+    return float(norm(off) / norm(whole))
 
 
 def why_wrong(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from benchmarks.ruler.plan.units import percent
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -41,8 +43,12 @@ def slowness(part: Part, speed: float) -> str | None:
     """Return in words that the machine ran slower than it can, or None."""
     if speed >= LEAST_SPEED:
         return None
-    share = f"{speed:.0%}" if speed >= 0.01 else "less than 1%"
-    return f"the machine ran at {share} of its best ({_PART_WORDS[part]})"
+    return f"the machine ran at {speed_in_words(speed)} of its best ({_PART_WORDS[part]})"
+
+
+def speed_in_words(speed: float) -> str:
+    """Write a share of the best speed, which is never none at all."""
+    return percent(speed) if speed >= 0.01 else f"less than {percent(0.01)}"
 
 
 def slow_quarter(slowest_first: Sequence[float]) -> float | None:

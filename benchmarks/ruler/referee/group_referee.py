@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
-from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,10 +13,12 @@ import torch
 from benchmarks.ruler.measure.attempt import attempt
 from benchmarks.ruler.measure.counters import process_cpu_s
 from benchmarks.ruler.measure.referee import Implausible
+from benchmarks.ruler.providers.registry import CAPTURED
 from benchmarks.ruler.record.outcome import State, TimingOutcome
+from benchmarks.ruler.referee.contender_record import ContenderRecord
 from benchmarks.ruler.referee.failures import ContenderRaised, RefereeFailed, referee_failures
 from benchmarks.ruler.referee.rotation import Rotation
-from benchmarks.ruler.referee.verification import Verification, snapshot
+from benchmarks.ruler.referee.verification import Verification, are_in_same_memory, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,20 +39,8 @@ _SURPRISES, _SURPRISES_OF_LONG_CALLS, _LONG_CALL_S = 8, 2, 5e-3
 _VERY_LONG_CALL_S = 0.5
 # A machine that slows down looks the same for a moment; one who keeps results does it again.
 _ROUNDS_OF_SUSPICION = 5
-# Judged from as much sampled time on; threads that wait for the next region may spin a little longer than it lasts.
-_JUDGED_FROM_S, _SPARE_CORES = 0.02, 0.3
-
-
-@dataclass
-class _Record:
-    """What is known of one contender, in seconds: its calls, and what its samples, turns and checks took."""
-
-    n_samples: int = 0
-    n_checks: int = 0
-    cpu_s: float = 0.0
-    wall_s: float = 0.0
-    turn_s: float = 0.0
-    check_s: float = 0.0
+# As long as the turns of rivals last at least.
+_PAUSE_S = 1e-3
 
 
 class GroupReferee:
@@ -74,14 +63,16 @@ class GroupReferee:
         self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else _nothing
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
         self._calls: dict[str, Callable[[], object]] = {}
-        self._records: dict[str, _Record] = {}
+        self._records: dict[str, ContenderRecord] = {}
+        # These replay into the same memory at each call, as is known of them.
+        self._captured: set[str] = set()
         self._n_calls = 1
         # Once something shared was found changed, one looks after every sample, so that it is clear by whom.
         self._is_wary = False
         self._turn_began = 0.0
         self._started = (0.0, 0.0)
         # What is looked up no more, nobody can replace.
-        self._now, self._cpu_now = perf_counter, process_cpu_s
+        self._now, self._cpu_now, self._pause = perf_counter, process_cpu_s, sleep
 
     def attempt(
         self, contender: Contender, reference: Sequence[torch.Tensor], *, module: Path | None = None
@@ -97,17 +88,20 @@ class GroupReferee:
             return self._rotation.call(function)
 
         outcome, call = attempt(contender, self._load, reference, module=module, call_of=call_of)
-        if reason := self._instrument.repaired() or self._verification.sabotage(thoroughly=True):
+        if reason := self._why_tampered():
             return TimingOutcome(state=State.WRONG, reason=f"implausible: {reason}"), None
         if call is not None:
-            self._records[name], self._calls[name] = _Record(), call
+            self._records[name], self._calls[name] = ContenderRecord(), call
+            if contender.provider in CAPTURED:
+                self._captured.add(name)
         return outcome, call
 
-    def before_sample(self, name: str, *, calls: int) -> int:  # noqa: ARG002 - the protocol's
+    def before_sample(self, name: str, *, calls: int) -> int:
         """Fill the inputs anew; of several calls add up to a quarter, so that nobody knows which is the last."""
         self._turn_began = self._now()
         self._n_calls = calls + self._random.randrange(-(-calls // 4) + 1) if calls > 1 else 1
         self._rotation.prepare(self._n_calls)
+        self._records[name].least_calls = calls
         return self._n_calls
 
     def before_timing(self, name: str) -> None:  # noqa: ARG002 - the protocol's
@@ -129,10 +123,26 @@ class GroupReferee:
         record.n_samples += 1
         record.wall_s += wall_s
         record.cpu_s += cpu_s
+        self._judge(name, lambda: self._why_implausible(name, record, last_output))
+
+    def after_warm_up(self, name: str) -> None:
+        """Judge what warming up left behind. Raises: Implausible, as `after_sample` does."""
+        self._judge(name, self._why_tampered)
+
+    def after_last_sample(self, name: str, *, announce: Callable[[str], None]) -> None:
+        """Judge once more, whatever it costs, where samples were of several calls. Raises: Implausible.
+
+        A contender that learns when its calls are looked at has learnt all by now.
+        """
+        if self._records[name].least_calls > 1:
+            announce(name)
+            self._judge(name, lambda: self._why_tampered() or self._why_ambushed(name))
+
+    def _judge(self, name: str, why: Callable[[], str | None]) -> None:
         state = State.WRONG
         try:
             with referee_failures("while it verified a timed call"):
-                reason = self._why_implausible(name, record, last_output)
+                reason = why()
         except RefereeFailed as failed:
             state, reason = failed.state, str(failed)
         finally:
@@ -145,7 +155,12 @@ class GroupReferee:
             self.findings[name] = TimingOutcome(state=state, reason=said)
             raise Implausible(said)
 
-    def _why_implausible(self, name: str, record: _Record, last_output: object) -> str | None:
+    def _why_tampered(self) -> str | None:
+        """Return what was done to what all share, and is put back, or None."""
+        tampered, sabotage = self._instrument.repaired(), self._verification.sabotage(thoroughly=True)
+        return tampered or sabotage
+
+    def _why_implausible(self, name: str, record: ContenderRecord, last_output: object) -> str | None:
         # The first sample always: a visit may have no other.
         can_afford = record.check_s <= _SHARE * record.turn_s
         is_due = record.n_samples == 1 or (can_afford and self._random.random() < _CHECKED)
@@ -159,10 +174,13 @@ class GroupReferee:
         reason = self._instrument.repaired() or reason
         reason = self._sabotage(name, thoroughly=is_due or self._is_wary) or reason
         if is_due and reason is None:
-            reason = self._rotation.spoilt() or self._why_wrong(name, record, kept)
+            reason = self._why_wrong(name, record, kept)
+        is_ambushed = record.n_checks % _SURPRISED == 1 and (record.n_checks == 1 or record.least_calls > 1)
+        if is_due and reason is None and is_ambushed:
+            reason = self._why_ambushed(name, last_output)
         if is_due:
             record.check_s += self._now() - start
-        return reason or self._why_too_many_cores(record)
+        return reason or record.why_too_many_cores(self._threads)
 
     def _sabotage(self, name: str, *, thoroughly: bool) -> str | None:
         """Return what the contender did to what all share, or None. What others did is undone, and looked for."""
@@ -175,20 +193,52 @@ class GroupReferee:
         self._timed(self._calls[name], 1)
         return self._verification.sabotage(thoroughly=True)
 
-    def _why_wrong(self, name: str, record: _Record, kept: object) -> str | None:
-        if reason := self._verification.why_wrong(kept, self._rotation.last()):
-            return f"in sample {record.n_samples}, of an input it had not seen, {reason}"
+    def _why_wrong(self, name: str, record: ContenderRecord, kept: object) -> str | None:
+        if reason := self._why_last_wrong(kept, f"in sample {record.n_samples}, of an input it had not seen, "):
+            return reason
         if record.n_checks % _SURPRISED != 1:
             return None
         for n_round in range(_ROUNDS_OF_SUSPICION):
+            kept = None
             kept, why_suspicious = self._surprised(self._calls[name], is_suspected=n_round > 0)
             if why_suspicious is None:
                 break
         else:
             return why_suspicious
-        if reason := self._verification.why_odd(kept) or self._verification.why_wrong(kept, self._rotation.last()):
-            return f"of an input that came as a surprise, {reason}"
-        return None
+        of_surprise = "of an input that came as a surprise, "
+        if reason := self._verification.why_odd(kept):
+            return f"{of_surprise}{reason}"
+        return self._why_last_wrong(kept, of_surprise)
+
+    def _why_ambushed(self, name: str, last_output: object = None) -> str | None:
+        """Return what is wrong with the last of fewer calls than any sample has, or None.
+
+        One who knows how many calls a sample has at least need not compute the first of them. They begin after a pause,
+        as a sample's do. last_output: a result that is still in use.
+        """
+        self._pause(_PAUSE_S)
+        n_calls = self._random.randint(1, max(1, self._records[name].least_calls - 1))
+        self._rotation.prepare(n_calls)
+        self._n_calls = n_calls
+        self._rotation.start()
+        _, output = self._timed(self._calls[name], n_calls)
+        if name not in self._captured and are_in_same_memory(output, last_output):
+            return "it gives the same memory again while an earlier result in it is in use"
+        if reason := self._verification.why_odd(output):
+            return f"of {n_calls} calls in a row, {reason}"
+        kept = snapshot(output)
+        del output
+        return self._why_last_wrong(kept, f"of {n_calls} calls in a row, ")
+
+    def _why_last_wrong(self, kept: object, of_what: str) -> str | None:
+        """Return why `kept` is not the result of the last input, of which `of_what` says more, or None.
+
+        The reference is computed from the input itself: so it must hold what it was filled with before and after.
+        """
+        if reason := self._rotation.spoilt():
+            return reason
+        reason = self._verification.why_wrong(kept, self._rotation.last())
+        return self._rotation.spoilt() or (reason and f"{of_what}{reason}")
 
     def _surprised(self, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, str | None]:
         """Time calls whose input was filled just before, the same once more, and as many in a row as in a sample.
@@ -208,6 +258,7 @@ class GroupReferee:
             self._rotation.prepare(1)
             self._rotation.start()
             self._rotation.read()
+            kept = None
             once_s, output = self._timed(call, 1)
             kept = snapshot(output)
             del output
@@ -230,14 +281,6 @@ class GroupReferee:
         except Exception as error:
             raise ContenderRaised(error) from error
         return self._now() - start, output
-
-    def _why_too_many_cores(self, record: _Record) -> str | None:
-        if self._threads is None or record.wall_s < _JUDGED_FROM_S:
-            return None
-        cores = record.cpu_s / record.wall_s
-        if cores <= self._threads + _SPARE_CORES:
-            return None
-        return f"its calls kept {cores:.1f} cores busy, and all are measured with {self._threads}"
 
 
 def _nothing() -> None:

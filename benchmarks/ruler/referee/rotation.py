@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 # Few and small enough to stay in the caches beside the weights, so that a warm call is warm.
 _MOST_INPUTS, _MOST_BYTES = 16, 2**18
 _SPARE_VALUES = 2**18
+# A larger input is this many values over and over. A prime, so that no two of its rows are alike.
+_PERIOD = 262_147
 _ALIGNED_TO = 512
 
 
 class Contents(NamedTuple):
-    """What one call was given. x: [batch, dim]; grad_output: the output's shape, or None. Not what a provider holds."""
+    """What one call was given: the inputs themselves. x: [batch, dim]; grad_output: the output's shape, or None."""
 
     x: torch.Tensor
     grad_output: torch.Tensor | None
@@ -95,7 +97,7 @@ class Rotation:
         self._go_on_with(list(self._resting))
 
     def last(self) -> Contents:
-        """Return what the last of the prepared calls was given."""
+        """Return what the last of the prepared calls was given; unless it was `spoilt`, that is what they hold."""
         index = self._order[(self._calls - 1) % len(self._order)]
         return Contents(self._x.contents(index), None if self._grad is None else self._grad.contents(index))
 
@@ -122,18 +124,19 @@ class Rotation:
 
 
 class _Ring:
-    """Tensors like one, in one piece of memory, filled from a pool of random values."""
+    """Tensors like one, in one piece of memory, filled from a pool of random values that is small."""
 
     def __init__(self, like: torch.Tensor, n_inputs: int) -> None:
         self._shape, self._numel = like.shape, like.numel()
         per_line = _ALIGNED_TO // like.element_size()
         self._stride = -(-self._numel // per_line) * per_line
         n_values = n_inputs * self._stride
-        # Each input's values begin elsewhere in the pool; those of large ones overlap, so that it need hold but one.
+        # Each input's values begin elsewhere in the pool, and go on at its beginning where it ends.
         self._step = min(self._stride, _SPARE_VALUES)
-        n_pooled = (n_inputs - 1) * self._step + self._stride
+        self._is_small = self._stride <= _SPARE_VALUES
+        n_pooled = (n_inputs - 1) * self._step + self._stride + _SPARE_VALUES if self._is_small else _PERIOD
         generator = torch.Generator(like.device).manual_seed(secrets.randbits(63))
-        self._pool = torch.randn(n_pooled + _SPARE_VALUES, generator=generator, device=like.device, dtype=like.dtype)
+        self._pool = torch.randn(n_pooled, generator=generator, device=like.device, dtype=like.dtype)
         self._memory = torch.zeros(n_values, dtype=like.dtype, device=like.device)
         self._starts = [0] * n_inputs
         self.inputs = [self._input(index, like) for index in range(n_inputs)]
@@ -141,7 +144,7 @@ class _Ring:
     def refill(self, order: list[int], rng: random.Random) -> None:
         """Overwrite the inputs numbered in `order`; whoever kept one of them, or its version, sees no sign of it."""
         start = rng.randrange(_SPARE_VALUES)
-        if len(order) == len(self._starts):
+        if self._is_small and len(order) == len(self._starts):
             n_inputs = len(order)
             values = self._pool[start:].as_strided((n_inputs, self._stride), (self._step, 1))
             self._memory.view(n_inputs, self._stride).copy_(values)
@@ -149,10 +152,8 @@ class _Ring:
             return
         for index in order:
             self._starts[index] = start + index * self._step
-            begin = index * self._stride
-            self._memory[begin : begin + self._numel].copy_(
-                self._pool[self._starts[index] : self._starts[index] + self._numel]
-            )
+            for piece, values in self._pieces(index):
+                piece.copy_(values)
 
     def read(self, order: list[int]) -> None:
         """Read the inputs numbered in `order`."""
@@ -161,13 +162,22 @@ class _Ring:
             self._memory[begin : begin + self._numel].sum()
 
     def contents(self, index: int) -> torch.Tensor:
-        """Return what input `index` was filled with."""
-        return self._pool[self._starts[index] : self._starts[index] + self._numel].view(self._shape)
+        """Return what input `index` holds."""
+        begin = index * self._stride
+        return self._memory[begin : begin + self._numel].view(self._shape)
 
     def holds(self, index: int) -> bool:
         """Return whether input `index` still holds what it was filled with."""
-        begin = index * self._stride
-        return torch.equal(self._memory[begin : begin + self._numel], self.contents(index).view(-1))
+        return all(torch.equal(piece, values) for piece, values in self._pieces(index))
+
+    def _pieces(self, index: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield the memory of input `index` by pieces, each with what it is filled with."""
+        begin, start = index * self._stride, self._starts[index] % len(self._pool)
+        end = begin + self._numel
+        while begin < end:
+            values = self._pool[start : start + end - begin]
+            yield self._memory[begin : begin + len(values)], values
+            begin, start = begin + len(values), 0
 
     def _input(self, index: int, like: torch.Tensor) -> torch.Tensor:
         # No view: a view shares its base's version, and a compiler may treat it differently.

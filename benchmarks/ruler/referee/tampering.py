@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import gc
+import os
 import sys
 import threading
 import time
 from operator import attrgetter, getitem
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -57,14 +58,49 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ),
     ("builtins", builtins, ("range", "reversed", "round", "sorted", "sum", "tuple", "type", "vars", "zip")),
 )  # fmt: skip
+_DENORMAL = 5e-324
+
+
+def _precision_of_all() -> str:
+    """Return float32's precision in products; torch refuses to tell it while a library has one of its own."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return "mixed"
+
+
+def _precision_of(backend: object) -> tuple[Callable[[], object], Callable[[object], object]]:
+    if not hasattr(backend, "fp32_precision"):  # torch before 2.9
+        return lambda: None, lambda _: None
+    return lambda: getattr(backend, "fp32_precision"), lambda value: setattr(backend, "fp32_precision", value)  # noqa: B009 - typed as object
+
+
+def _cores_of_its_own() -> set[int] | None:
+    """Return the cores this process may use, or None if they are those of the process that started it.
+
+    A container's manager may take cores away, from both alike, and no contender has done that.
+    """
+    own = os.sched_getaffinity(0)
+    return None if own == os.sched_getaffinity(os.getppid()) else own
+
+
+def _use_cores(own: object) -> None:
+    os.sched_setaffinity(0, own if isinstance(own, set) else os.sched_getaffinity(os.getppid()))
+
+
 # Settings of the process that change what everybody's calls cost or compute: how to read each, and to set it.
 _SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
     "torch.set_num_threads": (torch.get_num_threads, lambda value: torch.set_num_threads(int(str(value)))),
     "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),  # type: ignore[dict-item]
+    # Sets those of the libraries as well, which come after it.
     "torch.set_float32_matmul_precision": (
-        torch.get_float32_matmul_precision,
+        _precision_of_all,
         lambda value: torch.set_float32_matmul_precision(str(value)),
     ),
+    "torch.backends.fp32_precision": _precision_of(torch.backends),
+    "torch.backends.mkldnn.fp32_precision": _precision_of(torch.backends.mkldnn),
+    "torch.backends.mkldnn.matmul.fp32_precision": _precision_of(getattr(torch.backends.mkldnn, "matmul", None)),
+    "torch.backends.cuda.matmul.fp32_precision": _precision_of(torch.backends.cuda.matmul),
     "torch.use_deterministic_algorithms": (
         torch.are_deterministic_algorithms_enabled,
         lambda value: torch.use_deterministic_algorithms(bool(value)),
@@ -78,10 +114,18 @@ _SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = 
         torch.is_autocast_enabled,
         lambda value: torch.set_autocast_enabled(bool(value)),
     ),
+    "torch.set_flush_denormal": (
+        lambda: 1.0 * _DENORMAL == 0.0,
+        lambda value: torch.set_flush_denormal(bool(value)),
+    ),
+    "gc.enable": (gc.isenabled, lambda value: gc.enable() if value else gc.disable()),
+    "os.sched_setaffinity": (_cores_of_its_own, _use_cores),
     "sys.settrace": (sys.gettrace, sys.settrace),  # type: ignore[dict-item]
     "sys.setprofile": (sys.getprofile, sys.setprofile),  # type: ignore[dict-item]
     "threading.setprofile": (threading.getprofile, threading.setprofile),  # type: ignore[dict-item]
 }
+# Code that was compiled with -ffast-math sets it when it is loaded, honest code as well, so nobody is blamed for it.
+_BLAMELESS = "torch.set_flush_denormal"
 # Hooks that torch runs at every module's call.
 _HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
 
@@ -95,15 +139,17 @@ class Instrument:
     def __init__(self) -> None:
         taken = [(where, owner, name) for where, owner, names in _owners() for name in names]
         # One that is not there is inherited; to replace it is to put it there.
-        self._absent = [each for each in taken if each[2] not in vars(each[1])]
-        self._taken = [each for each in taken if each[2] in vars(each[1])]
+        self._absent = [each for each in taken if each[2] not in _space(each[1])]
+        self._taken = [each for each in taken if each[2] in _space(each[1])]
         # Looked up in one pass, and compared by identity: equal items of lists are the same or ask their type.
         self._names = [name for _, _, name in self._taken]
-        self._spaces = [vars(owner) for _, owner, _ in self._taken]
+        self._spaces = [_space(owner) for _, owner, _ in self._taken]
         self._values = list(map(getitem, self._spaces, self._names))
         self._functions = list({id(value): value for value in self._values if isinstance(value, FunctionType)}.values())
         self._codes = list(map(_code, self._functions))
         self._settings: dict[str, object] = {}
+        self._overrides = set(_overrides())
+        self._n_overrides = len(_overrides())
         self.note_settings()
 
     def note_settings(self) -> None:
@@ -111,21 +157,47 @@ class Instrument:
         self._settings = {name: read() for name, (read, _) in _SETTINGS.items()}
 
     def repaired(self) -> str | None:
-        """Put back what was replaced or set since; return what it was, in words, or None."""
-        if replaced := self._replaced():
-            return f"it replaced {replaced}"
-        for name, (read, write) in _SETTINGS.items():
-            if read() != self._settings[name]:
+        """Put back all that was replaced or set since; return what it was, in words, the first of it, or None."""
+        replaced = self._replaced()
+        found = (
+            replaced and f"it replaced {replaced}",
+            self._without_settings(),
+            self._without_overrides(),
+            _without_hooks(),
+        )
+        return next(filter(None, found), None)
+
+    def _without_settings(self) -> str | None:
+        changed = [name for name, (read, _) in _SETTINGS.items() if read() != self._settings[name]]
+        if not changed:
+            return None
+        # One may set others: so all are set, in an order in which none undoes another.
+        for name, (_, write) in _SETTINGS.items():
+            if name in changed or name.endswith("precision"):
                 write(self._settings[name])
-                return f"it changed what {name} sets, for everybody"
-        return _without_hooks()
+        named = next((name for name in changed if name != _BLAMELESS), None)
+        return named and f"it changed what {named} sets, for everybody"
+
+    def _without_overrides(self) -> str | None:
+        """Take back what was registered for PyTorch's own operators, unless it only says how results are laid out."""
+        if len(_overrides()) == self._n_overrides:
+            return None
+        new = {
+            each for each in _overrides() - self._overrides if each.startswith("aten/") and not each.endswith("/Meta")
+        }
+        if new:
+            for each in gc.get_objects():
+                if issubclass(type(each), torch.library.Library) and not new.isdisjoint(each._op_impls):  # noqa: SLF001 - it tells no other way
+                    each._destroy()  # noqa: SLF001 - what happens when it is dropped
+        self._n_overrides = len(_overrides())
+        return f"it overrode {min(new)}, PyTorch's own operator" if new else None
 
     def _replaced(self) -> str | None:
         try:
             if (
                 list(map(getitem, self._spaces, self._names)) == self._values
                 and list(map(_code, self._functions)) == self._codes
-                and not any(name in vars(owner) for _, owner, name in self._absent)
+                and not any(name in _space(owner) for _, owner, name in self._absent)
             ):
                 return None
         except KeyError:
@@ -140,23 +212,39 @@ class Instrument:
                 changed.append(f"{function.__module__}.{function.__qualname__}")
                 function.__code__ = code
         for (where, owner, name), value in zip(self._taken, self._values, strict=True):
-            if vars(owner).get(name) is not value:
+            if _space(owner).get(name) is not value:
                 changed.append(f"{where}.{name}")
-                setattr(owner, name, value)
+                if isinstance(owner, dict):
+                    owner[name] = value
+                else:
+                    setattr(owner, name, value)
         for where, owner, name in self._absent:
-            if name in vars(owner):
+            if name in _space(owner):
                 changed.append(f"{where}.{name}")
                 delattr(owner, name)
         return changed[0]
 
 
+def _space(owner: object) -> dict[str, Any]:
+    return owner if isinstance(owner, dict) else vars(owner)
+
+
+def _overrides() -> set[str]:
+    """Return what Python code has registered for operators, as "namespace/operator/device"."""
+    return torch.library._impls  # noqa: SLF001 - torch's own account of it
+
+
+def _is_harmful(override: str) -> bool:
+    return override.startswith("aten/") and not override.endswith("/Meta")
+
+
 def _without_hooks() -> str | None:
     everywhere = torch.nn.modules.module
-    for name in _HOOKS:
-        hooks = getattr(everywhere, name)
-        if hooks:
-            hooks.clear()
-            return "it hooked into every module's call"
+    hooks = [each for name in _HOOKS if (each := getattr(everywhere, name))]
+    for each in hooks:
+        each.clear()
+    if hooks:
+        return "it hooked into every module's call"
     modes = torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()  # noqa: SLF001 - no public way
     return "it left a mode on that sees every operator" if modes else None
 
@@ -167,6 +255,8 @@ def _owners() -> Iterator[tuple[str, object, Sequence[str]]]:
         if name.startswith(_OURS):
             yield name, module, [key for key, value in vars(module).items() if _is_means(key, value)]
             for key, value in vars(module).items():
+                if isinstance(value, dict) and not key.startswith("__"):
+                    yield f"{name}.{key}", value, [each for each, item in value.items() if callable(item)]
                 if isinstance(value, type) and value.__module__ == name:
                     methods = [each for each, method in vars(value).items() if isinstance(method, FunctionType)]
                     yield f"{name}.{key}", value, methods

@@ -10,7 +10,8 @@ import torch
 
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.work import flop
-from benchmarks.ruler.providers.workload import error_rel, exact_results, module_of, tolerance, why_wrong
+from benchmarks.ruler.providers.workload import error_rel, exact_results, module_of, tolerance, why_wrong, workload
+from benchmarks.ruler.referee.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ _HIDDEN_DIMS: dict[Operation, tuple[int | None, ...]] = {
     Operation.MLP: (0, 0, 1, None),
     Operation.GATED_MLP: (0, 0, 1),
 }
+_PARTS = ("_parameters", "_buffers", "_modules")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -39,11 +41,14 @@ class Verification:
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
         with torch.inference_mode(mode=False), torch.no_grad():
             self._weights = [parameter.detach().clone() for parameter in load.module.parameters()]
-            inputs = [load.x, *([] if load.grad_output is None else [load.grad_output])]
-            self._shared = [*load.module.parameters(), *inputs]
-            self._kept = [*self._weights, *(each.detach().clone() for each in inputs)]
+            self._inputs = _inputs_of(load)
+            self._fingerprint = Fingerprint(load.x.device)
+            self._of_inputs = [self._fingerprint.of(each) for each in self._inputs]
+            self._shared = [*load.module.parameters(), *self._inputs]
+            self._memory = [each.data for each in self._shared]
+            self._layouts = self._layouts_now()
             self._versions = self._versions_now()
-            self._module_spaces = [vars(module) for module in load.module.modules()]
+            self._modules = [_TakenModule(module) for module in load.module.modules()]
             n_bytes = 8 * sum(weight.numel() for weight in self._weights)
             self._exact = load.exact_module() if n_bytes <= _KEPT_BYTES else None
 
@@ -79,22 +84,31 @@ class Verification:
 
         Not thoroughly: of the weights only the tensors' versions are looked at, which a provider can get round.
         """
-        for space in self._module_spaces:
-            if "forward" in space or any(map(space.__getitem__, _HOOKS)):
-                space.pop("forward", None)
-                for name in _HOOKS:
-                    space[name].clear()
-                return "it hooked into the eager module's call"
-        is_changed = self._versions_now() != self._versions or (
-            thoroughly and not all(map(torch.equal, (each.detach() for each in self._shared), self._kept))
-        )
-        if not is_changed:
-            return None
-        with torch.no_grad():
-            for tensor, kept in zip(self._shared, self._kept, strict=True):
-                tensor.data.copy_(kept)
+        said = [each for module in self._modules if (each := module.repaired())]
+        if self._layouts_now() != self._layouts:
+            for tensor, memory in zip(self._shared, self._memory, strict=True):
+                tensor.data = memory
+            said.append("it changed the eager module or the input: their memory")
+        if self._versions_now() != self._versions or (thoroughly and self._is_changed()):
+            self._give_back()
+            said.append("it wrote to the weights or the input that all share")
         self._versions = self._versions_now()
-        return "it wrote to the weights or the input that all share"
+        return said[0] if said else None
+
+    def _is_changed(self) -> bool:
+        weights = [each.detach() for each in self._load.module.parameters()]
+        are_weights_kept = all(map(torch.equal, weights, self._weights))
+        return not are_weights_kept or [self._fingerprint.of(each) for each in self._inputs] != self._of_inputs
+
+    def _layouts_now(self) -> list[tuple[int, tuple[int, ...]]]:
+        return [(tensor.data_ptr(), tensor.stride()) for tensor in self._shared]
+
+    def _give_back(self) -> None:
+        """Write what was there: kept weights, and inputs drawn anew, which are large and of which no copy is kept."""
+        drawn = _inputs_of(workload(self._load.shape, device=self._load.x.device))
+        with torch.inference_mode(mode=False), torch.no_grad():
+            for tensor, kept in zip(self._shared, [*self._weights, *drawn], strict=True):
+                tensor.data.copy_(kept)
 
     def _versions_now(self) -> list[int]:
         return [tensor._version for tensor in self._shared]  # noqa: SLF001 - autograd's own sign
@@ -149,12 +163,57 @@ class Verification:
         return exact
 
 
+class _TakenModule:
+    """Module that all share, as it was: its class, its parts, and what else its forward looks up."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+        self._class = type(module)
+        self._parts = {name: dict(vars(module)[name]) for name in _PARTS}
+        # Whether it trains changes nothing here, and exporters set it.
+        self._values = {
+            name: value for name, value in vars(module).items() if not name.startswith("_") and name != "training"
+        }
+
+    def repaired(self) -> str | None:
+        """Put back what was changed; return what it was, in words, or None."""
+        space, said = vars(self._module), []
+        if "forward" in space or any(map(space.__getitem__, _HOOKS)):
+            space.pop("forward", None)
+            for name in _HOOKS:
+                space[name].clear()
+            said.append("it hooked into the eager module's call")
+        if type(self._module) is not self._class:
+            self._module.__class__ = self._class
+            said.append("it changed the eager module: its class")
+        for name, parts in self._parts.items():
+            if list(map(id, space[name].values())) != list(map(id, parts.values())):
+                space[name].clear()
+                space[name].update(parts)
+                said.append(f"it changed the eager module: {name.strip('_')}")
+        for name, value in self._values.items():
+            if space.get(name) is not value:
+                space[name] = value
+                said.append(f"it changed the eager module: {name}")
+        return said[0] if said else None
+
+
 def snapshot(output: object) -> object:
     """Return a copy of a result as it is now, so that nobody completes or overwrites it afterwards."""
     tensors = _tensors(output)
     if tensors is None or not all(type(tensor) is torch.Tensor for tensor in tensors):
         return output
     return tuple(tensor.detach().clone() for tensor in tensors)
+
+
+def are_in_same_memory(one: object, other: object) -> bool:
+    """Return whether results that both are in use share memory: tensors that begin in the same storage."""
+    of_both = [{each.untyped_storage().data_ptr() for each in _tensors(result) or ()} for result in (one, other)]
+    return not of_both[0].isdisjoint(of_both[1])
+
+
+def _inputs_of(load: Workload) -> list[torch.Tensor]:
+    return [load.x] if load.grad_output is None else [load.x, load.grad_output]
 
 
 def _tensors(output: object) -> tuple[torch.Tensor, ...] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping  # noqa: TC003 - the codec reads the annotat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.ruler.errors import JournalError
+from benchmarks.ruler.errors import DamagedCeilings, JournalError
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import json_from_value, value_from_json
 from benchmarks.ruler.record.durable import write_whole
@@ -79,12 +79,26 @@ def _content(path: Path, machine: str) -> dict[str, Any]:
     except FileNotFoundError:
         return {"format": CEILINGS_FORMAT, "machine": machine, "environments": {}, "probes": {}}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise JournalError(
-            f"{path}: not a file of ceilings ({error!r}); remove it, and they are measured anew"
-        ) from error
+        damage = f"the file of ceilings {path} {_damage(error)}"
+        raise DamagedCeilings(damage, mend="move it away, and they are measured anew") from error
     if written not in _READABLE_FORMATS:
-        raise JournalError(
-            f"{path}: ceilings format {written!r}, this ruler reads 1 and 2; "
-            "measure with the newer one, or move the file away, and they are measured anew"
+        raise DamagedCeilings(
+            f"the file of ceilings {path} has format {written!r}, and this ruler reads 1 and 2",
+            mend="measure with the newer one, or move it away, and they are measured anew",
         )
     return content
+
+
+def _damage(error: Exception) -> str:
+    match error:
+        case OSError():
+            return f"cannot be read ({error.strerror})"
+        case json.JSONDecodeError():
+            where = f"line {error.lineno}, column {error.colno}"
+            return f"is damaged: from {where} on it is no JSON" if error.doc.strip() else "is damaged: it is empty"
+        case UnicodeDecodeError():
+            return "is damaged: it is no text"
+        case KeyError():
+            return f"is none: {error} is missing"
+        case _:
+            return "is none: some of its values are of another kind"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from benchmarks.ruler.worker.process import WorkerProcess
+
 LONGEST_KEPT = timedelta(days=30)
 # Fixed work takes another time with another of these.
 _CONDITIONS = ("device", "os", "python", "torch", "cpu_governor", "gpu_uuid", "host_cpu")
@@ -23,12 +25,16 @@ _WORTH_KEEPING = 0.995
 
 
 class MachineSpeed:
-    """Best times of the probe's parts: those that earlier runs reached, and this one."""
+    """Best times of the probe's parts: those that earlier runs reached, and this one.
 
-    def __init__(self, data_dir: Path, *, machine: str, environment: str) -> None:
+    is_kept: whether what is better than was known is written to the machine's file.
+    """
+
+    def __init__(self, data_dir: Path, *, machine: str, environment: str, is_kept: bool = True) -> None:
         self._data_dir = data_dir
         self._machine = machine
         self._environment = environment
+        self._is_kept = is_kept
         self._kept: BestProbe | None = None
         self._conditions: dict[str, Any] | None = None
         self._readings: dict[str, list[float]] = {}
@@ -37,6 +43,16 @@ class MachineSpeed:
     def best_s(self) -> dict[str, float]:
         """Best seconds of each part of the probe; empty before the first reading of a machine."""
         return better_times_s(self._kept.seconds if self._kept else None, self._best_of_run())
+
+    def learn_from(self, worker: WorkerProcess) -> None:
+        """Take up what was kept of the machine of `worker`, which has started; if nothing was, have it look.
+
+        Else the first that is measured would be held against nothing, and the next against the first. Raises:
+        JournalError.
+        """
+        self.begin((worker.hello or {}).get("conditions", {}))
+        if not self.best_s:
+            self.see(worker.ask_speed().conditions)
 
     def begin(self, conditions: Mapping[str, Any], *, now: datetime | None = None) -> None:
         """Take up what was kept for this machine as it is now, by its fixed `conditions`. Raises: JournalError."""
@@ -59,7 +75,8 @@ class MachineSpeed:
         if is_better and self._conditions is not None:
             measured_at = datetime.now(UTC).isoformat(timespec="seconds")
             self._kept = BestProbe(seconds=best_s, measured_at=measured_at, conditions=self._conditions)
-            keep_probe(self._data_dir, self._kept, machine=self._machine, environment=self._environment)
+            if self._is_kept:
+                keep_probe(self._data_dir, self._kept, machine=self._machine, environment=self._environment)
 
     def _best_of_run(self) -> dict[str, float]:
         return {

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from benchmarks.ruler.worker.process import WorkerProcess
 
 LONGEST_KEPT = timedelta(days=30)
-# Memory of a machine of one's own takes a few percent more than its least in most rounds.
-_SWINGING = 1.25
 # What a machine can do at best depends on these of its conditions.
 _CONDITIONS = ("device", "os", "torch", "cpu_governor", "cuda", "driver", "tf32", "float32_matmul_precision")
 
@@ -105,10 +103,7 @@ class SweepCeilings:
         """
         self.is_ensured = True
         conditions = (worker.hello or {}).get("conditions", {})
-        self.speed.begin(conditions)
-        if not self.speed.best_s:
-            # Else the first groups would be held against nothing, and the next against the first.
-            self.speed.see(worker.ask_speed().conditions)
+        self.speed.learn_from(worker)
         kept = self.value
         invalid = None if kept is None else why_invalid(kept, conditions)
         if invalid:
@@ -172,7 +167,7 @@ class SweepCeilings:
 def _swings_in_words(ceilings: Ceilings) -> str:
     """Return that memory was now fast and now slow with nothing disturbing it, and what follows; else empty."""
     swings = ceilings.conditions.get(roofline.MEMORY_SWINGS)
-    if not isinstance(swings, float) or swings < _SWINGING:
+    if not isinstance(swings, float) or swings < roofline.SWINGING:
         return ""
     return (
         f"; copying memory took {swings:.1f} times its least in half of the rounds, with nothing to be seen that "

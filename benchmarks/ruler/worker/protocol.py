@@ -45,7 +45,11 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class CeilingsRequest:
-    """Request for the machine's ceilings. best_probe_s: the machine's best seconds of each part of the probe."""
+    """Request for the machine's ceilings.
+
+    best_probe_s: the machine's best seconds of each part of the probe, which `MachineSpeed` knows; without any, a
+    machine that is slow throughout is not found out.
+    """
 
     task: str = CEILINGS
-    best_probe_s: Mapping[str, float] | None = None
+    best_probe_s: Mapping[str, float]

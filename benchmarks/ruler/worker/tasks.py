@@ -216,6 +216,7 @@ class Worker:
     ) -> dict[str, Sampling]:
         indices = {str(contender): index for index, contender in enumerate(request.contenders)}
         gc.disable()
+        self._instrument.note_settings()
         try:
             with self._accounted():
                 return sample_group(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.difference import steps_of
 from results.judgement.explanation import RowKind, RowPlace
-from results.units import THIN_SPACE, TIMES, si
+from results.units import TIMES, percent, si
 
 if TYPE_CHECKING:
     from results.judgement.explanation import DifferenceRow, Explanation, ProfileDifference
@@ -34,7 +34,7 @@ def difference_in_words(difference: ProfileDifference) -> str:
     if not named:
         exact = [row for row in difference.work if row.kind not in {RowKind.SAME, RowKind.SLOWER, RowKind.FASTER}]
         what = f": {', '.join(_row(row) for row in exact[:MOST_NAMED])}" if exact else ""
-        return f"No operator or kernel explains more than {LEAST_NAMED:.0%} of the time{what}."
+        return f"No operator or kernel explains more than {percent(LEAST_NAMED, digits=0)} of the time{what}."
     n_more = len(named) - MOST_NAMED
     return f"{'; '.join(map(_row, named[:MOST_NAMED]))}{f'; and {n_more} more' if n_more > 0 else ''}."
 
@@ -53,9 +53,8 @@ def change_of_latency(difference: ProfileDifference, *, base: PointRow, head: Po
         return f"{after} is {1 / ratio:.1f}{TIMES} as fast as {before}: {times}"
     if ratio == 1:
         return f"{after} takes the same time as {before}: {times}"
-    return f"{after} takes {abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'} time than {before}: {times}".replace(
-        "%", f"{THIN_SPACE}%"
-    )
+    by = percent(abs(ratio - 1), digits=1)
+    return f"{after} takes {by} {'more' if ratio > 1 else 'less'} time than {before}: {times}"
 
 
 def explained_in_words(explanation: Explanation | None, difference: ProfileDifference) -> list[str]:

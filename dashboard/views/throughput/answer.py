@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dashboard.tables.winner_flips import commit_in_words, timed_among
 from results.judgement.advice import Question, advice_from
-from results.judgement.winners import BASELINE, Standing
+from results.judgement.leads import lead_of
+from results.judgement.winners import BASELINE, Standing, ranking_of
 from results.units import THIN_SPACE, TIMES, counted, with_prefix
 
 if TYPE_CHECKING:
@@ -32,8 +34,14 @@ class Answer:
     details: tuple[str, ...]
 
 
-def answer_from(rows: Sequence[PointRow], *, batch: int) -> Answer:
-    """Return the answer that one commit's points of a shape give at `batch`."""
+NO_PROVIDER = Answer(sentence="No provider is chosen; choose one above", contenders=(), is_certain=False, details=())
+
+
+def answer_from(rows: Sequence[PointRow], *, batch: int, over_commits: Sequence[PointRow] = ()) -> Answer:
+    """Return the answer that one commit's points of a shape give at `batch`.
+
+    over_commits: the points at that batch of this commit and those before it, the oldest first, which tell since when.
+    """
     advice = advice_from(rows, Question())
     choice = next((choice for choice in advice.choices if choice.batch == batch), None)
     details = advice.what if len(advice.choices) > 1 else ()
@@ -45,8 +53,33 @@ def answer_from(rows: Sequence[PointRow], *, batch: int) -> Answer:
         sentence=_sentence(choice),
         contenders=tuple(row.contender for row in named),
         is_certain=ranking.standing is Standing.FASTEST,
-        details=(*details, *_why(ranking)),
+        details=(*_since(over_commits), *details, *_why(ranking)),
     )
+
+
+def _since(rows: Sequence[PointRow]) -> list[str]:
+    """Write since which commit who is the fastest; nothing where one commit measured it or none decides it."""
+    of_commit: dict[str, list[PointRow]] = {}
+    for row in rows:
+        of_commit.setdefault(row.commit, []).append(row)
+    lead = lead_of([(ranking_of(found), timed_among(found)) for found in of_commit.values()])
+    if lead is None or len(of_commit) < 2:
+        return []
+    is_now = lead.newest.commit == rows[-1].commit
+    then = "" if is_now else f"Last decided at {lead.newest.commit[:8]}: "
+    n = lead.n_undecided
+    undecided = f"; {counted(n, 'commit')} since then decide{'s' if n == 1 else ''} nothing" if n else ""
+    if lead.before is None:
+        first = commit_in_words(lead.since)
+        n_decided = lead.n_decided
+        where = f"at the only commit that decides it, {first}"
+        if n_decided > 1:
+            where = f"at all {n_decided} commits that decide it, the first {first}"
+    else:
+        new = f", where {lead.contender} has no time" if lead.is_new else ""
+        was = f"before, {lead.before.contender} was, at {lead.before.commit[:8]}{new}"
+        where = f"since {commit_in_words(lead.since)}; {was}"
+    return [f"{then}{lead.contender} is the fastest here {where}{undecided}."]
 
 
 def _nothing(rows: Sequence[PointRow], batch: int) -> str:
@@ -84,7 +117,8 @@ def _known_all_the_same(choice: Choice) -> str:
         return f"{ahead}, but the times are in doubt ({ranking.doubt})"
     if choice.options:
         names = ", ".join(row.contender for row in choice.options)
-        return f"faster than eager are {names}; which is fastest is in doubt ({ranking.doubt})"
+        verb = "is" if len(choice.options) == 1 else "are"
+        return f"faster than eager {verb} {names}; which is fastest is in doubt ({ranking.doubt})"
     return f"{leader} took the least time, but {ranking.doubt}; {AGAIN}"
 
 

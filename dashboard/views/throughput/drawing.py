@@ -50,6 +50,15 @@ class ThroughputDrawing:
     left_out: tuple[str, ...] = ()
     commits_left_out: tuple[str, ...] = ()
 
+    @property
+    def up_to_answer(self) -> tuple[PointRow, ...]:
+        """Points of the chosen shape and batch at the commit of the answer and at those before it."""
+        own = [row for row in self.by_commit if _is_of(row, self.view.choice)]
+        last = max(
+            (i for i, row in enumerate(own) if self.by_batch and row.commit == self.by_batch[0].commit), default=-1
+        )
+        return tuple(own[: last + 1])
+
 
 def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> ThroughputDrawing:
     """Query the store for what the URL's `query` shows. waits: for its change points, where none are known yet."""

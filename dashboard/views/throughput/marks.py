@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard.finding_words import EVERYTHING, ratio_in_words
+from dashboard.finding_words import ratio_in_words
 from dashboard.sweep_axes import AXES
 from dashboard.views.change_points import change_points_of, is_at_worst
+from results.judgement.findings import EVERYTHING
 from results.queries import series_where
 from results.rows import contender_of
 

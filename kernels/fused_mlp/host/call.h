@@ -108,7 +108,7 @@ inline std::array<uint32_t, n_samples> samples_of(const Tensor& w) {
 // Weights and their packed copies, and how to tell that the weights are what they were.
 struct Pack {
   struct Source {
-    // Held, so that its address is not given to another.
+    // Holds the memory, so that its address is not given to another.
     Tensor weight;
     const void* address;
     std::array<int64_t, 2> strides;

@@ -4,6 +4,7 @@
 // long way words the error.
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/autocast_mode.h>
+#include <pybind11/pybind11.h>
 
 #include <memory>
 #include <utility>
@@ -39,6 +40,10 @@ PyObject* result_of(const Compute& compute) {
     }
     return THPVariable_Wrap(std::move(result));
   } catch (python_error& error) {
+    error.restore();
+    return nullptr;
+  } catch (pybind11::error_already_set& error) {
+    // From a rule in Python, autocast's.
     error.restore();
     return nullptr;
   }
@@ -95,8 +100,9 @@ PyObject* pack(PyObject*, PyObject* const* args, Py_ssize_t n) {
         weight.dim() != 2 || weight.is_inference()) {
       return other_way();
     }
+    // Not the weight itself, which torch.utils.swap_tensors lets nobody else hold.
     made->sources.push_back(
-        {weight, weight.const_data_ptr(), {weight.stride(0), weight.stride(1)}, weight._version(), samples_of(weight)});
+        {weight.detach(), weight.const_data_ptr(), {weight.stride(0), weight.stride(1)}, weight._version(), samples_of(weight)});
   }
   return PyCapsule_New(new SharedPack(std::move(made)), capsule_name, release);
 }

@@ -1,4 +1,4 @@
-"""Offer the operations as torch.nn modules; pack weights; fuse other people's models.
+"""Offer the operations as torch.nn modules; pack weights.
 
-Imports the operations and everything below; imported by nothing in fused_mlp but its public face.
+Imports the operations and everything below; imported by `models` and the public face.
 """

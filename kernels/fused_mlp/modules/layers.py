@@ -247,7 +247,7 @@ class FusedGatedMLP(PackableModule):
 
     def _parameters_in_order(self) -> Parameters:
         modules, (gate, up, down) = self._modules, self.names
-        return tuple(_weight_alone(modules, name) for name in (gate, up, down))
+        return tuple(weight_alone(modules, name) for name in (gate, up, down))
 
     def _weights_among(self, parameters: Parameters) -> tuple[Tensor, ...]:
         return parameters
@@ -284,7 +284,8 @@ def _distinct(names: Sequence[str], *, n: int) -> Any:
     return tuple(names)
 
 
-def _weight_alone(layers: dict[str, Any], name: str) -> Any:
+def weight_alone(layers: dict[str, Any], name: str) -> Any:
+    """Return the weight of the nn.Linear called `name`. Raises: InvalidArgument if it has a bias, or as with one."""
     weight, bias = layer_weight_and_bias(layers, name)
     if bias is not None:
         raise InvalidArgument(f"layer {name!r}", got="an nn.Linear with a bias", expected="one without: none is added")

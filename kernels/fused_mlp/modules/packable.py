@@ -13,7 +13,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from fused_mlp.choice.implementations import check_size
 from fused_mlp.choice.on_cpu import packing_for
-from fused_mlp.errors import InvalidArgument
+from fused_mlp.errors import InvalidArgument, Unavailable
 from fused_mlp.modules.packing import PackedWeights, PackReport, pack_weights
 from fused_mlp.native import fast_calls
 from fused_mlp.ops.registration import explained
@@ -54,6 +54,11 @@ def layer_weight_and_bias(layers: Mapping[str, Any], name: str) -> tuple[Any, An
         return weight_and_bias(layer)
     expected = "a plain nn.Linear without hooks: the fused call reads its parameters and would skip the rest"
     raise InvalidArgument(f"layer {name!r}", got=got, expected=expected)
+
+
+def is_plain_tensor(value: Any) -> bool:
+    """Return whether this is a tensor and of no subclass, as quantised weights are."""
+    return type(value) in (torch.Tensor, nn.Parameter)
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -105,11 +110,16 @@ class PackableModule(nn.Module):
         Raises:
             InvalidArgument: `rows` is no number, another implementation, or weights created under
                 torch.inference_mode.
-            Unavailable: no compiler (for "cpp"), weights on a device where nothing is packed of this operation, or a
-                dtype that cannot be packed here.
+            Unavailable: no compiler (for "cpp"), weights on a device where nothing is packed of this operation, of a
+                subclass of tensors or of a dtype that cannot be packed here.
         """
         if rows is not None:
             check_size(rows, "rows")
+        for weight in self.own_weights():
+            if not is_plain_tensor(weight):
+                raise Unavailable(f"a weight is of {type(weight).__name__}, and only plain tensors can be packed")
+            if weight.dim() != 2:
+                raise Unavailable("a weight is no matrix: its values are elsewhere, as of a sharded model's")
         weights = self._weights_among(self._parameters_in_order())
         if implementation is None and weights[0].device.type == "cuda":
             implementation = Implementation.POINTWISE
@@ -137,6 +147,13 @@ class PackableModule(nn.Module):
     def weights(self) -> tuple[Tensor, ...]:
         """Return the weights of the products in the operation's order, [out, in] each."""
         return self._weights_among(self._parameters_in_order())
+
+    def own_weights(self) -> tuple[Tensor, ...]:
+        """Return the weights as the layers hold them: tensors of any kind, of which nothing is computed.
+
+        Raises: InvalidArgument if the layers compute more than the operation does, by a bias for one.
+        """
+        return self.weights()
 
     def train(self, mode: bool = True) -> PackableModule:  # noqa: FBT001, FBT002 - nn.Module's
         """Set the mode; training ends the packed copies: optimisers may step without a trace on a CPU."""

@@ -20,7 +20,7 @@ from results.judgement.changes.from_histories import changes_of_place
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat
 from results.output.text_tables import MANY
-from results.queries import history_tables, judged_series, known_changes, parameter_names, projects
+from results.queries import history_tables, judged_series, known_changes, parameter_names, projects, unjudged_places
 from results.store import OpenMode, open_store
 from results.upkeep.judged_series import keep_judged
 
@@ -76,7 +76,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         if not projects(store):
             return nothing_to_show(EMPTY_STORE)
         chosen = series_filter_from(selection, parameters=parameter_names(store))
-        known, earlier = known_changes(store), judged_series(store)
+        known, earlier, unjudged = known_changes(store), judged_series(store), unjudged_places(store)
         tables, asked = _tables(store, chosen)
         found = [
             changes_of_place(
@@ -100,7 +100,13 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
         write_reports(files, printed, lambda each: report(report_format=each))
         if not controls:  # they are of this command alone
-            keep_judged(store, [one for place in found for one in place.judged])
+            is_usual = least in {None, LEAST_CHANGE} and not settings.thresholds
+            places = {(table.project, table.machine, table.environment) for table in tables} if is_usual else ()
+            keep_judged(
+                store,
+                [one for place in found for one in place.judged],
+                places=[one for one in unjudged if one.place in places],
+            )
     return ExitCode.FINE
 
 

@@ -54,7 +54,9 @@ def ab(
                 raise click.UsageError("--report is about two commits on one stack; with --stack, use --format")
             from results.commands.measuring.ab_stacks import compare_stacks  # noqa: PLC0415 - needs the store's modules
 
-            return compare_stacks(checkout, options, place, report_format=report_format, shows_all=shows_all)
+            return compare_stacks(
+                checkout, options, place, settings=settings, report_format=report_format, shows_all=shows_all
+            )
         code, judgement = _measured(checkout, options, place, looks=EXACT_LOOKS if is_exact_only else LOOKS)
         if judgement is None:
             return code

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from results.commands.echo import echo_rendered, terminal_of_output
+from results.commands.judging.settings import tell_unmatched
 from results.commands.measuring.judged_rounds import LOOKS, Q, judged, shapes_of, uncertain_shapes
 from results.commands.measuring.rounds import gone_on_with, measured_rounds
 from results.exit_codes import ExitCode
@@ -21,16 +22,26 @@ if TYPE_CHECKING:
 
     from results.commands.measuring.rounds import Side
     from results.commands.measuring.tower import Place
+    from results.files.settings import Settings
     from results.judgement.exchange import Exchange
     from results.judgement.verdicts import Judgement
 
 
-def compare_stacks(checkout: Path, options: Sequence[str], place: Place, *, report_format: str, shows_all: bool) -> int:
+def compare_stacks(  # noqa: PLR0913 - what is measured, and how it is told
+    checkout: Path,
+    options: Sequence[str],
+    place: Place,
+    *,
+    settings: Settings,
+    report_format: str,
+    shows_all: bool,
+) -> int:
     """Measure until nothing is uncertain or the last look was taken; print what came of it, return the exit code."""
     only = place.folder / "only.json"
     asked, n_made = list(options), 0
     limit = None if shows_all else MANY
     code, text = int(ExitCode.NOTHING_COMPARABLE), ""
+    judgements: tuple[Judgement, ...] = ()
     for n_rounds in LOOKS:
         rounds = measured_rounds(asked, checkout, place, rounds=(n_made + 1, n_rounds), only=only if n_made else None)
         if rounds.sides is None:
@@ -38,10 +49,12 @@ def compare_stacks(checkout: Path, options: Sequence[str], place: Place, *, repo
         stack = rounds.sides[-1].stack
         if len(rounds.sides) == 2:
             judgement = _judged(rounds.sides[0], rounds.sides[1], place)
+            judgements = (judgement,)
             shapes = uncertain_shapes(judgement)
             code, text = exit_code(judgement), _stacks_in(judgement, stack, report_format, limit=limit)
         else:
             exchange = _exchange(rounds.sides, place)
+            judgements = exchange.judgements
             shapes = shapes_of(uncertain_of(exchange))
             code, text = exchange_exit_code(exchange), _exchange_in(exchange, stack, report_format, limit=limit)
         if not shapes:
@@ -49,6 +62,7 @@ def compare_stacks(checkout: Path, options: Sequence[str], place: Place, *, repo
         n_made = n_rounds
         asked = gone_on_with(asked, rounds.sides)
         only.write_text(json.dumps(shapes), encoding="utf-8")
+    tell_unmatched(settings, (verdict.head for judgement in judgements for verdict in judgement.verdicts))
     echo_rendered(text)
     return code
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from results.commands.measuring.answers import measured_points, nothing_timed, print_answer
+from results.commands.measuring.answers import measured_points, nothing_timed, print_answer, slow_libraries
 from results.commands.options import db_option, where_option
 from results.exit_codes import ExitCode
 from results.judgement.advice import Block, Question, advice_from, block_of
@@ -32,8 +33,10 @@ def advice(revision: str, question: Path, where: tuple[str, ...], db: str | None
     asked = question_from(content)
     with open_store(db, mode=OpenMode.READ) as store:
         rows = measured_points(store, where=where, revision=revision)
+        library = slow_libraries(store, rows)
     if asked.calls:
         rows = [row for row in rows if (block_of(row), row.batch) in asked.calls]
+    asked = replace(asked, notes=(*asked.notes, *library))
     found = advice_from(rows, asked)
     if not found.choices:
         return nothing_timed(rows, purpose="advise")

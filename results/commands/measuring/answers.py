@@ -10,6 +10,8 @@ from results.commands.selected_rows import SelectedPoints, select_rows
 from results.commands.selection import selection_from_texts
 from results.exit_codes import ExitCode
 from results.printable import json_for_terminal
+from results.product_libraries import slow_library_in_words
+from results.queries import run_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +25,14 @@ def measured_points(store: Store, *, where: Sequence[str], revision: str) -> lis
     """Return the newest row at `revision` of each point that `where` chooses."""
     selected = select_rows(store, selection_from_texts(where))
     return selected.latest(store, revision) if isinstance(selected, SelectedPoints) else []
+
+
+def slow_libraries(store: Store, rows: Sequence[PointRow]) -> tuple[str, ...]:
+    """Return what the libraries of eager's products leave unused on the machine of `rows`, in words, if anything."""
+    conditions = run_conditions(store, run_ids={row.run_id for row in rows})
+    dtypes = {row.dtype for row in rows}
+    found = (slow_library_in_words(each, dtypes) for each in conditions.values())
+    return tuple(dict.fromkeys(text for text in found if text))
 
 
 def nothing_timed(rows: Iterable[PointRow], *, purpose: str) -> int:

@@ -16,7 +16,7 @@ from results.judgement.bisection.target import Kind, Target, target_of
 from results.output.reports.bisection import answer_in_words, change_of_target, comparative, target_in_words
 from results.queries import values_of_run
 from results.store import OpenMode, open_store
-from results.units import counted
+from results.units import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,9 +177,11 @@ def _equality(judgement: Judgement | None) -> str:
         return "nothing was measured at both ends"
     if judgement.is_control_moved:
         return "eager itself moved between them, which no commit does: the machine was not steady; try again later"
-    floor = "the noise" if judgement.floor is None else f"{judgement.floor:.1%}, what can be seen here"
-    n_uncertain = len(uncertain_shapes(judgement))
+    floor = "the noise" if judgement.floor is None else f"{percent(judgement.floor, digits=1)}, what can be seen here"
+    n_uncertain, verdicts = len(uncertain_shapes(judgement)), judgement.verdicts
     doubt = f"; {counted(n_uncertain, 'shape')} stayed uncertain" if n_uncertain else ""
+    if n_disturbed := sum(one.evidence is not None and one.evidence.difference.is_disturbed for one in verdicts):
+        doubt += f"; {n_disturbed:,} series disturbed in every round"
     return f"GOOD and BAD do not differ beyond {floor}, in any of {judgement.n_compared:,} series{doubt}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from results.commands.measuring.answers import measured_points, nothing_timed, print_answer
+from results.commands.measuring.answers import measured_points, nothing_timed, print_answer, slow_libraries
 from results.commands.options import db_option, where_option
 from results.exit_codes import ExitCode
 from results.files.records import State
@@ -38,10 +38,12 @@ def observations(revision: str, question: Path, where: tuple[str, ...], db: str 
     with open_store(db, mode=OpenMode.READ) as store:
         rows = measured_points(store, where=where, revision=revision)
         found = [observed_from(case, rows, store) for case in cases_from(content)]
+        remarks = slow_libraries(store, rows)
     timed = [entry.row for observed in found for entry in observed.entries if entry.row.latency_s is not None]
     if not timed:
         return nothing_timed(rows, purpose="explain")
-    setting = Setting(machine=timed[0].machine, environment=timed[0].environment, commit=timed[0].commit)
+    first = timed[0]
+    setting = Setting(machine=first.machine, environment=first.environment, commit=first.commit, remarks=remarks)
     print_answer(
         content["form"],
         as_json=lambda: article_as_json(found, setting),

@@ -29,6 +29,8 @@ OWN_JUMPS = 4.6  # times what a wandering series does around any boundary
 FAR = 4.0  # scales about all levels; what wanders has no levels so clear
 WHITE, WANDERING = 0.15, 0.35  # correlations of neighbours, between which that counts in part
 SCARCITY = 28  # values; the fewer old ones there are, the larger a jump must be in their scale
+USUAL_PHI = 0.5  # correlation of neighbours that few values do not show
+MOVES = 12  # moves of a wandering series that are as few as to double how far it may go by itself
 PSEUDO_VALUES = 8  # that a correlation of neighbours is shrunk by
 
 
@@ -110,7 +112,7 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     if (
         abs(jump) < math.log1p(least_change)
         or near < ONSET * abs(jump)
-        or near < (1 + (SCARCITY / len(old)) ** 2) * _spread(old, new)
+        or near < (1 + _scarcity(old)) * _spread(old, new)
         or (p := _p_of_rank(sign * old, sign * new)) > (LARGEST_P_BRIEF if is_brief else LARGEST_P)
         or (
             near < OWN_JUMPS * _own_jumps(x[before:at], x[at:], after=min(len(new), AFTER))
@@ -119,6 +121,20 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     ):
         return None
     return Step(at=at, before=before, jump=jump, p=p)
+
+
+def _scarcity(old: Floats) -> float:
+    """Return by how many of their scales a jump must be larger as there are only so many old values.
+
+    Values that resemble their neighbours are worth n(1 − phi)/(1 + phi) independent ones. A few values do not show
+    phi: what chance may hide of it, USUAL_PHI, counts like PSEUDO_VALUES.
+    """
+    n = len(old)
+    r = old - np.median(old)
+    total = float(r @ r)
+    phi = float(r[1:] @ r[:-1]) / total if total > 0 else 0.0
+    phi = min(0.95, max(0.0, (n * phi + PSEUDO_VALUES * USUAL_PHI) / (n + PSEUDO_VALUES)))
+    return (SCARCITY / n) ** 2 * (1 + phi) / (1 - phi)
 
 
 def _spread(old: Floats, new: Floats) -> float:
@@ -157,7 +173,7 @@ def _own_jumps(old: Floats, later: Floats, *, after: int) -> float:
     moves = np.concatenate([_moves(old, after), _moves(later, after)])
     if len(moves) < LEAST_BEFORE:
         return 0.0
-    return float(wanders * np.quantile(moves, 0.9) / 1.645)
+    return float(wanders * np.quantile(moves, 0.9) / 1.645) * (1 + MOVES / len(moves))
 
 
 def _moves(x: Floats, after: int) -> Floats:

@@ -100,6 +100,11 @@ class JudgedLevels:
         return Settled(changes=tuple(map(_change, found.get("changes", ()))), last_step=found.get("last_step"))
 
 
+def detector_digest() -> bytes:
+    """Return the digest of the detector at hand: the code of this package, and NumPy's version."""
+    return _of_detector().digest()
+
+
 def _change(fields: dict[str, Any]) -> Change:
     interval = fields.pop("interval")
     state = FindingState(fields.pop("state"))

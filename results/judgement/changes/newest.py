@@ -15,7 +15,7 @@ RECENT = 15
 SCALES, SCALES_UNPOOLED = 3.8, 5.0  # beyond every expectation; where too few series tell of the tails
 OVER_WORST = 1.1  # times the worst residual of the baseline
 MOST_RESIDUAL = 4.5  # scales; a series that was further out before has outliers, and one value says nothing
-WHITE = 0.3  # largest correlation of neighbours that chance gives values without any
+WHITE = 0.3  # largest correlation of neighbours that chance gives values without any; less counts in part
 MOST_STRAYS = 1e-3  # of the values that follow on clean ones
 LEAST_POOL = 1000  # values that tell so
 
@@ -59,7 +59,8 @@ def baselines(old: Floats) -> Baselines:
     r = np.clip(old - mean[:, None], -3 * scale[:, None], 3 * scale[:, None])
     with np.errstate(invalid="ignore"):
         phi = np.clip(np.sum(r[:, 1:] * r[:, :-1], axis=1) / np.maximum(np.sum(r * r, axis=1), 1e-12), 0.0, 0.95)
-    scale = scale * np.where(phi > WHITE, np.sqrt((1 + phi) / (1 - phi)), 1.0)
+    phi = phi * np.minimum(1.0, phi / WHITE)
+    scale = scale * np.sqrt((1 + phi) / (1 - phi))
     return Baselines(
         low=expected.min(axis=0),
         high=expected.max(axis=0),

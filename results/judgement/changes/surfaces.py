@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results.judgement.findings import Finding, FindingClass, FindingState, Surface, Turn
+from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
 from results.metrics import Direction
 from results.units import counted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from results.rows import HistoryRun, HistoryTable, KnownChange, SeriesRow
 
 SHARED = ("provider", "weights", "pass", "pass_")  # parameters of the sweep that tell surfaces apart
-EVERYTHING = "*"  # benchmark and metric of a finding about all series of a place
+
 LEAST_OF_FLOOR = 1 / 2  # of the noise floor: less is not told, however long it has lasted
 OFTEN = 2  # times that a series made the same step before: it goes between two levels, and no commit does that
 SAME_COMMIT = 1  # columns; boundaries so near to each other are one finding
@@ -153,7 +153,7 @@ def _finding(group: Sequence[Member], timeline: Timeline, *, floor: float | None
         else int(np.count_nonzero(timeline.measured[timeline.rows[surface], first_bad])),
         last_good=timeline.commits[last_good].commit,
         first_bad=timeline.commits[first_bad].commit,
-        n_unmeasured=_n_between(timeline.commits[last_good], timeline.commits[first_bad]),
+        n_unmeasured=_n_between(timeline, last_good, first_bad, n_measured=_n_crept(worst, timeline)),
         ratio=math.exp(change.jump) if math.isfinite(change.jump) else None,
         interval=None if change.interval is None else (math.exp(change.interval[0]), math.exp(change.interval[1])),
         floor=0.0 if is_exact else floor,
@@ -176,10 +176,17 @@ def _acknowledged(group: Sequence[Member], timeline: Timeline) -> tuple[FindingS
     return (FindingState.ACKNOWLEDGED, reasons[0]) if all(reasons) else (state, "")
 
 
-def _n_between(last_good: HistoryRun, first_bad: HistoryRun) -> int | None:
-    if last_good.position is None or first_bad.position is None:
-        return None
-    return max(0, first_bad.position - last_good.position - 1)
+def _n_between(timeline: Timeline, last_good: int, first_bad: int, *, n_measured: int) -> int | None:
+    first, last = (timeline.commits[column].position for column in (last_good, first_bad))
+    return None if first is None or last is None else max(0, last - first - 1 - n_measured)
+
+
+def _n_crept(member: Member, timeline: Timeline) -> int:
+    """Return how many measured values lie within the range of a change; none, unless what is exact has crept."""
+    change = member.change
+    if member.levels is not None or member.everything:
+        return 0
+    return int(np.count_nonzero(timeline.measured[change.row, change.last_good + 1 : change.first_bad]))
 
 
 def _turn(member: Member) -> Turn:
@@ -205,6 +212,8 @@ def _why(group: Sequence[Member], timeline: Timeline, *, is_exact: bool) -> str:
         parts.append("one measurement beyond all of the 60 before it: measure this commit again")
     elif is_exact:
         parts.append("counted, not timed")
+        if n_crept := _n_crept(group[0], timeline):
+            parts.append(f"within its tolerance from commit to commit, {counted(n_crept, 'measured one')} between")
     elif change.confirmed_at is not None:
         n_after = change.confirmed_at - change.first_bad
         parts.append(f"certain {counted(n_after, 'measured commit')} later")

@@ -6,7 +6,7 @@ A process is a visit, or a run of one; only between processes does a value vary 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping  # noqa: TC003 - fields of dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LEAST_CONTROLS = 5
 """With fewer control series their median says nothing of the machine."""
 
+ALIKE = 0.92
+"""Speed of the machine in the slower half of a round, over that in the faster one, below which they were not alike."""
+
 ProcessKey = tuple[str, int, bool]
 
 
@@ -24,7 +27,8 @@ class Process:
     """Value of a series in one process. run, visit: which process it was, the same for all series that it measured.
 
     log: natural logarithm of the value. within_sd: standard error of `log` by the samples alone, 0 if not known.
-    is_head: side that it tells of; one run may have measured both.
+    is_head: side that it tells of; one run may have measured both. speed: of the machine meanwhile, 1 where it was at
+    its best; None where that is not known, or something else disturbed the process.
     """
 
     run: str
@@ -33,6 +37,7 @@ class Process:
     within_sd: float = 0.0
     is_disturbed: bool = False
     is_head: bool = False
+    speed: float | None = None
 
     @property
     def key(self) -> ProcessKey:
@@ -54,6 +59,20 @@ class Pair:
     head: tuple[Process, ...]
     control: Hashable | None = None
     is_control: bool = False
+
+
+def with_alike_rounds(pair: Pair) -> Pair:
+    """Return the pair with those rounds as undisturbed in which the machine was merely slow, in both halves alike.
+
+    What slows both takes no part in their difference; that the machine was at its best is asked of what is compared
+    with other hours only.
+    """
+    base, head = list(pair.base), list(pair.head)
+    for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
+        speeds = [one.speed for one in halves if one.speed is not None]
+        if len(speeds) == 2 and min(speeds) >= ALIKE * max(speeds):
+            base[i], head[i] = (replace(one, is_disturbed=False) for one in halves)
+    return replace(pair, base=tuple(base), head=tuple(head))
 
 
 def counted(processes: Sequence[Process]) -> tuple[Process, ...]:

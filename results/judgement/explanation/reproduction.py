@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from results.judgement.findings import EVERYTHING
+
 if TYPE_CHECKING:
     from results.judgement.explanation.calls import ProfiledCall
     from results.judgement.findings import Finding
@@ -30,6 +32,6 @@ def command_of(revisions: tuple[str, str], call: ProfiledCall | None, finding: F
         }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         return shlex.join(["fusebench", "ab", base, head, "--axes", "full", *words])
-    if finding is not None and finding.benchmark != "*":
+    if finding is not None and finding.benchmark != EVERYTHING:
         return shlex.join(["asv", "continuous", base, head, "-b", f"^{finding.benchmark}$"])
     return None

@@ -13,7 +13,7 @@ from results.output.reports.finding_words import name_in_words, scope_in_words, 
 from results.output.terminal import INDENT, UNLIMITED, Style, Terminal
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import json_for_terminal
-from results.units import change_in_words, counted
+from results.units import change_in_words, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -158,7 +158,7 @@ def _scope(one: Explanation) -> str:
 
 def _floor(one: Explanation) -> str:
     floor = None if one.finding is None else one.finding.floor
-    return f"changes under {floor:.1%} are invisible here" if floor else ""
+    return f"changes under {percent(floor, digits=1)} are invisible here" if floor else ""
 
 
 def _call_of(one: Explanation) -> tuple[object, ...]:

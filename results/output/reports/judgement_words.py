@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.verdicts import Outcome
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
-from results.units import change_in_words
+from results.units import change_in_words, percent
 
 if TYPE_CHECKING:
     from results.judgement.verdicts import Judgement
@@ -61,7 +61,7 @@ def notes(judgement: Judgement) -> list[str]:
     """Return what is to be known beside the verdicts: noise floor, moved control series, what is not compared."""
     parts = []
     if judgement.floor is not None and judgement.floor < 1:
-        parts.append(f"Changes under {judgement.floor:.1%} are invisible in half of the series.")
+        parts.append(f"Changes under {percent(judgement.floor, digits=1)} are invisible in half of the series.")
     noisy = [verdict for verdict in judgement.verdicts if verdict.metric.precision is Precision.NOISY]
     if n_own := sum(verdict.least_change != judgement.least_change for verdict in noisy):
         parts.append(f"{n_own:,} series have a least change of their own (pyproject.toml).")

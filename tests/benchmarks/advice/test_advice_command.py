@@ -118,7 +118,7 @@ def test_of_many_shapes_those_with_most_products_are_measured_and_the_share_told
     shapes, _, question = measured(tmp_path, module=f"{module_file}:many")
     assert {s.hidden for s in shapes} == set(range(32, 128, 8))
     assert question["notes"] == [
-        "one forward calls its blocks at 15 shapes; measured are the 12 that hold 95% of their products"
+        "one forward calls its blocks at 15 shapes; measured are the 12 that hold 95 % of their products"
     ]
 
 

@@ -1,14 +1,19 @@
 """A provider's time in company, alone and by torch's Timer."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.ruler.checks.company import Row, report, timer_s
+from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import Settings
 
 
-def row(company_s, alone_s, timer_s):
-    return Row(provider="eager", shape="mlp", company_s=company_s, alone_s=alone_s, timer_s=timer_s, is_disturbed=False)
+def row(company_s, alone_s, timer_s, **changes):
+    timers_s = (timer_s, timer_s)
+    named = Row(provider="eager", shape="mlp", company_s=company_s, alone_s=alone_s, timers_s=timers_s)
+    return replace(named, **changes)
 
 
 @pytest.mark.parametrize(
@@ -23,13 +28,29 @@ def row(company_s, alone_s, timer_s):
 )
 def test_three_ways_agree_within_3_percent_and_5_of_a_short_call(times, is_within):
     assert row(*times).is_within is is_within
-    lines, passes = report([row(*times)])
-    assert passes is is_within
-    assert lines[-1].startswith("pass" if is_within else "FAIL")
+    assert report([row(*times)])[1].kind is (Kind.PASS if is_within else Kind.FAIL)
 
 
 def test_nothing_measured_is_no_pass():
-    assert report([])[1] is False
+    assert report([])[1].kind is Kind.UNDECIDED
+
+
+@pytest.mark.parametrize("doubt", [{"is_disturbed": True}, {"timers_s": (96e-6, 104e-6)}])
+def test_what_was_disturbed_or_the_timer_itself_does_not_repeat_is_shown_and_not_counted(doubt):
+    apart = row(100e-6, 50e-6, 100e-6, **doubt)
+    lines, found = report([row(1e-4, 1e-4, 1e-4), apart])
+    assert "disturbed" in lines[-1] or "the Timer moved by +8.3 %" in lines[-1]
+    assert str(found) == (
+        "pass: 1 of 1 within 3 % of both (5 % below 20 µs); the machine was disturbed, 1 of 2 cases not counted"
+    )
+    assert report([apart])[1].kind is Kind.UNDECIDED
+
+
+def test_a_provider_without_a_time_fails_the_check():
+    lines, found = report([row(1e-4, 1e-4, 1e-4), Row(provider="fused", shape="mlp", failure="wrong: implausible")])
+    assert lines[-1].endswith("wrong: implausible")
+    assert found.kind is Kind.FAIL
+    assert "1 have no time" in found.words
 
 
 def test_the_timer_times_a_provider_in_a_process_of_its_own(shape):

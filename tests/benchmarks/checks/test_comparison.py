@@ -142,8 +142,8 @@ def test_the_table_has_ratios_with_intervals_the_part_of_the_floor_and_who_leads
     lines = markdown(recorded, Comparison(ours="fused", rivals=("eager", "compiled", "liger"), quantity=Quantity.WALL))
     rows = [line for line in lines if line.startswith("| mlp")]
     assert [row.split(" | ")[1:] for row in rows] == [
-        ["1.0", "50%", "4.00 (4.00–4.00)", "3.00 (3.00–3.00)", "unavailable", "3.00 (3.00–3.00) ahead |"],
-        ["2.0", "25%", "2.00 (2.00–2.00)", "0.50 (0.50–0.50)", "unavailable", "0.50 (0.50–0.50) behind |"],
+        ["1.0", "50 %", "4.00 (4.00–4.00)", "3.00 (3.00–3.00)", "unavailable", "3.00 (3.00–3.00) ahead |"],
+        ["2.0", "25 %", "2.00 (2.00–2.00)", "0.50 (0.50–0.50)", "unavailable", "0.50 (0.50–0.50) behind |"],
     ]
     assert [row.split(" | ")[0] for row in rows] == ["| mlp gelu 8, 16, 32", "| mlp gelu 16, 16, 32"]
     counts = next(line for line in lines if line.startswith("| shapes"))
@@ -157,7 +157,7 @@ def test_a_time_that_beats_its_floor_has_no_percentage(recorded):
     fast = {key: replace(line, floor_s=1.2e-6) for key, line in recorded.items()}
     lines = markdown(fast, Comparison(ours="fused", rivals=("eager",), quantity=Quantity.WALL))
     cells = [line.split(" | ")[2] for line in lines if line.startswith("| mlp")]
-    assert cells == ["ceiling not valid", "60%"]
+    assert cells == ["ceiling not valid", "60 %"]
 
 
 def test_one_of_us_that_was_nowhere_measured_has_no_table(recorded):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.coverage import Speedup, held, report, report_of_equals
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record.outcome import State, TimingOutcome
@@ -42,26 +43,59 @@ def test_every_few_consecutive_visits_are_held_against_the_other_ten(visited):
     found = list(held(visited(0.01)))
     assert len(found) == 8 * 11 * 3  # two latencies and one speedup
     assert {one.quantity for one in found} == {"latency", "speedup"}
-    lines, passes = report(found)
-    assert passes
-    assert lines[-1].startswith("pass")
+    assert report(found)[1].kind is Kind.PASS
 
 
 def test_intervals_that_miss_the_other_visits_fail(visited):
-    lines, passes = report(list(held(visited(0.001, drift=0.5, n_shapes=1)))[:3])
-    assert not passes
-    assert lines[-1].startswith("FAIL")
-    assert report([])[1] is False
+    assert report(list(held(visited(0.001, drift=0.5, n_shapes=1)))[:3])[1].kind is Kind.FAIL
+    assert report([])[1].kind is Kind.UNDECIDED
 
 
-def test_what_was_disturbed_counts_and_is_told_apart(visited):
-    lines, _ = report(list(held(visited(0.01, disturbed="load"))))
-    assert any(line.startswith("latency, undisturbed") and "no interval" in line for line in lines)
+def test_what_was_disturbed_is_told_and_not_counted(visited):
+    lines, found = report(list(held(visited(0.01, disturbed="load"))))
+    assert any(line.startswith("latency, disturbed") and "intervals hold" in line for line in lines)
+    assert found.kind is Kind.UNDECIDED
+    assert "the machine was disturbed, 264 of 264 cases not counted" in found.words
+
+
+def test_later_visits_that_were_disturbed_say_nothing_of_an_interval(visited):
+    """Visits 3 to 8 ran at half the speed, and say so: the interval of the first three is held against the others."""
+    points = visited(0.01, n_shapes=1)
+    slow = {
+        key: replace(
+            outcome,
+            visits=tuple(
+                replace(one, median_s=2 * one.median_s, disturbed="load") if 3 <= number < 8 else one
+                for number, one in enumerate(outcome.visits)
+            ),
+        )
+        for key, outcome in points.items()
+    }
+    first = [one for one in held(slow) if one.quantity == "latency"][:2]
+    assert [(one.is_held, one.is_disturbed) for one in first] == [(True, False)] * 2
+    few = {
+        key: replace(
+            outcome, visits=tuple(replace(one, disturbed="load") for one in outcome.visits[:9]) + outcome.visits[9:]
+        )
+        for key, outcome in points.items()
+    }
+    assert {one.is_disturbed for one in held(few)} == {True}
 
 
 @pytest.mark.parametrize(("n_holding", "passes"), [(19, True), (18, False), (0, False)])
 def test_equal_contenders_pass_if_95_in_100_intervals_contain_one(n_holding, passes):
     holding, missing = (Speedup(median=m, low=m - 0.1, high=m + 0.1, disturbed=None) for m in (1.0, 1.2))
-    lines, is_passed = report_of_equals([holding] * n_holding + [missing] * (20 - n_holding))
-    assert is_passed is passes
-    assert lines[-1].startswith("pass" if passes else "FAIL")
+    found = report_of_equals([holding] * n_holding + [missing] * (20 - n_holding))[1]
+    assert found.kind is (Kind.PASS if passes else Kind.FAIL)
+
+
+def test_of_equals_what_was_disturbed_is_not_counted_and_a_failure_is_one():
+    holding, slow = (Speedup(median=m, low=m - 0.1, high=m + 0.1, disturbed=d) for m, d in ((1.0, None), (1.2, "load")))
+    assert report_of_equals([holding] * 5 + [slow] * 5)[1].kind is Kind.PASS
+    few = report_of_equals([holding] * 4 + [slow] * 5)[1]
+    assert few.kind is Kind.UNDECIDED
+    assert "the machine was disturbed, 5 of 9 cases not counted" in few.words
+    lines, found = report_of_equals([holding] * 9 + [Speedup(failure="wrong: implausible")])
+    assert lines[0] == "no speedup: wrong: implausible"
+    assert found.kind is Kind.FAIL
+    assert report_of_equals([])[1].kind is Kind.UNDECIDED

@@ -6,25 +6,26 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.ruler.checks import floors
+from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.floors import FloorRow, Refusal
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.settings import settings_from_environment
 from benchmarks.ruler.sweep.sweep_plan import Recorded
 
 
-def row(percent=50.0, bound="memory"):
-    return FloorRow(point="eager", latency_s=1e-5, percent=percent, bound=bound, detail=None)
+def row(percent=50.0, bound="memory", disturbed=None):
+    return FloorRow(point="eager", latency_s=1e-5, percent=percent, bound=bound, detail=None, disturbed=disturbed)
 
 
 def test_ceilings_that_repeat_within_a_twentieth_pass_and_the_worst_is_named(known_ceilings):
     near = replace(known_ceilings, copy_bytes_per_s=known_ceilings.copy_bytes_per_s * 1.04)
-    words, is_passed = floors.summary_of_repeats(floors.repeated(known_ceilings, near))
-    assert is_passed
-    assert "copy, GB/s" in words
+    found = floors.summary_of_repeats(floors.repeated(known_ceilings, near))
+    assert found.kind is Kind.PASS
+    assert "copy, GB/s" in found.words
     far = replace(known_ceilings, dispatch_s=known_ceilings.dispatch_s * 1.1)
-    words, is_passed = floors.summary_of_repeats(floors.repeated(known_ceilings, far))
-    assert not is_passed
-    assert "dispatch" in words
+    found = floors.summary_of_repeats(floors.repeated(known_ceilings, far))
+    assert found.kind is Kind.FAIL
+    assert "dispatch" in found.words
 
 
 def test_every_dtype_and_size_is_compared(known_ceilings):
@@ -37,33 +38,58 @@ def test_what_lies_between_two_levels_is_shown_and_not_judged(known_ceilings):
     first = replace(known_ceilings, bandwidth_bytes_per_s=curve)
     assert floors.sizes_between_levels(first) == [262144]
     second = replace(first, bandwidth_bytes_per_s={**curve, "262144": 7e10})
-    words, is_passed = floors.summary_of_repeats(floors.repeated(first, second))
-    assert is_passed
-    assert "1 between two levels" in words
+    found = floors.summary_of_repeats(floors.repeated(first, second))
+    assert found.kind is Kind.PASS
+    assert "1 between two levels" in found.words
     second = replace(first, bandwidth_bytes_per_s={**curve, "524288": 2.2e10})
-    assert not floors.summary_of_repeats(floors.repeated(first, second))[1]
+    assert floors.summary_of_repeats(floors.repeated(first, second)).kind is Kind.FAIL
+
+
+def test_memory_that_swings_by_itself_is_shown_and_not_judged(known_ceilings):
+    curve = {"65536": 1e11, "131072": 1e11, "262144": 1e11, "33554432": 2e10, "67108864": 1.9e10}
+    first = replace(known_ceilings, bandwidth_bytes_per_s=curve)
+    assert floors.sizes_in_memory(first) == [33554432, 67108864]
+    slower = {"bandwidth_bytes_per_s": {**curve, "67108864": 1.5e10}, "copy_bytes_per_s": 1e9}
+    assert floors.summary_of_repeats(floors.repeated(first, replace(first, **slower))).kind is Kind.FAIL
+    second = replace(first, **slower, conditions={**first.conditions, "memory_swings": 1.6})
+    found = floors.summary_of_repeats(floors.repeated(first, second))
+    assert found.kind is Kind.PASS
+    assert "memory was now fast and now slow, 3 of " in found.words
 
 
 def test_ceilings_under_load_have_to_be_refused(known_ceilings):
-    assert floors.summary_of_load(Refusal(reason="others")) == ("pass: under load they are refused: others", True)
-    assert not floors.summary_of_load(known_ceilings)[1]
+    refused = Refusal(reason="others")
+    assert str(floors.summary_of_load(refused, is_quiet=True)) == "pass: under load they are refused: others"
+    assert floors.summary_of_load(refused, is_quiet=False).kind is Kind.UNDECIDED
+    assert floors.summary_of_load(known_ceilings, is_quiet=False).kind is Kind.FAIL
+
+
+def test_a_machine_that_gives_no_ceilings_decides_nothing_and_says_why():
+    found = floors.summary_of_refusal(Refusal(reason="others"))
+    assert found.kind is Kind.UNDECIDED
+    assert "the machine gave no ceilings: others" in found.words
 
 
 @pytest.mark.parametrize(
-    ("rows", "is_passed", "part"),
+    ("rows", "kind", "part"),
     [
-        ([row(), row(bound="compute")], True, "1 memory, 1 compute"),
-        ([row(), row()], False, "bounds: 2 memory"),
-        ([row(110.5), row(bound="compute")], False, "1 beat their floor"),
-        ([row(110.0), row(bound="compute")], True, "0 beat their floor"),
-        ([row(None), row(bound="compute")], False, "1 have no floor"),
-        ([], False, "of 0 points"),
+        ([row(), row(bound="compute")], Kind.PASS, "1 memory, 1 compute"),
+        ([row(), row()], Kind.FAIL, "bounds: 2 memory"),
+        ([row(110.5), row(bound="compute")], Kind.FAIL, "1 beat their floor"),
+        ([row(110.0), row(bound="compute")], Kind.PASS, "0 beat their floor"),
+        ([row(None), row(bound="compute")], Kind.FAIL, "1 have no floor"),
+        ([row(None), row(None)], Kind.UNDECIDED, "ceilings were refused, 2 of 2 cases not counted"),
+        ([row(), row(bound="compute"), row(disturbed="load")], Kind.PASS, "disturbed, 1 of 3 cases not counted"),
+        ([row(), row(disturbed="load"), row(disturbed="load")], Kind.UNDECIDED, "2 of 3 cases not counted"),
+        ([row(), row(bound="compute"), row(111.0, disturbed="load")], Kind.FAIL, "1 beat their floor"),
+        ([row(111.0, disturbed="load")], Kind.FAIL, "1 beat their floor"),
+        ([], Kind.UNDECIDED, "of 0 points"),
     ],
 )
-def test_floors_pass_if_none_is_beaten_and_bounds_differ(rows, is_passed, part):
-    words, passed = floors.summary_of_floors(rows)
-    assert passed is is_passed
-    assert part in words
+def test_floors_pass_if_none_is_beaten_and_bounds_differ(rows, kind, part):
+    found = floors.summary_of_floors(rows)
+    assert found.kind is kind
+    assert part in found.words
 
 
 def test_rows_are_the_operation_s_points_that_are_ok(timing_line, profile_line):

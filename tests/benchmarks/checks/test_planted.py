@@ -2,10 +2,12 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
 from benchmarks.ruler.checks import planted
+from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.planted import Row, bias_and_unrest, plants, summary
 from benchmarks.ruler.plan.points import Contender
 
@@ -33,6 +35,16 @@ def test_a_machine_that_is_not_quiet_by_itself_proves_nothing():
     assert Row(plant="p", shape="s", threads=1, bias=0.4, unrest=0.2, flag=None).verdict() == "unknown"
 
 
+def test_a_machine_that_was_flagged_with_nothing_planted_proves_nothing():
+    row = Row(plant="p", shape="s", threads=1, bias=-0.03, unrest=0.0, flag="slow", was_quiet=False)
+    assert row.verdict() == "unknown"
+    right = replace(row, was_quiet=True, flag=None)
+    assert summary([right]).kind is Kind.PASS
+    found = summary([right, row, row])
+    assert found.kind is Kind.UNDECIDED
+    assert "the machine was not quiet by itself, 2 of 3 cases not counted" in found.words
+
+
 def test_within_the_machines_own_unrest_neither_is_claimed():
     assert Row(plant="p", shape="s", threads=1, bias=0.06, unrest=0.03, flag=None).verdict() == "right"
     assert Row(plant="p", shape="s", threads=1, bias=0.01, unrest=0.03, flag="slow").verdict() == "right"
@@ -40,10 +52,10 @@ def test_within_the_machines_own_unrest_neither_is_claimed():
 
 def test_one_flag_that_misses_the_harm_fails_the_check():
     right, missed = (Row(plant="p", shape="s", threads=1, bias=bias, unrest=0.0, flag=None) for bias in (0.0, 0.5))
-    assert summary([right] * 3)[1]
-    words, is_passed = summary([right] * 3 + [missed])
-    assert not is_passed
-    assert words.startswith("FAIL: of 4 planted disturbances 3 flags were right, 1 missed a bias above 5%")
+    assert summary([right] * 3).kind is Kind.PASS
+    found = summary([right] * 3 + [missed])
+    assert found.kind is Kind.FAIL
+    assert found.words.startswith("of 4 planted disturbances 3 flags were right, 1 missed a bias above 5 %")
 
 
 def test_the_bias_is_the_worst_contenders_against_both_quiet_times():

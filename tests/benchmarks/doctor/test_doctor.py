@@ -69,6 +69,14 @@ class TestSoftware:
         assert software.threads(4, usable=2, quota=None).mend == "FUSEBENCH_THREADS=2 fusebench run"
         assert software.threads(2, usable=2, quota=8.0).status is Status.FINE
 
+    def test_a_library_that_does_not_know_the_processor_is_told(self):
+        found = software.products("Intel(R) Architecture processors", has="AVX512")
+        assert found.status is Status.NOTE
+        assert "not for one with the AVX512 that it has" in found.what
+        known = "Intel(R) Advanced Vector Extensions 512 (Intel(R) AVX-512) enabled processors"
+        assert software.products(known, has="AVX512").status is Status.FINE
+        assert software.products(None, has="AVX2").status is Status.FINE
+
     def test_an_old_python_is_a_problem(self):
         assert software.python((3, 10), supported=">=3.11").status is Status.PROBLEM
         assert software.python((3, 13), supported=">=3.11").status is Status.FINE
@@ -108,13 +116,13 @@ class TestMachine:
         assert machine.speed(readings([1.0] * 9 + [1.5]), {}).status is Status.FINE
         found = machine.speed(readings([1.0] * 4 + [2.0] * 6), {})
         assert found.what.startswith(
-            "one core's arithmetic ran below 92% of its best in 60% of 10 looks, typically at 50"
+            "one core's arithmetic ran below 92 % of its best in 60 % of 10 looks, typically at 50"
         )
         assert found.mend.startswith("nothing here shows why")
         explained = machine.speed(readings([1.0] * 4 + [2.0] * 6), {}, is_explained=True)
         assert explained.mend.startswith("mend what else is found here first")
         kept = machine.speed(readings([1.0] * 10), {"core": 0.5})
-        assert "in 100% of 10 looks, typically at 50%" in kept.what
+        assert "in 100 % of 10 looks, typically at 50 %" in kept.what
 
     @pytest.mark.parametrize(
         ("found", "status"),

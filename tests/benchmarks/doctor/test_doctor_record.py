@@ -18,13 +18,12 @@ import pytest
 
 from benchmarks.ruler.doctor import record
 from benchmarks.ruler.doctor.findings import Status
-from benchmarks.ruler.errors import JournalError
 from benchmarks.ruler.plan.points import DeviceKind
 from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.plan.settings import Settings, temporary_folder
 from benchmarks.ruler.record.provenance import environment_name
 from benchmarks.ruler.sweep.lock import machine_lock
-from benchmarks.ruler.sweep.machine_file import keep_ceilings
+from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings
 
 ROOT = Path(__file__).resolve().parents[3]
 CONDITIONS = {"device": "a CPU", "torch": "2.13.0"}
@@ -146,11 +145,25 @@ class TestCeilings:
         assert record.ceilings(lambda: None, CONDITIONS, KEPT).status is Status.NOTE
         assert record.ceilings(lambda: None, CONDITIONS, "others were busy").status is Status.PROBLEM
 
-    def test_a_file_that_is_none_of_ours_is_named(self):
-        def damaged():
-            raise JournalError("vm.json: not a file of ceilings")
-
-        assert "vm.json" in record.ceilings(damaged, CONDITIONS, None).what
+    @pytest.mark.parametrize(
+        ("content", "damage"),
+        [
+            (b'{"format": 2, "environ', "is damaged: from line 1, column 15 on it is no JSON"),
+            (b"", "is damaged: it is empty"),
+            (b"\xff\xfe", "is damaged: it is no text"),
+            (b'{"format": 2}', "is none: 'environments' is missing"),
+            (b"[]", "is none: some of its values are of another kind"),
+            (b'{"format": 2, "environments": []}', "is none: some of its values are of another kind"),
+            (b'{"format": 9, "environments": {}}', "has format 9, and this ruler reads 1 and 2"),
+        ],
+    )
+    def test_a_damaged_file_is_named_in_words_with_its_mend_once(self, tmp_path, content, damage):
+        file = tmp_path / "machines" / "vm.json"
+        file.parent.mkdir()
+        file.write_bytes(content)
+        found = record.ceilings(lambda: kept_ceilings(tmp_path, machine="vm", environment="e"), CONDITIONS, None)
+        assert (found.status, found.what) == (Status.PROBLEM, f"the file of ceilings {file} {damage}")
+        assert found.mend.endswith("move it away, and they are measured anew")
 
     def test_nothing_is_measured_while_a_sweep_runs(self, tmp_path):
         def forbidden():

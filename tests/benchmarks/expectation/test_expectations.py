@@ -65,7 +65,9 @@ def test_every_provider_declares_what_it_runs_or_is_listed_as_one_that_does_not(
         ("fused-cublaslt", 1, 2, None),
         ("fused-single", None, 1, 1),
         ("fused-cuda", None, 1, None),
-        ("compiled", None, None, None),
+        ("compiled", 2, 3, 4),
+        ("compiled-dynamic", 2, 3, 4),
+        ("compiled-max-autotune", None, None, None),
     ],
 )
 def test_kernels_of_a_forward_are_those_of_the_ladder_of_fusion(shape, name, linear, mlp, gated_mlp):
@@ -75,7 +77,8 @@ def test_kernels_of_a_forward_are_those_of_the_ladder_of_fusion(shape, name, lin
 
 def test_a_bare_linear_at_level_one_still_adds_its_bias_in_a_kernel_of_its_own(shape):
     bare = replace(shape, operation=Operation.LINEAR, activation=None)
-    assert [on_gpu(bare, name).launches for name in ("eager", "fused-pointwise", "fused-epilogue")] == [1, 2, 1]
+    levels = ("eager", "compiled", "fused-pointwise", "fused-epilogue")
+    assert [on_gpu(bare, name).launches for name in levels] == [1, 1, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,23 @@ def test_cublas_may_end_a_product_with_a_reduction_but_our_own_kernel_may_not(sh
 
 
 def test_nothing_is_unexpected_of_what_declares_nothing(shape):
-    assert compared(profile(("anything", 7)), on_gpu(shape, "compiled")).unexpected is None
+    assert compared(profile(("anything", 7)), on_gpu(shape, "compiled-max-autotune")).unexpected is None
+
+
+@pytest.mark.parametrize("activation", ["gelu", "quick_gelu"])
+def test_what_compiled_runs_beyond_products_and_one_generated_operator_is_told(shape, activation):
+    expected = expectation(
+        contender_from_name("compiled"), replace(shape, activation=activation), device=DeviceKind.CPU
+    )
+    merged = profile(operators=[("aten::addmm", 2), ("graph_0_cpp_fused_gelu_0", 1)])
+    assert compared(merged, expected, shape=shape).unexpected is None
+    apart = profile(operators=[("aten::addmm", 2), ("aten::gelu", 1)])
+    told = compared(apart, expected, shape=shape).unexpected
+    assert told == "expected 3 operators, saw 3: extra aten::gelu, missing one that inductor generated"
+
+
+def test_the_backward_of_compiled_is_not_declared(shape):
+    assert is_undeclared(on_gpu(replace(shape, pass_=Pass.FORWARD_BACKWARD), "compiled"))
 
 
 def test_a_product_of_aten_in_a_profile_of_frozen_weights_is_told(shape):

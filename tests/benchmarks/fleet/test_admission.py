@@ -58,13 +58,13 @@ def test_a_few_odd_points_are_noise_and_many_are_not():
     assert why("d", *of_class, calibrated("d", odd=few)) is None
     found = why("d", *of_class, calibrated("d", odd=odd))
     assert found.startswith("9 of 20 points of calibration lie more than 5 % from")
-    assert "at 120%" in found
+    assert "at 120 %" in found
 
 
 def test_a_low_ceiling_is_unfit_and_named():
     of_class = [calibrated(name) for name in "abc"]
     assert why("d", *of_class, calibrated("d", product=0.9e12)) == (
-        "its ceiling product bfloat16 at 90% of the class's median; tolerance 5 %"
+        "its ceiling product bfloat16 at 90 % of the class's median; tolerance 5 %"
     )
     assert why("d", *of_class, calibrated("d", product=1.2e12)) is None
 

@@ -26,7 +26,7 @@ def test_a_repeated_point_says_how_much_slower_the_second_host_is(made_fleet):
     found = differences(fleet.fleet, records)
     assert [round(each.ratio, 6) for each in found] == [1.1, 1.1, 1.0, 1.0]
     assert (found[0].key, found[0].host, found[0].other) == (keys[1], "one", "two")
-    assert "5.0% in the median of 4 repeated points; furthest +10.0%" in words_from_differences(found)
+    assert "5.0 % in the median of 4 repeated points; furthest +10.0 %" in words_from_differences(found)
 
 
 def test_groups_that_one_host_measured_say_nothing_of_hosts(made_fleet):
@@ -55,4 +55,4 @@ def test_status_says_what_lies_between_hosts(made_fleet):
     fleet.record("one", fleet.known)
     assert not any(line.startswith("between hosts") for line in status_lines(state_of(fleet.folder).status()))
     fleet.record("two", list(fleet.known)[:1], is_repeat=True)
-    assert any(line.startswith("between hosts: 0.0%") for line in status_lines(state_of(fleet.folder).status()))
+    assert any(line.startswith("between hosts: 0.0 %") for line in status_lines(state_of(fleet.folder).status()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -42,6 +43,11 @@ def test_what_is_left_is_started_again_and_nothing_else(options):
     assert started == [[1, 2, 3], [2, 3]]
     assert codes == {1: 0, 2: 0, 3: 0}
     assert said == ["attempt 2 of 3: shard 2 (ended with -9), 3 (ended with 0)"]
+
+
+def test_a_shard_that_no_host_was_left_for_is_said_not_to_have_started(options):
+    codes, said = run(lambda *_: {}, options, lambda: [job(4)], attempts=2)
+    assert (codes, said) == ({}, ["attempt 2 of 2: shard 4 (not started: no host left for it)"])
 
 
 def test_attempts_come_to_an_end_and_unfit_hosts_are_handed_on(options):
@@ -99,3 +105,41 @@ def test_a_job_is_a_command_that_works_on_the_shard_s_file(made_fleet):
     found = job_of(fleet.shards[0], fleet.folder, python="/opt/python")
     assert found.command[0] == "/opt/python"
     assert found.command[-2:] == ("work", str(fleet.folder / "shards" / "0001.json"))
+
+
+def test_no_shard_is_sent_to_a_node_that_can_never_start_it(options, monkeypatch):
+    """Sent to a Ray head without GPUs, a shard that needs one is given up at once, as often as it is tried."""
+    ray_cluster = pytest.importorskip("benchmarks.ruler.fleet.engines.ray_cluster", reason="ray is not installed")
+    nodes = [
+        {
+            "NodeID": name.encode().ljust(28).hex(),
+            "NodeName": name,
+            "NodeManagerHostname": name,
+            "Alive": is_alive,
+            "Resources": resources,
+        }
+        for name, is_alive, resources in (
+            ("head", True, {"CPU": 1.0}),
+            ("dead", False, {"CPU": 1.0, "GPU": 1.0}),
+            ("slow", True, {"CPU": 1.0, "GPU": 1.0}),
+            ("busy", True, {"CPU": 0.5, "GPU": 1.0}),
+            ("fast", True, {"CPU": 1.0, "GPU": 1.0}),
+        )
+    ]
+    sent = []
+
+    class Task:
+        def options(self, *, scheduling_strategy):
+            sent.append(scheduling_strategy.node_id)
+            return self
+
+        def remote(self, *_):
+            return 0, sent[-1]
+
+    monkeypatch.setattr(ray_cluster.ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray_cluster.ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(ray_cluster.ray, "remote", lambda **_: lambda _: Task())
+    monkeypatch.setattr(ray_cluster.ray, "get", lambda reference: reference)
+    codes = ray_cluster.run_jobs([job(1), job(2)], replace(options, gpus=1), ["slow"])
+    assert codes == {1: 0, 2: 0}
+    assert [bytes.fromhex(node).decode().strip() for node in sent] == ["fast", "fast"]

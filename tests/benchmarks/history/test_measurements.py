@@ -64,7 +64,7 @@ def test_commits_with_the_same_kernels_are_compared_and_no_others(page, journals
     (line,) = [line for line in page.splitlines() if "that nothing disturbed" in line]
     first, second = (journals.commit_hash(i)[:8] for i in (1, 2))
     assert line.startswith(
-        f"- {first} and {second}: of the 24 speedups, that nothing disturbed, the intervals of 24 touch; they lie 0.0%"
+        f"- {first} and {second}: of the 24 speedups, that nothing disturbed, the intervals of 24 touch; they lie 0.0 %"
     )
     assert "the disturbed ones included" not in page
 

@@ -88,7 +88,7 @@ def test_time_lost_to_others_that_no_median_shows_is_no_disturbance():
 
 def test_a_neighbour_that_moves_the_median_is_named_with_its_load():
     assert Machine(threads=2).after(HIT, ours=1.3, theirs=0.8, waited=0.35) == (
-        "other processes used 0.8 cores while this was measured, which waited for a processor 35% of the time"
+        "other processes used 0.8 cores while this was measured, which waited for a processor 35 % of the time"
     )
 
 
@@ -98,11 +98,11 @@ def test_more_threads_than_processors_wait_for_each_other_and_not_for_others():
 
 def test_what_disturbed_is_told_without_advice_which_is_given_once_beside_a_table():
     said = Machine(threads=1).after(HIT, theirs=2.0, waited=0.4)
-    assert said.endswith("40% of the time")
+    assert said.endswith("40 % of the time")
 
 
 def test_samples_longer_than_a_time_slice_are_all_met_alike_and_disturbed():
-    assert "waited for a processor 10% of the time" in Machine().after(LONG, theirs=2.0, waited=0.1)
+    assert "waited for a processor 10 % of the time" in Machine().after(LONG, theirs=2.0, waited=0.1)
 
 
 def test_slow_samples_without_anybody_there_are_our_own():
@@ -112,7 +112,7 @@ def test_slow_samples_without_anybody_there_are_our_own():
 def test_a_quota_that_stops_us_is_named_though_nobody_else_runs():
     # Who is stopped could have run, so it waits as well; and nobody took the processor.
     assert Machine(threads=2).after(HIT, ours=1.2, waited=0.4, throttled=0.4) == (
-        "a CPU quota, as containers have, stopped this process 40% of the time"
+        "a CPU quota, as containers have, stopped this process 40 % of the time"
     )
     assert Machine().after(LONG, ours=0.9, throttled=0.1)
 
@@ -128,7 +128,7 @@ def test_where_the_system_does_not_count_waits_more_demand_than_processors_count
     assert Machine(threads=1, says_waits=False).after(HIT, ours=0.8, theirs=1.0) is None
 
 
-@pytest.mark.parametrize(("speed", "told"), [(0.62, "62%"), (1e-4, "less than 1%")])
+@pytest.mark.parametrize(("speed", "told"), [(0.62, "62 %"), (1e-4, "less than 1 %")])
 def test_a_machine_slower_than_its_best_disturbs_with_nobody_else_on_it(speed, told):
     machine = Machine()
     machine.speed[Part.CORE] = speed
@@ -149,7 +149,7 @@ def test_a_slow_memory_disturbs_only_calls_whose_data_leave_the_cores_caches():
     for machine in (small, large):
         machine.speed[Part.MEMORY] = 0.5
     assert small.after() is None
-    assert "50% of its best (reading memory)" in large.after()
+    assert "50 % of its best (reading memory)" in large.after()
 
 
 def test_a_slow_second_core_disturbs_only_calls_that_use_it():
@@ -157,7 +157,7 @@ def test_a_slow_second_core_disturbs_only_calls_that_use_it():
     for machine in (alone, both):
         machine.speed[Part.PRODUCT] = 0.5
     assert alone.after(ours=1.0) is None
-    assert "50% of its best (a small matrix product)" in both.after(ours=1.9)
+    assert "50 % of its best (a small matrix product)" in both.after(ours=1.9)
 
 
 def test_a_product_of_several_threads_that_waited_for_a_processor_tells_nothing_of_the_machine():
@@ -192,7 +192,7 @@ def test_a_slow_moment_at_one_end_of_a_window_counts_half():
     watch.start()
     machine.speed[Part.CORE] = 1 / 1.15
     assert watch.disturbance(STEADY) is None
-    assert "87% of its best" in watch.disturbance(STEADY)
+    assert "87 % of its best" in watch.disturbance(STEADY)
 
 
 @given(st.lists(st.sampled_from([1.0, 0.95, 0.9, 0.6]), min_size=1, max_size=12))
@@ -235,7 +235,7 @@ def test_without_a_known_best_no_speed_is_claimed_and_the_probe_recorded():
 
 
 def test_time_that_a_hypervisor_takes_is_named_where_samples_show_it():
-    assert Machine().after(HIT, stolen=0.2).startswith("the host kept 20% of the processor time from this machine")
+    assert Machine().after(HIT, stolen=0.2).startswith("the host kept 20 % of the processor time from this machine")
     assert Machine().after(STEADY, stolen=0.2) is None
 
 

@@ -163,8 +163,20 @@ def test_the_interval_of_a_sampling_is_that_of_its_samples(clock):
 class Refusing:
     """Refuses the result `bad`, and writes down what it was asked."""
 
-    def __init__(self, log):
+    def __init__(self, log, *, after_warm_up=(), after_last_sample=()):
         self.log = log
+        self.refused_after_warm_up, self.refused_after_last_sample = after_warm_up, after_last_sample
+
+    def after_warm_up(self, name):
+        self.log.append(f"after {name}'s warm-up")
+        if name in self.refused_after_warm_up:
+            raise Implausible("it changed the clock")
+
+    def after_last_sample(self, name, *, announce):
+        announce(name)
+        self.log.append(f"after {name}'s last sample")
+        if name in self.refused_after_last_sample:
+            raise Implausible("it is bad")
 
     def before_sample(self, name, *, calls):
         self.log.append(f"before {name}'s sample")
@@ -196,11 +208,13 @@ def test_the_referee_is_asked_around_every_sample_and_none_of_it_is_timed(clock)
         {"eager": op}, baseline="eager", clock=clock, policy=policy, watch=CalmWatch(), referee=Refusing(clock.log)
     )
     assert clock.log[1:] == [
+        "after eager's warm-up",
         "before eager's sample",
         "call",
         "before eager's timing",
         *["call"] * 2,
         "after eager's sample",
+        "after eager's last sample",
     ]
     assert found["eager"].samples_s == (1e-3,)
 
@@ -213,3 +227,12 @@ def test_a_contender_found_implausible_leaves_the_rounds_and_the_others_go_on(cl
     assert set(found) == set(calls) - {cheat}
     assert all(len(sampling.samples_s) >= 12 for sampling in found.values())
     assert (found["compiled"].speedup is None) == (cheat == "eager")
+
+
+@pytest.mark.parametrize("refused", ["after_warm_up", "after_last_sample"])
+def test_a_contender_found_implausible_before_or_after_its_samples_has_none(clock, refused):
+    calls = {name: Op(clock, name, 1e-3) for name in ("eager", "fused")}
+    referee = Refusing([], **{refused: ("fused",)})
+    found = sample_group(calls, baseline="eager", clock=clock, policy=Policy(), watch=CalmWatch(), referee=referee)
+    assert set(found) == {"eager"}
+    assert ("before fused's sample" in referee.log) == (refused == "after_last_sample")

@@ -40,6 +40,23 @@ REASONS = {
     "hooked-baseline": "it hooked into the eager module",
     "more-threads": "it changed what torch.set_num_threads sets",
     "profiled-rivals": "it changed what sys.setprofile sets",
+    "remembers-a-few-values": "it keeps results",
+    "previous-result": "the output is off",
+    "filled-at-the-next-call": "the output",
+    "filled-when-dropped": "the output",
+    "later-another-precision": "the output is off",
+    "one-buffer": "it gives the same memory again",
+    "honest-at-the-end": "the output",
+    "slow-class": "it changed the eager module",
+    "another-layout": "it changed the eager module",
+    "replaced-parameter": "it changed the eager module",
+    "other-activation": "it changed the eager module",
+    "slow-table": "it replaced benchmarks.ruler.providers.workload.ACTIVATIONS.gelu",
+    "slow-dispatcher": "it overrode aten/gelu/CPU",
+    "pinned": "it changed what os.sched_setaffinity sets",
+    "collected": "it changed what gc.enable sets",
+    "mixed-precision": "it changed what torch.set_float32_matmul_precision sets",
+    "several-settings": "it replaced time.perf_counter",
 }
 
 

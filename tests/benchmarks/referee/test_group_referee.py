@@ -13,6 +13,7 @@ from benchmarks.ruler.providers import registry
 from benchmarks.ruler.providers.workload import workload
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.referee import group_referee
+from benchmarks.ruler.referee.contender_record import ContenderRecord
 from benchmarks.ruler.referee.group_referee import GroupReferee
 from benchmarks.ruler.referee.tampering import Instrument
 
@@ -164,7 +165,7 @@ def test_on_a_machine_that_others_use_nobody_is_convicted_for_a_few_long_calls(g
     found = group(bumpy=build)
     for _ in range(200):
         # Each time as if it were the first sample, which is always checked.
-        found.referee._records["bumpy"] = group_referee._Record()
+        found.referee._records["bumpy"] = ContenderRecord()
         sampled(found, "bumpy", calls=1)
     assert found.referee.findings == {}
 

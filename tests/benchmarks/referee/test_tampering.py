@@ -1,7 +1,9 @@
 """The instrument's means are found again as they were, or named and put back."""
 
 import builtins
+import os
 import time
+import warnings
 
 import pytest
 import torch
@@ -78,4 +80,59 @@ def test_a_setting_that_was_noted_is_the_right_one(instrument):
 def test_hooks_into_every_module_are_taken_out(instrument):
     nn.modules.module.register_module_forward_hook(lambda *_: None)
     assert "every module's call" in instrument.repaired()
+    assert instrument.repaired() is None
+
+
+def test_all_that_was_changed_is_put_back_at_once_so_that_the_next_one_is_not_blamed(instrument, monkeypatch):
+    instrument.note_settings()
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(n_threads + 1)
+    torch.set_default_dtype(torch.float64)
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
+    assert instrument.repaired() == "it replaced time.perf_counter"
+    assert instrument.repaired() is None
+    assert torch.get_num_threads() == n_threads
+    assert torch.get_default_dtype() is torch.float32
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_library_told_to_compute_in_less_precision_is_told_otherwise(instrument, legacy):
+    instrument.note_settings()
+    if legacy:
+        torch.set_float32_matmul_precision("medium")
+    else:
+        torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    assert "precision sets, for everybody" in instrument.repaired()
+    assert instrument.repaired() is None
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_flushed_denormals_are_kept_again_and_nobody_is_blamed(instrument):
+    """Honest code that was compiled with -ffast-math has them flushed as soon as it is loaded."""
+    instrument.note_settings()
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor cannot")
+    assert instrument.repaired() is None
+    tiny = torch.tensor([1e-40])
+    assert (tiny * 1.0).item() > 0
+
+
+def test_an_override_of_an_operator_ends_and_what_only_describes_one_stays(instrument):
+    with torch.library._scoped_library("aten", "IMPL") as library, torch.library._scoped_library("mine", "DEF") as mine:
+        mine.define("honest(Tensor x) -> Tensor")
+        mine.impl("honest", lambda x: x, "CPU")
+        assert instrument.repaired() is None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            library.impl("relu", lambda x: x * 0, "CPU")
+        assert instrument.repaired() == "it overrode aten/relu/CPU, PyTorch's own operator"
+        assert torch.ones(1).relu().item() == 1
+        assert instrument.repaired() is None
+    assert instrument.repaired() is None
+
+
+def test_cores_that_are_taken_from_everybody_are_no_contenders_doing(instrument, monkeypatch):
+    instrument.note_settings()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert instrument.repaired() is None

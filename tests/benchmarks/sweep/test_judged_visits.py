@@ -43,7 +43,7 @@ def test_a_visit_that_a_later_best_shows_to_be_slow_no_longer_counts(swept):
     sweep = swept(1.0, 1.1, 2.0, core_s=(CORE_S, CORE_S, 2 * CORE_S))
     (line,) = rejudged_lines(sweep, {"core": CORE_S})
     assert [each.disturbed for each in line.outcome.visits] == [
-        None, None, "the machine ran at 50% of its best (one core's arithmetic)",
+        None, None, "the machine ran at 50 % of its best (one core's arithmetic)",
     ]  # fmt: skip
     assert line.outcome.visits[2].machine_speed == 0.5
     assert line.outcome.latency_s == pytest.approx(1.05)
@@ -54,7 +54,7 @@ def test_a_visit_that_a_later_best_shows_to_be_slow_no_longer_counts(swept):
 def test_where_most_visits_were_slow_the_point_is_disturbed_and_all_count(swept):
     sweep = swept(2.0, 2.0, 1.0, core_s=(2 * CORE_S, 2 * CORE_S, CORE_S))
     (line,) = rejudged_lines(sweep, {"core": CORE_S})
-    assert "50% of its best" in line.outcome.disturbed
+    assert "50 % of its best" in line.outcome.disturbed
     assert line.outcome.latency_s == 2.0
 
 

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 import pytest
 
 from benchmarks.ruler.sweep.machine_file import keep_probe, kept_probe
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
+from benchmarks.ruler.worker.process import Answer
 
 HERE = {"machine": "box", "environment": "py3.11-cpu-t2"}
 CONDITIONS = {"torch": "2.13.0", "python": "3.11.7", "device": "a processor", "os": "Linux 6", "cpu_governor": None}
@@ -89,3 +91,30 @@ def test_a_best_of_long_ago_is_forgotten(run):
     seen(run(), 1e-3)
     assert run(now=datetime.now(UTC) + timedelta(days=29)).best_s["core"] == 1e-3
     assert run(now=datetime.now(UTC) + timedelta(days=31)).best_s == {}
+
+
+class Looking:
+    """A worker that looks at its machine's speed when it is asked, and counts how often."""
+
+    hello: ClassVar = {"conditions": CONDITIONS}
+
+    def __init__(self):
+        self.n_asked = 0
+
+    def ask_speed(self):
+        self.n_asked += 1
+        return Answer(messages=(), conditions={"probe_core_s": 1e-3}, death=None)
+
+
+def test_a_machine_is_looked_at_if_nothing_is_known_of_it_and_only_then(tmp_path):
+    worker = Looking()
+    for _ in range(2):
+        speed = MachineSpeed(tmp_path, **HERE)
+        speed.learn_from(worker)
+        assert speed.best_s == {"core": 1e-3}
+    assert worker.n_asked == 1
+
+
+def test_a_look_that_is_not_kept_writes_nothing(tmp_path):
+    MachineSpeed(tmp_path, **HERE, is_kept=False).learn_from(Looking())
+    assert kept_probe(tmp_path, **HERE) is None

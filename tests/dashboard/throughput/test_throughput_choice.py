@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES
+from dashboard.views.axis_values import settled_axes
 from dashboard.views.throughput.choice import ThroughputChoice, query_from_choice, throughput_view_of
+from results.errors import ResultsError
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +121,8 @@ def test_the_baseline_leads_the_providers(points, commits):
 def test_a_layout_of_weights_is_a_contender_of_its_own(point):
     points = [point(provider="eager"), point(provider="fused"), point(provider="fused", weights="packed")]
     assert throughput_view_of("", points=points, commits=[]).providers == ("eager", "fused", "fused:packed")
+
+
+def test_an_open_page_whose_sweep_is_gone_is_told_to_reload():
+    with pytest.raises(ResultsError, match="no point of a sweep is stored any more; reload the page"):
+        settled_axes([], AXES, wanted={}, problems=[])

@@ -17,6 +17,7 @@ from results.commands.measuring.ab import LOOKS, ab
 from results.exit_codes import ExitCode
 
 A, B = "a" * 40, "b" * 40
+OTHER_STACK = "torch==2.12.0"
 
 
 @pytest.fixture
@@ -36,18 +37,30 @@ def compared(monkeypatch, tmp_path, journals):
             n_rounds = int(options["--rounds"])
             only = json.loads(Path(options["--only"]).read_text()) if "--only" in options else None
             asked.append((n_rounds, only, "--again" in command))
+            sides = sides_of(command)
             # HEAD may move meanwhile; what was begun stays what it is.
+            ends = f"{sides[0][1]},{sides[-1][1]}"
             assert ("--pinned" in command) == (n_rounds > LOOKS[0])
-            assert options.get("--pinned", f"{A},{B}") == f"{A},{B}"
-            for side, commit in (("base", A), ("head", B)):
+            assert options.get("--pinned", ends) == ends
+            for side, commit, _ in sides:
                 lines = journals.lines_of(replace(sweep, commit=commit, run_id=f"ab-{side}"))
-                path = data / "journal" / "m" / f"{commit[:8]}-{n_rounds}.jsonl"
+                path = data / "journal" / "m" / f"{side}-{n_rounds}.jsonl"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 chosen = [line for line in lines if only is None or any(is_of(line["point"], each) for each in only)]
                 path.write_text("".join(json.dumps(visited(line, side, n_rounds)) + "\n" for line in chosen))
-            sides = [{"commit": at, "run": f"ab-{name}", "stack": "present"} for at, name in ((A, "base"), (B, "head"))]
-            Path(options["--selection"]).write_text(json.dumps({"sides": sides}))
+            told = [{"commit": at, "run": f"ab-{name}", "stack": stack} for name, at, stack in sides]
+            Path(options["--selection"]).write_text(json.dumps({"sides": told}))
             return code
+
+        def sides_of(command):
+            if "--stack" not in command:
+                return [("base", A, "present"), ("head", B, "present")]
+            commits = [("base", A), ("head", B)] if "BASE" in command else [("head", B)]
+            return [
+                (f"{name}-{number}", commit, stack)
+                for number, stack in enumerate(("present", OTHER_STACK))
+                for name, commit in commits
+            ]
 
         def is_of(point, shape):
             return all(point[name] == value for name, value in shape.items())
@@ -63,7 +76,7 @@ def compared(monkeypatch, tmp_path, journals):
             medians = drawn.setdefault((side, *point.values()), [])
             while len(medians) < n_rounds:
                 medians.append(line["latency_s"] * float(np.exp(rng.normal(0, own))))
-            factor = slowdown.get(name, 1) if (side, point["provider"]) == ("head", "fused") else 1
+            factor = slowdown.get(name, 1) if (side[:4], point["provider"]) == ("head", "fused") else 1
             visits = [{"median_s": factor * one, "n_samples": 6, "measured_at": None} for one in medians]
             return line | {"visits": visits, "latency_s": factor * float(np.median(medians))}
 
@@ -109,7 +122,9 @@ def test_only_the_uncertain_is_measured_again_and_no_more_often_than_said(compar
     assert "linear latency_s" in answer.stdout or "unchanged" in answer.stdout
 
 
-@pytest.mark.parametrize("arguments", [(), ("--exact",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--exact",), ("--stack", OTHER_STACK), ("BASE", "HEAD", "--stack", OTHER_STACK)]
+)
 def test_a_threshold_that_matches_nothing_is_told(compared, tmp_path, monkeypatch, arguments):
     settings = '[[tool.fusebench.threshold]]\nbenchmark = "{}"\nmetric = "latency_s"\nleast_change = 0.1\n'
     (tmp_path / "pyproject.toml").write_text(settings.format("mpl") + settings.format("mlp"))

@@ -41,6 +41,7 @@ class World:
     culprit: int = 7
     factor: float = 1.1
     noise: float = 0.005
+    disturbed: dict = field(default_factory=dict)
     unbuildable: frozenset[int] = frozenset()
     stops_after: int | None = None
     asked: list = field(default_factory=list)
@@ -101,7 +102,7 @@ class World:
             medians.append(line["latency_s"] * float(np.exp(self.rng.normal(0, self.noise))))
         is_slow = place >= self.culprit and (point["provider"], point["operation"]) == ("fused", "mlp")
         factor = self.factor if is_slow else 1
-        visits = [{"median_s": factor * one, "n_samples": 6, "measured_at": None} for one in medians]
+        visits = [{"median_s": factor * one, "n_samples": 6, "measured_at": None, **self.disturbed} for one in medians]
         return line | {"visits": visits, "latency_s": factor * float(np.median(medians))}
 
 
@@ -240,7 +241,22 @@ def test_ends_that_do_not_differ_are_not_bisected(world):
     answer = bisected()
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert "Nothing to bisect: GOOD and BAD do not differ beyond" in answer.stdout
+    assert "disturbed" not in answer.stdout
     assert {name for name, *_ in world.asked} == {"ends"}
+
+
+def test_ends_whose_rounds_were_all_disturbed_are_not_bisected_and_that_is_told(world):
+    world.disturbed = {"disturbed": "12% of the time was stolen by the hypervisor"}
+    answer = bisected()
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "disturbed in every round." in answer.stdout
+
+
+def test_a_machine_that_is_slow_throughout_finds_the_commit_all_the_same(world):
+    world.disturbed = {"disturbed": "the machine ran at 84% of its best (one core's arithmetic)", "machine_speed": 0.84}
+    answer = bisected()
+    assert answer.return_value == ExitCode.FINE, answer.output
+    assert f"First slower commit: {commit(7)}" in answer.stdout
 
 
 def test_what_got_faster_is_found_where_nothing_got_slower(world):

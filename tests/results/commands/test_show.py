@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from results.commands.show import show
 from results.exit_codes import ExitCode
+from results.files.disturbances import causes_in_short, disturbed_in_short
 from results.store import open_store
 from results.units import figures, in_words, with_prefix
 
@@ -95,9 +96,15 @@ def test_points_of_fewer_visits_than_planned_are_told_with_the_run_that_complete
     assert {row["visits_planned"] for row in rows} - {None} == ({planned} if isinstance(planned, int) else set())
 
 
-SLOW = "the machine ran at {}% of its best (one core's arithmetic)"
-WAITED = "other processes used {} cores while this was measured, which waited for a processor {}% of the time"
+SLOW = "the machine ran at {} % of its best (one core's arithmetic)"
+WAITED = "other processes used {} cores while this was measured, which waited for a processor {} % of the time"
 OLD = f"{SLOW.format(51)}; measure again when it is quiet and cool; {SLOW.format(60)}; measure again when it is cool"
+
+
+def test_percents_of_older_journals_are_told_as_those_of_now():
+    older = SLOW.format(60).replace(" %", "%")
+    assert causes_in_short([older, SLOW.format(70)]) == f"{SLOW.format(60)}, at worst"
+    assert disturbed_in_short(older) == SLOW.format(60)
 
 
 @pytest.mark.parametrize(

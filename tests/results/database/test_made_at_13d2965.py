@@ -28,7 +28,7 @@ for _point in SHOWN_THEN:
 NEXT_COMMIT = "5" * 40
 # Not told of a file by the tables that hold measurements: where it lay, and when it was read.
 ABOUT_FILES = {"source", "quarantine"}
-DERIVED = {"judged_series"}
+DERIVED = {"judged_series", "judged_place"}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from results.database.schema import Base
 from results.database.transactions import VERSION_TABLE
 from results.database.upgrade import SCHEMA_VERSION
 from results.errors import NewerSchema, NoStore, NotAStore, StoreError
+from results.queries import projects
 from results.store import OpenMode, open_store
 
 PAGE = Path(__file__).parents[3] / "docs" / "schema.md"
@@ -120,6 +121,17 @@ def test_reading_where_there_is_nothing_creates_nothing(tmp_path):
     with pytest.raises(NoStore, match="make bench"):
         open_store(str(tmp_path / "x.db"), mode=OpenMode.READ)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_database_that_is_gone_is_not_made_anew_by_who_goes_on_reading(tmp_path):
+    path = tmp_path / "x.db"
+    with open_store(str(path)) as store:
+        assert projects(store) == []
+        store.engine.dispose()  # as of a further thread, which has no connection yet
+        path.unlink()
+        with pytest.raises(NoStore, match=r"no database at .* any more"):
+            projects(store)
+        assert not path.exists()
 
 
 def test_another_kind_of_database_is_refused_by_name():

@@ -21,7 +21,7 @@ from results.store import OpenMode, open_store
 
 ROOT = Path(__file__).parents[3]
 # Everything but when and from where, and what was judged: whoever asks judges what a killed ingest did not.
-NOT_CONTENT = {"source", "quarantine", "judged_series"}
+NOT_CONTENT = {"source", "quarantine", "judged_series", "judged_place"}
 
 
 @pytest.fixture

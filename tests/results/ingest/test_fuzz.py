@@ -224,7 +224,7 @@ def rows_of(database):
         return {
             table.name: {repr(tuple(row)) for row in connection.execute(sa.select(table))}
             for table in Base.metadata.sorted_tables
-            if table.name not in {"source", "quarantine", "judged_series"}
+            if table.name not in {"source", "quarantine", "judged_series", "judged_place"}
         }
 
 

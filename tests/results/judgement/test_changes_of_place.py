@@ -142,6 +142,17 @@ def test_a_count_is_compared_exactly_and_memory_with_its_tolerance():
     assert found.interval is None
 
 
+def test_memory_that_crept_tells_the_range_and_which_commits_in_it_nobody_measured():
+    values = np.array([[1000.0, 1000.0, 1004.0, 1008.0, 1012.0, 1012.0]])
+    memory = [series(0, metric="peak_memory_bytes", unit="bytes", provider="fused")]
+    [found] = changes_of_place(table(memory, values, positions=[1, 2, 3, 5, 9, 10])).findings
+    assert (found.last_good, found.first_bad, found.n_unmeasured) == (commit(1), commit(4), 4)
+    assert found.ratio == pytest.approx(1.012)
+    assert found.why == "counted, not timed; within its tolerance from commit to commit, 2 measured ones between"
+    [jumped] = changes_of_place(table(memory, np.array([[1000.0, 1000.0, 1012.0]]), positions=[1, 5, 9])).findings
+    assert (jumped.n_unmeasured, jumped.why) == (3, "counted, not timed")
+
+
 @pytest.mark.parametrize(("metric", "unit"), [("latency_s", "s"), ("kernel_launches", "")])
 def test_a_fusion_gained_and_lost_is_told_as_slower(metric, unit):
     values = times(1) if metric == "latency_s" else np.full((1, N), 5.0)

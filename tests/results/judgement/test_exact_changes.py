@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from results.judgement.changes.exact import exact_changes
+from results.judgement.findings import FindingState
 from results.metrics import SWEEP_METRICS, metric_of
 
 LAUNCHES = SWEEP_METRICS["kernel_launches"]
@@ -16,7 +17,22 @@ LAUNCHES = SWEEP_METRICS["kernel_launches"]
 def test_a_count_that_returns_is_recovered():
     found = exact_changes(np.array([3.0, 3.0, np.nan, 5.0, 5.0, 3.0, 4.0]), row=0, metric=LAUNCHES)
     assert [(one.last_good, one.first_bad, one.ended_at) for one in found] == [(1, 3, 5), (5, 6, None)]
-    assert [one.jump for one in exact_changes(np.array([0.0, 2.0]), row=0, metric=LAUNCHES)] == [np.inf]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "jump"),
+    [(0.0, 2.0, np.inf), (2.0, 0.0, -np.inf), (1.0, 2.0, np.log(2)), (2.0, 1.0, -np.log(2))],
+)
+def test_a_jump_is_the_logarithm_of_the_ratio_and_endless_from_or_to_0(before, after, jump):
+    [found] = exact_changes(np.array([np.nan, before, after]), row=7, metric=LAUNCHES)
+    assert found.jump == pytest.approx(jump)
+    assert (found.row, found.confirmed_at, found.interval, found.p) == (7, 2, None, None)
+    assert found.state is FindingState.CONFIRMED
+
+
+def test_nothing_measured_and_one_value_are_no_change():
+    assert exact_changes(np.array([]), row=0, metric=LAUNCHES) == []
+    assert exact_changes(np.array([np.nan, 3.0]), row=0, metric=LAUNCHES) == []
 
 
 @pytest.mark.parametrize(
@@ -35,6 +51,33 @@ def test_every_count_for_the_worse_is_a_finding_whatever_came_before(counts, exp
     assert [(one.first_bad, "slower" if one.jump > 0 else "faster", one.ended_at) for one in found] == expected
     mirrored = exact_changes(6 - np.array(counts, dtype=float), row=0, metric=replace(LAUNCHES, direction="higher"))
     assert [(one.first_bad, one.ended_at) for one in mirrored] == [(first, end) for first, _, end in expected]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        # 0.4 % a commit, with a tolerance of 1 %: three of them are more than that.
+        ([100.0, 100.4, 100.8, 101.2, 101.2], [(0, 3, 1.012, None)]),
+        ([100.0, 100.4, 100.8, 101.2, 101.6, 102.0, 102.4], [(0, 3, 1.012, None), (3, 6, 102.4 / 101.2, None)]),
+        ([100.0, 99.6, 99.2, 98.8], [(0, 3, 0.988, None)]),
+        # From the latest commit that it differs from.
+        ([100.0, 100.0, np.nan, 100.0, 100.6, 101.2], [(3, 5, 1.012, None)]),
+        # Back by the same way, and a jump after a creep: the jump is what its commit did.
+        ([100.0, 100.6, 101.2, 100.6, 100.0], [(0, 2, 1.012, 4)]),
+        ([100.0, 100.5, 105.5], [(1, 2, 105.5 / 100.5, None)]),
+        ([100.0, 100.5, 105.0, 100.5], [(1, 2, 105.0 / 100.5, 3)]),
+        ([100.0, 100.9, 100.0, 99.1, 100.0], []),
+        ([100.0, 99.3, 100.5], [(1, 2, 100.5 / 99.3, None)]),
+    ],
+)
+def test_memory_that_creeps_within_its_tolerance_is_found_where_it_has_left_it(values, expected):
+    metric = SWEEP_METRICS["peak_memory_bytes"]
+    assert metric.tolerance == 0.01
+    found = exact_changes(np.array(values), row=0, metric=metric)
+    assert [(one.last_good, one.first_bad, one.ended_at) for one in found] == [
+        (last, first, end) for last, first, _, end in expected
+    ]
+    assert [one.jump for one in found] == pytest.approx([np.log(ratio) for *_, ratio, _ in expected])
 
 
 @pytest.mark.parametrize(

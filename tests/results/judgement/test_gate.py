@@ -91,7 +91,7 @@ def test_a_change_within_the_noise_passes(run_gate, two_commits):
 def test_a_slowdown_of_a_time_known_to_no_better_than_5_percent_is_undecided_and_does_not_pass(run_gate, two_commits):
     answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}, noise=0.18))
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
-    assert "known to ± 6.0% only at the head" in answer.stdout
+    assert "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only at the head" in answer.stdout
     assert "fusebench run --again" in answer.stdout
     assert "4 undecided" in answer.stderr
 

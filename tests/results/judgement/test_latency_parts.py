@@ -146,11 +146,17 @@ def test_a_point_that_was_not_measured_has_no_parts():
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"latency": 60, "operator_time": 12, "overhead": 48, "floor": 3}, "80% outside operators"),
-        ({"latency": 60, "operator_time": 58, "overhead": 2, "floor": 45}, "75% floor"),
-        ({"latency": 60, "operator_time": 58, "overhead": 2, "floor": 4}, "90% operators above the floor"),
-        ({"latency": 60, "operator_time": 58, "overhead": 2}, "97% operators"),
-        ({"latency": 60, "device_time": 15, "floor": 6}, "75% the device waits for the host"),
+        (
+            {"latency": 60, "operator_time": 12, "overhead": 48, "floor": 3},
+            "80\N{NARROW NO-BREAK SPACE}% outside operators",
+        ),
+        ({"latency": 60, "operator_time": 58, "overhead": 2, "floor": 45}, "75\N{NARROW NO-BREAK SPACE}% floor"),
+        (
+            {"latency": 60, "operator_time": 58, "overhead": 2, "floor": 4},
+            "90\N{NARROW NO-BREAK SPACE}% operators above the floor",
+        ),
+        ({"latency": 60, "operator_time": 58, "overhead": 2}, "97\N{NARROW NO-BREAK SPACE}% operators"),
+        ({"latency": 60, "device_time": 15, "floor": 6}, "75\N{NARROW NO-BREAK SPACE}% the device waits for the host"),
     ],
 )
 def test_show_names_the_largest_part(known, words):
@@ -159,8 +165,8 @@ def test_show_names_the_largest_part(known, words):
 
 def test_a_floor_says_whether_it_is_traffic_or_arithmetic():
     known = point(latency=60, operator_time=58, overhead=2, floor=45)
-    assert largest_part_in_words(known._replace(bound="memory")) == "75% floor (traffic)"
-    assert largest_part_in_words(known._replace(bound="compute")) == "75% floor (arithmetic)"
+    assert largest_part_in_words(known._replace(bound="memory")) == "75\N{NARROW NO-BREAK SPACE}% floor (traffic)"
+    assert largest_part_in_words(known._replace(bound="compute")) == "75\N{NARROW NO-BREAK SPACE}% floor (arithmetic)"
 
 
 TIMES = st.floats(min_value=0, max_value=1e6, allow_nan=False)

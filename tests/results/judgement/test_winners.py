@@ -19,6 +19,7 @@ from results.judgement.noise import doubt_about
 from results.judgement.winners import Standing, leads_in_words, ranking_of
 from results.queries import latest_points
 from results.rows import PointRow
+from results.units import percent
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 KNOWN = {
@@ -43,6 +44,7 @@ def point(provider, speedup, *, width=0.01, latency_width=0.01, **others):
 
 
 EAGER = point("eager", 1.0)
+WIDE = f"speedup known to ± {percent(0.1, digits=1)} only"
 
 
 def told(*rows):
@@ -106,7 +108,7 @@ def test_fewer_visits_than_planned_leave_it_undecided_whatever_the_lead(visits, 
 
 def test_a_doubt_without_a_lead_is_told_alone():
     touching = ranking_of((EAGER, point("fused", 1.05, width=0.1)))
-    assert touching.doubt_and_lead == touching.doubt == "fused: speedup known to ± 10.0% only"
+    assert touching.doubt_and_lead == touching.doubt == "fused: speedup known to ± 10.0\N{NARROW NO-BREAK SPACE}% only"
 
 
 def test_a_contender_of_fewer_visits_far_behind_does_not_keep_the_others_from_winning():
@@ -123,7 +125,7 @@ def test_a_leader_or_runner_up_known_to_no_better_than_5_percent_leaves_it_undec
 
     assert told(*at(0.049))[0] is Standing.FASTEST
     assert told(*at(0.06))[0] is Standing.UNDECIDED
-    assert ranking_of(at(0.06)).doubt == f"{wide}: speedup known to ± 6.0% only"
+    assert ranking_of(at(0.06)).doubt == f"{wide}: speedup known to ± 6.0\N{NARROW NO-BREAK SPACE}% only"
 
 
 def test_a_wide_contender_far_behind_does_not_keep_the_others_from_winning():
@@ -211,7 +213,7 @@ def test_a_winner_is_undisturbed_narrow_and_beyond_every_other_interval(drawn):
     ("low", "high", "disturbed", "doubt"),
     [
         (0.95, 1.05, None, None),
-        (0.94, 1.06, None, "known to ± 6.0% only"),
+        (0.94, 1.06, None, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only"),
         (0.99, 1.01, "a neighbour", "disturbed: a neighbour"),
         (None, None, None, "has no interval"),
         (1.0, float("inf"), None, "has no interval"),
@@ -243,7 +245,7 @@ class TestShow:
     @pytest.mark.parametrize(
         ("changes", "reason"),
         [
-            ({"noise": 0.2}, "fused: speedup known to ± 10.0% only; compiled: speedup known to ± 10.0% only; ahead "),
+            ({"noise": 0.2}, f"fused: {WIDE}; compiled: {WIDE}; ahead "),
             (
                 {"disturbed": "the machine ran at 60 %"},
                 "disturbed: fused, compiled, eager; ahead all the same, by 1.27 × at least\n",
@@ -256,7 +258,7 @@ class TestShow:
         assert "undecided which is fastest, 2 of 2 shapes" in text
         assert text.count(reason) == 2
         assert "all the same: fused at 2 shapes, by " in text
-        assert "± 5%, decides nothing however large a lead" in text
+        assert "± 5\N{NARROW NO-BREAK SPACE}%, decides nothing however large a lead" in text
         assert text.count("measure again") == text.count("measure again: fusebench run --again") == 1
         assert "fastest\n" not in text
 

@@ -39,5 +39,5 @@ def test_show_names_all_that_one_difference_is_of_and_hides_no_single_one():
 
 
 def test_half_an_interval_wider_than_its_value_has_no_digits():
-    assert relative_half_width(1.0, 0.0, 1.9) == "95.0%"
-    assert relative_half_width(1.0, 0.0, 400.0) == "> 100%"
+    assert relative_half_width(1.0, 0.0, 1.9) == "95.0\N{NARROW NO-BREAK SPACE}%"
+    assert relative_half_width(1.0, 0.0, 400.0) == "> 100\N{NARROW NO-BREAK SPACE}%"

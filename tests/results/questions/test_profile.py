@@ -95,6 +95,12 @@ def test_of_several_points_it_says_what_is_left_to_choose(stored):
     assert "provider" not in answer.exception.message
 
 
+def test_what_is_left_to_choose_is_in_order(stored):
+    answer = run_profile(stored(), "--where", "state=ok")
+    assert "--where batch=…  (1, 64)" in answer.exception.message
+    assert "--where provider=…  (compiled, eager, fused)" in answer.exception.message
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -175,7 +181,13 @@ def test_the_visits_that_a_latency_is_from_are_printed_with_the_machines_speed(j
     sweep = journals.Sweep(ruler_version="3", n_visits=3)
     answer = run_profile(journal_store([sweep]).name, *ONE_POINT)
     assert answer.return_value == ExitCode.FINE
-    for words in ("visit at (UTC)", "2026-01-05 13:02:00", "99%", "overhead", "(a fifth of the time is outside operat"):
+    for words in (
+        "visit at (UTC)",
+        "2026-01-05 13:02:00",
+        "99\N{NARROW NO-BREAK SPACE}%",
+        "overhead",
+        "(a fifth of the time is outside operat",
+    ):
         assert words in answer.stdout
     assert "visit at" not in run_profile(journal_store([journals.Sweep()]).name, *ONE_POINT).stdout
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,16 @@ from click.testing import CliRunner
 
 from results.commands.ingest import ingest
 from results.commands.judging.changes import changes
+from results.commands.status import status
+from results.commands.store import merge_command
 from results.database.schema import JudgedSeries, Value
 from results.database.transactions import writing
 from results.judgement.changes import judged
-from results.queries import history_tables, judged_series, ranked_changes
+from results.queries import history_tables, judged_series, ranked_changes, unjudged_places
 from results.store import OpenMode, open_store
 from results.upkeep.housekeeping import store_size
 from results.upkeep.integrity import find_faults
-from results.upkeep.judged_series import judge_grown, keep_judged
+from results.upkeep.judged_series import judge_unjudged, keep_judged
 from results.upkeep.merge import merge
 
 N = 30
@@ -93,9 +94,71 @@ def test_after_an_ingest_of_more_only_what_grew_is_judged(database, tree):
     with open_store(database) as store:
         store.ingest([folder])
         assert_same(store, n_judged=2)
-        assert judge_grown(store, since=datetime(2020, 1, 1, tzinfo=UTC)) == 2
+        assert [one.n_series for one in unjudged_places(store)] == [6]
+        assert judge_unjudged(store) == 2
         assert_same(store, n_judged=0)
-        assert judge_grown(store, since=datetime.now(tz=UTC)) == 0
+        assert unjudged_places(store) == []
+        assert judge_unjudged(store) == 0
+
+
+def test_a_place_is_judged_alone(database, tree):
+    run(ingest, tree("runs", range(20)), "--db", database)
+    folder = tree("runs", range(20), machine="other")
+    with open_store(database) as store:
+        store.ingest([folder])
+        assert [one.machine for one in unjudged_places(store)] == ["other"]
+
+
+def test_what_a_killed_ingest_left_is_told_and_judged_by_the_next(database, tree):
+    folder = tree("runs", range(N))
+    run(ingest, folder, "--db", database, "--no-judge")
+    words = "Nobody has looked for changes in the newest values of 6 series"
+    assert words in " ".join(run(status, "--db", database).output.split())
+    assert "0 values stored" in run(ingest, folder, "--db", database).output
+    assert words not in " ".join(run(status, "--db", database).output.split())
+    with open_store(database) as store:
+        assert_same(store, n_judged=0)
+
+
+def test_asking_for_changes_leaves_nothing_unjudged(database, tree):
+    run(ingest, tree("runs", range(N)), "--db", database, "--no-judge")
+    run(ingest, tree("others", range(N)), "--db", database, "--no-judge", "--project", "others")
+    run(changes, "--db", database, "--where", "project=runs", "--where", "benchmark=s.time_0")
+    with open_store(database) as store:
+        assert [one.project for one in unjudged_places(store)] == ["others"]
+
+
+def test_asking_by_another_limit_leaves_what_is_unjudged(database, tree):
+    run(ingest, tree("runs", range(N)), "--db", database, "--no-judge")
+    run(changes, "--db", database, "--least-change", "0.1")
+    run(changes, "--db", database, "--control", "s.time_*")
+    with open_store(database) as store:
+        assert len(unjudged_places(store)) == 1
+
+
+def test_what_another_detector_judged_is_unjudged(database, tree, monkeypatch):
+    folder = tree("runs", range(N))
+    run(ingest, folder, "--db", database)
+    monkeypatch.setattr("results.queries.detector_digest", lambda: b"a later one")
+    with open_store(database) as store:
+        assert len(unjudged_places(store)) == 1
+
+
+def test_an_ingest_of_what_is_known_leaves_nothing_unjudged(database, tree):
+    folder = tree("runs", range(N))
+    run(ingest, folder, "--db", database)
+    with open_store(database) as store:
+        store.ingest([folder])
+        assert unjudged_places(store) == []
+
+
+def test_runs_that_went_leave_the_rest_unjudged(database, tree):
+    folder = tree("runs", range(N))
+    run(ingest, folder, "--db", database)
+    next(folder.glob(f"*/{N - 1:08x}*")).unlink()
+    run(ingest, folder, "--db", database, "--prune", "--no-judge")
+    with open_store(database) as store:
+        assert len(unjudged_places(store)) == 1
 
 
 def test_an_acknowledgement_counts_at_once(database, tree, tmp_path):
@@ -143,6 +206,16 @@ def test_after_a_merge_what_grew_is_judged_again(make_database, tree):
         assert_same(store, n_judged=2)
 
 
+def test_merging_judges_what_it_brought(make_database, tree):
+    ours, theirs = make_database(), make_database()
+    run(ingest, tree("ours", range(20)), "--db", ours, "--project", "p")
+    run(ingest, tree("theirs", range(15, N), benchmarks=[1, 4]), "--db", theirs, "--project", "p", "--no-judge")
+    run(merge_command, theirs, "--db", ours)
+    with open_store(ours) as store:
+        assert unjudged_places(store) == []
+        assert_same(store, n_judged=0)
+
+
 def test_a_value_that_anybody_changed_is_judged_again(database, tree):
     run(ingest, tree("runs", range(N)), "--db", database)
     with open_store(database) as store:
@@ -174,11 +247,12 @@ def test_an_interrupted_judgement_loses_no_value(database, tree, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("results.upkeep.judged_series.judge_grown", interrupt)
+    monkeypatch.setattr("results.commands.judging.new_values.judge_unjudged", interrupt)
     folder = tree("runs", range(N))
     answer = CliRunner().invoke(ingest, [str(folder), "--db", database])
     assert answer.exit_code != 0
     assert f"{6 * N} values stored" in answer.output
+    assert "Every value is stored; what was not judged yet is judged by who asks for it." in answer.output
     with open_store(database) as store:
         assert store_size(store).n_rows["value"] == 6 * N
         assert_same(store, n_judged=6)

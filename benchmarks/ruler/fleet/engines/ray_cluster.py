@@ -42,7 +42,7 @@ def run_jobs(jobs: Sequence[Job], options: EngineOptions, avoid: Sequence[str]) 
     codes: dict[int, int] = {}
     left, unfit = list(jobs), _nodes_called(avoid)
     while left:
-        nodes = _nodes(unfit)
+        nodes = _nodes(unfit, options)
         if unfit and not nodes:
             break
         where = itertools.cycle(nodes) if unfit else itertools.repeat(None)
@@ -65,8 +65,11 @@ def _result(reference: ray.ObjectRef[tuple[int, str]]) -> tuple[int, str]:
     return found
 
 
-def _nodes(unfit: set[str]) -> list[str]:
-    return [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeID"] not in unfit]
+def _nodes(unfit: set[str], options: EngineOptions) -> list[str]:
+    """Return the nodes that can ever start a job: a head without GPUs gives up at once what is sent to it alone."""
+    alive = [node for node in ray.nodes() if node["Alive"] and node["NodeID"] not in unfit]
+    asked = (("GPU", options.gpus), ("CPU", options.cpus))
+    return [node["NodeID"] for node in alive if all(node["Resources"].get(name, 0) >= number for name, number in asked)]
 
 
 def _nodes_called(names: Sequence[str]) -> set[str]:

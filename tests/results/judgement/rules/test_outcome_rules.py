@@ -91,12 +91,12 @@ class TestDoubt:
         [
             (1.0, 0.96, 1.04, None),
             (1.0, 0.95, 1.05, None),
-            (1.0, 0.94, 1.06, "known to ± 6.0% only"),
-            (10.0, 9.4, 10.6, "known to ± 6.0% only"),
+            (1.0, 0.94, 1.06, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only"),
+            (10.0, 9.4, 10.6, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only"),
             (10.0, 9.6, 10.4, None),
-            (-10.0, -10.6, -9.4, "known to ± 6.0% only"),
+            (-10.0, -10.6, -9.4, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only"),
             (1.0, 0.9504, 1.0512, None),  # 5.04 %, shown as 5.0
-            (1.0, 0.9494, 1.0506, "known to ± 5.1% only"),
+            (1.0, 0.9494, 1.0506, "known to ± 5.1\N{NARROW NO-BREAK SPACE}% only"),
             (0.0, 0.0, 0.0, "has no interval"),
             (None, 0.9, 1.1, "has no interval"),
             (1.0, None, 1.04, "has no interval"),

@@ -134,9 +134,9 @@ class TestSingleProcesses:
         ("base", "head", "context", "why"),
         [
             ({}, {}, {}, None),
-            ({}, {"half": 0.06}, {}, "known to ± 6.0% only at the head"),
-            ({"half": 0.06}, {}, {}, "known to ± 6.0% only at the base"),
-            ({"half": 0.07}, {"half": 0.06}, {}, "known to ± 6.0% only at the head"),
+            ({}, {"half": 0.06}, {}, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only at the head"),
+            ({"half": 0.06}, {}, {}, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only at the base"),
+            ({"half": 0.07}, {"half": 0.06}, {}, "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only at the head"),
             ({}, {"half": None}, {}, "has no interval at the head"),
             ({}, {"half": 0.06}, {"has_spread": True}, None),  # its history tells
             ({}, {}, {"is_paired": True}, "one undisturbed round alone"),
@@ -239,10 +239,24 @@ class TestNumbers:
             ([6, 7], [3, 5], None, Change.EXACT_CHANGE, Outcome.IMPROVEMENT, "exact"),
             ([100, 101], [100], 0.05, Change.SAME, Outcome.UNCHANGED, "exact"),
             ([100, 110], [105], 0.05, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
-            ([100], [104], 0.05, Change.SAME, Outcome.UNCHANGED, "within its tolerance of 5%"),
+            ([100], [104], 0.05, Change.SAME, Outcome.UNCHANGED, "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%"),
             ([100], [105], 0.05, Change.EXACT_CHANGE, Outcome.REGRESSION, "exact"),
-            ([100, 120], [124, 150], 0.05, Change.SAME, Outcome.UNCHANGED, "within its tolerance of 5%"),
-            ([124, 150], [100, 120], 0.05, Change.SAME, Outcome.UNCHANGED, "within its tolerance of 5%"),
+            (
+                [100, 120],
+                [124, 150],
+                0.05,
+                Change.SAME,
+                Outcome.UNCHANGED,
+                "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%",
+            ),
+            (
+                [124, 150],
+                [100, 120],
+                0.05,
+                Change.SAME,
+                Outcome.UNCHANGED,
+                "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%",
+            ),
         ],
     )
     def test_every_run_at_the_head_against_every_one_at_the_base(self, base, head, tolerance, change, outcome, why):

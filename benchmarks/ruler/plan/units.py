@@ -1,0 +1,13 @@
+"""Quantities as people read them; pure."""
+
+from __future__ import annotations
+
+
+def percent(share: float, *, digits: int = 0) -> str:
+    """Write a share in percent: 0.123 is "12 %", with `digits` 1 "12.3 %"."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def signed_percent(share: float) -> str:
+    """Write a difference in percent, with its sign and one decimal: 0.123 is "+12.3 %"."""
+    return f"{100 * share:+.1f} %"

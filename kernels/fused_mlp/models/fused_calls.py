@@ -1,0 +1,149 @@
+"""Fused calls of a block that are computed as one operation, and when: otherwise the block's own modules are called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import forward_ad
+from torch.compiler import is_dynamo_compiling
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
+
+from fused_mlp.choice.implementations import why_unavailable
+from fused_mlp.errors import InvalidArgument, Unavailable
+from fused_mlp.modules.packable import may_use_packs
+from fused_mlp.native.build import ensure_built
+from fused_mlp.ops.validation import SUPPORTED_DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor, nn
+
+    from fused_mlp.models.derived import BiasedGatedMLP
+    from fused_mlp.models.reading.block_patterns import Pattern
+    from fused_mlp.modules.packable import PackableModule
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_DEVICES = ("cpu", "cuda")
+
+
+class FusedCall:
+    """Layers of a block as one operation, and their own code for calls that the operation does not take.
+
+    Attributes:
+        pattern: what it computes.
+        module: the operation on the layers' own parameters; no child of the block.
+        is_packed_only: it is computed on packed weights or not at all.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        module: PackableModule | BiasedGatedMLP,
+        eager: Callable[..., Tensor],
+        *,
+        is_packed_only: bool,
+    ) -> None:
+        self.pattern = pattern
+        self.module = module
+        self.is_packed_only = is_packed_only
+        self._eager = eager
+
+    def __call__(self, owner: nn.Module, x: Tensor) -> Tensor:
+        """Return the layers' result on x, as `owner` would compute it."""
+        module = self.module
+        if (
+            module.is_direct
+            and not self.is_packed_only
+            and not is_dynamo_compiling()
+            and type(x) is torch.Tensor
+            and (x.is_cpu or x.is_cuda)
+        ):
+            # The short way refuses what it was not made for before anything is computed.
+            try:
+                result: Tensor = module.forward_directly(x)
+            except (InvalidArgument, Unavailable):
+                return self._eager(owner, x)
+            if result is not NotImplemented:
+                return result
+        if self._may_take(x):
+            return module.forward(x)
+        return self._eager(owner, x)
+
+    def own_weights(self) -> tuple[Tensor, ...] | None:
+        """Return the weights as the layers hold them; None if the layers are none of the operation's any longer."""
+        try:
+            return self.module.own_weights()
+        except InvalidArgument:
+            return None
+
+    def _may_take(self, x: Any) -> bool:
+        if not _is_plain_call(x) or x.is_nested or x.layout is not torch.strided or x.device.type not in _DEVICES:
+            return False
+        if x.dim() == 0 or x.dtype not in SUPPORTED_DTYPES:
+            return False
+        weights, autocast = self.own_weights(), torch.is_autocast_enabled(x.device.type)
+        if weights is None or not all(_goes_with(weight, x, autocast=autocast) for weight in weights):
+            return False
+        if self.module.weights()[0].shape[1] != x.shape[-1]:
+            return False
+        if self.is_packed_only or _why_not_on(x.device.type) is not None:
+            return self._has_usable_packs()
+        return True
+
+    def _has_usable_packs(self) -> bool:
+        module = self.module
+        return not torch.compiler.is_compiling() and may_use_packs() and module.is_prepared
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether this is a tensor and no subclass; graphs are made with subclasses in their place."""
+    return type(value) in _PLAIN or (torch.compiler.is_compiling() and isinstance(value, torch.Tensor))
+
+
+def _is_plain_call(x: Any) -> bool:
+    """Return whether x is a plain tensor outside of transforms and modes, which see the block's own operations."""
+    if torch.compiler.is_compiling():
+        return isinstance(x, torch.Tensor)
+    return type(x) in _PLAIN and not (
+        torch._C._are_functorch_transforms_active()  # noqa: SLF001 - torch has no public name for any of these
+        or forward_ad._current_level >= 0  # noqa: SLF001
+        or _has_function_mode()
+        or torch._C._len_torch_dispatch_stack() > 0  # noqa: SLF001
+    )
+
+
+def _has_function_mode() -> bool:
+    """Return whether torch's functions are looked at; a default device, which only new tensors ask for, does not."""
+    return torch._C._len_torch_function_stack() > 0 and any(  # noqa: SLF001 - torch has no public name
+        not isinstance(mode, DeviceContext) for mode in _get_current_function_mode_stack()
+    )
+
+
+def _goes_with(weight: torch.Tensor, x: torch.Tensor, *, autocast: bool) -> bool:
+    is_plain = torch.compiler.is_compiling() or (type(weight) in _PLAIN and weight.layout is torch.strided)
+    return is_plain and weight.device == x.device and (weight.dtype == x.dtype or autocast)
+
+
+_unavailable: dict[str, str | None] = {}
+
+
+def why_not_on(device_type: str) -> str | None:
+    """Return why operations cannot run on a device here, None if they can; builds the CPU's kernels for the answer."""
+    reason = why_unavailable("mlp", device=device_type) or None
+    if reason is None and device_type == "cpu":
+        try:
+            ensure_built()
+        except (Unavailable, OSError) as error:
+            reason = str(error)
+    _unavailable[device_type] = reason
+    return reason
+
+
+def _why_not_on(device_type: str) -> str | None:
+    try:
+        return _unavailable[device_type]
+    except KeyError:
+        return why_not_on(device_type)

@@ -1,0 +1,1 @@
+"""Read what a block's code computes: its source, its graph, and the patterns in that; nothing is changed."""

@@ -1,0 +1,300 @@
+"""Patterns in a block's graph: linear layers that follow each other through an activation, with or without a gate.
+
+What counts is what the code between two layers computes, not what it, they or their class are called.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx, nn
+from torch.nn import functional
+
+from fused_mlp.models.reading.linear_layers import is_linear, is_transposed
+from fused_mlp.models.reading.recognition import activation_by_identity, activation_of, gate_of, merged_gate_of
+from fused_mlp.models.reading.stand_ins import IN_PLACE, NoPattern
+from fused_mlp.vocabulary import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch import Tensor
+
+    from fused_mlp.activations import Activation
+
+_WRITING = {*IN_PLACE.values(), operator.setitem}
+_LONGEST_ACTIVATION = 12
+"""Steps of the longest formula of an activation that is looked for behind a layer; tanh-GELU takes 8."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """What a part of a graph computes.
+
+    Attributes:
+        operation: which.
+        layers: paths of its linear layers below the block, in the operation's order; for a merged gate (merged, down).
+        activation: the one between the first and the second product, or behind the only one.
+        halves: of a merged layer's rows, which half is (gate, up); None where gate and up are layers of their own.
+    """
+
+    operation: Operation
+    layers: tuple[str, ...]
+    activation: Activation
+    halves: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """Pattern and the nodes that compute it: `source` goes in, `nodes` in order, the last of which comes out."""
+
+    pattern: Pattern
+    source: fx.Node
+    nodes: tuple[fx.Node, ...] = field(repr=False)
+
+
+class Matcher:
+    """Patterns in one graph of a block in one mode; `reasons` has a line for each pair of layers that is none."""
+
+    def __init__(self, block: nn.Module, graph: fx.Graph, *, training: bool) -> None:
+        self.block = block
+        self.training = training
+        self.order = {node: index for index, node in enumerate(graph.nodes)}
+        self.reasons: list[str] = []
+        self._taken: set[fx.Node] = set()
+
+    def mlps(self) -> tuple[Match, ...]:
+        """Return the chains of two products, from the last backwards, so that none takes another's second layer."""
+        return tuple(self._matches(self._two_layers, reversed(self._linear_nodes())))
+
+    def activated_layers(self) -> tuple[Match, ...]:
+        """Return the layers with an activation behind them that are in no chain."""
+        return tuple(self._matches(self._one_layer, self._linear_nodes()))
+
+    def _matches(
+        self, attempt: Callable[[fx.Node], Match | None], nodes: Iterator[fx.Node] | list[fx.Node]
+    ) -> Iterator[Match]:
+        for node in nodes:
+            if node in self._taken:
+                continue
+            try:
+                match = attempt(node)
+            except NoPattern as mismatch:
+                self.reasons.append(str(mismatch))
+                continue
+            if match is not None:
+                self._taken.update(match.nodes)
+                yield match
+
+    def _linear_nodes(self) -> list[fx.Node]:
+        return [node for node in self.order if self._is_layer_call(node)]
+
+    def _two_layers(self, last: fx.Node) -> Match | None:
+        between, sources = self._back_to_layers(last.args[0], of=f"input of {last.target}")
+        sources = [source for source in sources if source not in self._taken]
+        if not sources or len(sources) > 2:
+            return None
+        inputs = {source.args[0] for source in sources}
+        names = tuple(str(node.target) for node in (*sources, last))
+        described = f"{' and '.join(names[:-1])} and {names[-1]}"
+        if len(inputs) > 1:
+            raise NoPattern(f"{' and '.join(names[:-1])} take different inputs")
+        (source,) = inputs
+        self._expect_closed((*sources, *between), last)
+        self._expect_no_write_between(sources, between)
+        steps = self._without_idle_steps(between)
+        pattern = self._pattern(sources, steps, between, last)
+        if pattern is None:
+            self._expect_no_dropout(between)
+            what = " → ".join(self._described(node) for node in between) or "nothing"
+            raise NoPattern(f"{what} stands between {described}: no activation of ours, nor a gate with one")
+        nodes = sorted((*sources, *between, last), key=self.order.__getitem__)
+        assert isinstance(source, fx.Node)  # noqa: S101 - for the type: _is_layer_call has looked
+        return Match(pattern=pattern, source=source, nodes=tuple(nodes))
+
+    def _pattern(
+        self, sources: list[fx.Node], steps: Sequence[fx.Node], between: Sequence[fx.Node], last: fx.Node
+    ) -> Pattern | None:
+        width = self._sizes(sources[0])[0]
+        names = tuple(str(node.target) for node in (*sources, last))
+        result = last.args[0]
+        with self._mode_of(between):
+            if len(sources) == 2:
+                gate = gate_of(self._function(between, sources, result), width=width)
+                if gate is None:
+                    return None
+                activation, is_first = gate
+                layers = names if is_first else (names[1], names[0], names[2])
+                return Pattern(operation=Operation.GATED_MLP, layers=layers, activation=activation)
+            if self._sizes(last)[1] * 2 == width:
+                gate = merged_gate_of(self._function(between, sources, result), width=width)
+                if gate is not None:
+                    halves = (0, 1) if gate[1] else (1, 0)
+                    return Pattern(operation=Operation.GATED_MLP, layers=names, activation=gate[0], halves=halves)
+            known = self._activation(sources[0], steps, between, result)
+            return None if known is None else Pattern(operation=Operation.MLP, layers=names, activation=known)
+
+    def _one_layer(self, layer: fx.Node) -> Match | None:
+        source = layer.args[0]
+        assert isinstance(source, fx.Node)  # noqa: S101 - as above
+        later = [node for node in self.order if self.order[node] > self.order[layer]][:_LONGEST_ACTIVATION]
+        for result in later:
+            if result.op == "output":
+                break
+            try:
+                between, sources = self._back_to_layers(result, of=str(result))
+                self._expect_closed((layer, *between), result)
+            except NoPattern:
+                continue
+            if sources != [layer]:
+                continue
+            steps = self._without_idle_steps((*between,))
+            with self._mode_of(between):
+                known = self._activation(layer, steps, between, result)
+            if known:
+                pattern = Pattern(operation=Operation.LINEAR, layers=(str(layer.target),), activation=known)
+                return Match(pattern=pattern, source=source, nodes=(layer, *between))
+        return None
+
+    def _activation(
+        self, layer: fx.Node, steps: Sequence[fx.Node], between: Sequence[fx.Node], result: Any
+    ) -> Activation | None:
+        if len(steps) == 1 and (known := self._by_identity(steps[0])) is not None:
+            return known
+        return activation_of(self._function(between, [layer], result), width=self._sizes(layer)[0]) if steps else None
+
+    def _by_identity(self, node: fx.Node) -> Activation | None:
+        target = self._module(node) if node.op == "call_module" else node.target
+        if node.op == "call_method" and not isinstance(target, str):
+            return None
+        return activation_by_identity(target, node.args[1:], node.kwargs)
+
+    def _back_to_layers(self, result: Any, *, of: str) -> tuple[list[fx.Node], list[fx.Node]]:
+        """Return (the steps between, in order; the layers) that `result` is made from. Raises: NoPattern."""
+        between: set[fx.Node] = set()
+        layers: set[fx.Node] = set()
+        waiting = [result]
+        while waiting:
+            node = waiting.pop()
+            if not isinstance(node, fx.Node) or node in between or node in layers:
+                continue
+            if self._is_layer_call(node):
+                layers.add(node)
+                continue
+            self._expect_plain_step(node, of=of)
+            between.add(node)
+            waiting += node.all_input_nodes
+        return sorted(between, key=self.order.__getitem__), sorted(layers, key=self.order.__getitem__)
+
+    def _expect_plain_step(self, node: fx.Node, *, of: str) -> None:
+        if node.op in ("placeholder", "get_attr"):
+            kind = "argument" if node.op == "placeholder" else "parameter or buffer"
+            raise NoPattern(f"the {of} is made from the {kind} {node.target}, not from linear layers alone")
+        if node.op == "call_module":
+            module = self._module(node)
+            if any(True for _ in module.parameters()) or any(True for _ in module.buffers()):
+                raise NoPattern(f"{self._described(node)} stands between, which has weights of its own")
+
+    def _expect_closed(self, nodes: Sequence[fx.Node], last: fx.Node) -> None:
+        inside = {*nodes, last}
+        for node in nodes:
+            if node is not last and not inside >= set(node.users):
+                raise NoPattern(f"the output of {self._described(node)} is used more than once")
+
+    def _expect_no_write_between(self, sources: Sequence[fx.Node], between: Sequence[fx.Node]) -> None:
+        """Raise NoPattern if the layers' common input may change from the first to the last of them."""
+        first, last = self.order[sources[0]], self.order[sources[-1]]
+        for node, position in self.order.items():
+            if first < position < last and node not in between and self._may_write(node):
+                raise NoPattern(f"{self._described(node)} stands between {sources[0].target} and {sources[-1].target}")
+
+    def _may_write(self, node: fx.Node) -> bool:
+        if node.op == "call_module":
+            return not type(self._module(node)).__module__.startswith("torch.nn.") or "inplace" in vars(
+                self._module(node)
+            )
+        name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", node.target))
+        return name.rstrip("_") != name or node.target in _WRITING or bool({"out", "inplace"} & set(node.kwargs))
+
+    def _expect_no_dropout(self, between: Sequence[fx.Node]) -> None:
+        for node in between:
+            p = self._p_of_active_dropout(node)
+            if p:
+                raise NoPattern(f"{self._described(node)} drops with p = {p} in training")
+
+    def _without_idle_steps(self, between: Sequence[fx.Node]) -> list[fx.Node]:
+        return [node for node in between if self._p_of_active_dropout(node) != 0.0]
+
+    def _p_of_active_dropout(self, node: fx.Node) -> float | None:
+        """Return with what probability a step drops in this mode; 0 for one that does nothing, None for others."""
+        if node.op == "call_module":
+            module = self._module(node)
+            if type(module) is nn.Identity:
+                return 0.0
+            return (module.p if self.training else 0.0) if type(module) is nn.Dropout else None
+        if node.target is functional.dropout:
+            p = node.args[1] if len(node.args) > 1 else node.kwargs.get("p", 0.5)
+            training = node.args[2] if len(node.args) > 2 else node.kwargs.get("training", True)
+            return float(p) if training and isinstance(p, int | float) else 0.0
+        return None
+
+    def _is_layer_call(self, node: fx.Node) -> bool:
+        return (
+            node.op == "call_module"
+            and is_linear(self._module(node))
+            and len(node.args) == 1
+            and isinstance(node.args[0], fx.Node)
+            and not node.kwargs
+        )
+
+    def _function(self, between: Sequence[fx.Node], sources: list[fx.Node], result: Any) -> Callable[..., Tensor]:
+        def computed(*values: Tensor) -> Tensor:
+            known: dict[fx.Node, Any] = dict(zip(sources, values, strict=True))
+            for node in between:
+                args, kwargs = fx.node.map_arg((node.args, node.kwargs), known.__getitem__)
+                if node.op == "call_module":
+                    known[node] = self._module(node)(*args, **kwargs)
+                elif node.op == "call_method":
+                    known[node] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
+                else:
+                    target: Any = node.target
+                    known[node] = target(*args, **kwargs)
+            outcome: Tensor = known[result]
+            return outcome
+
+        return computed
+
+    @contextmanager
+    def _mode_of(self, between: Sequence[fx.Node]) -> Iterator[None]:
+        roots = [self._module(node) for node in between if node.op == "call_module"]
+        modules = [module for root in roots for module in root.modules()]
+        before = [module.training for module in modules]
+        state = torch.get_rng_state()
+        try:
+            for module in modules:
+                module.__dict__["training"] = self.training
+            yield
+        finally:
+            torch.set_rng_state(state)
+            for module, mode in zip(modules, before, strict=True):
+                module.__dict__["training"] = mode
+
+    def _module(self, node: fx.Node) -> Any:
+        return self.block.get_submodule(str(node.target))
+
+    def _sizes(self, node: fx.Node) -> tuple[int, int]:
+        """Return how many values a layer gives and takes."""
+        weight = self._module(node).weight
+        if weight.dim() != 2:
+            raise NoPattern(f"{node.target}.weight is no matrix: its values are elsewhere, as of a sharded model's")
+        n_given, n_taken = weight.shape[::-1] if is_transposed(self._module(node)) else weight.shape
+        return n_given, n_taken
+
+    def _described(self, node: fx.Node) -> str:
+        if node.op == "call_module":
+            return f"{node.target} ({type(self._module(node)).__name__})"
+        return str(getattr(node.target, "__name__", node.target))

@@ -1,0 +1,93 @@
+"""Linear layers that can be read, and what speaks against a layer: hooks, forwards of its own, other parameters."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.nn.modules import module as torch_module
+from torch.nn.parameter import is_lazy
+
+from fused_mlp.ops.validation import SUPPORTED_DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_LINEAR_FILE = torch.nn.modules.linear.__file__
+
+
+def why_not_plain(modules: Iterable[tuple[str, nn.Module]]) -> str | None:
+    """Return what a call of the modules does that a fused call would skip, in words; None if nothing."""
+    for name, module in modules:
+        if any(module.__dict__.get(hooks) for hooks in _HOOKS):
+            return f"{name} has hooks, which a fused call would not run"
+        if "forward" in module.__dict__:
+            return f"{name} has a forward of its own, set on the instance"
+        if hasattr(module, "parametrizations"):
+            return f"{name} is parametrized"
+    return None
+
+
+def is_linear(module: nn.Module | None) -> bool:
+    """Return whether this is exactly nn.Linear, or transformers' Conv1D: a subclass may compute anything.
+
+    So may nn.Linear itself, where another library has put its own forward into it.
+    """
+    return (type(module) is nn.Linear and nn.Linear.forward.__code__.co_filename == _LINEAR_FILE) or is_transposed(
+        module
+    )
+
+
+def is_transposed(module: nn.Module | None) -> bool:
+    """Return whether this is transformers' Conv1D: a linear layer with the weight as [in, out]."""
+    home = sys.modules.get("transformers.pytorch_utils")
+    return home is not None and type(module) is getattr(home, "Conv1D", None)
+
+
+def why_not_parameters(layers: Iterable[tuple[str, nn.Module]]) -> str | None:
+    """Return which of the layers' parameters the kernels do not take, in words; None if they take all."""
+    dtypes, devices = set(), set()
+    for path, layer in layers:
+        for name, parameter in layer.named_parameters(recurse=False):
+            if type(parameter) is not nn.Parameter or parameter.layout is not torch.strided or parameter.is_quantized:
+                kind = type(parameter).__name__ if type(parameter) is not nn.Parameter else str(parameter.layout)
+                return f"{path}.{name} is a {kind.removeprefix('torch.')}, which the kernels do not take"
+            if parameter.dtype not in SUPPORTED_DTYPES:
+                dtype = str(parameter.dtype).removeprefix("torch.")
+                return f"{path}.{name} is {dtype}, which the kernels do not take"
+            dtypes.add(parameter.dtype)
+            devices.add(parameter.device)
+        if layer._parameters.get("weight") is None:  # noqa: SLF001 - nn.Module's register
+            return f"{path} has no weight of its own"
+    return "its layers have different dtypes or devices" if len(dtypes) > 1 or len(devices) > 1 else None
+
+
+def why_no_layers(module: nn.Module) -> str | None:
+    """Return what a module has in place of linear layers that can be read, in words; None if nothing like it."""
+    for name, child in () if isinstance(module, nn.MultiheadAttention) else module.named_children():
+        if type(child) is nn.Linear and not is_linear(child):
+            return f"{name} is an nn.Linear with a forward that is not torch's"
+        if isinstance(child, nn.Linear) and not is_linear(child):
+            return f"{name} is a {type(child).__name__}, a subclass of nn.Linear, which may compute anything"
+    for name, parameter in module.named_parameters(recurse=False):
+        if not is_lazy(parameter) and parameter.dim() == 3:
+            return f"{name} is a parameter of 3 dimensions, as of stacked experts: not a linear layer"
+    return None
+
+
+def why_hooked_globally() -> str | None:
+    """Return that torch runs hooks on every module, which a fused call would skip; None if it does not."""
+    return "torch.nn.modules.module has global hooks" if has_global_hooks() else None
+
+
+def has_global_hooks() -> bool:
+    """Return whether torch runs hooks on every module."""
+    return bool(
+        torch_module._global_forward_hooks  # noqa: SLF001 - torch has no public name for them
+        or torch_module._global_forward_pre_hooks  # noqa: SLF001
+        or torch_module._global_backward_hooks  # noqa: SLF001
+        or torch_module._global_backward_pre_hooks  # noqa: SLF001
+    )

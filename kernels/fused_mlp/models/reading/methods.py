@@ -1,0 +1,154 @@
+"""Methods of a block's class: which are looked into, what they take and what they read."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import logging
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from fused_mlp.models.reading.stand_ins import NoPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Reader = Callable[[], tuple[Any, ...]]
+"""Function that returns values from around another, globals and closures, as that one reads them."""
+_OF_TORCH = torch.__name__
+METHODS = ("forward", "_ff_block", "feed_forward_chunk")
+"""Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
+_STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR"}
+_UNSEEN = {"print", "type"}
+"""Built-in functions that leave no trace in a graph: what they do is lost, what they answer is of the stand-in."""
+
+
+def functions_of(kind: type[nn.Module], function: FunctionType) -> tuple[FunctionType, ...]:
+    """Return a function and the methods of the class, and its bases, whose names it has."""
+    bases = [base for base in kind.__mro__ if base not in nn.Module.__mro__]
+    found: dict[FunctionType, None] = {}
+    waiting = [function]
+    while waiting:
+        each = waiting.pop()
+        if each in found:
+            continue
+        found[each] = None
+        named = {name for code in codes_in(each) for name in code.co_names}
+        methods = [base.__dict__.get(name) for base in bases for name in named]
+        waiting += [method for method in methods if isinstance(method, FunctionType)]
+    return tuple(found)
+
+
+def codes_in(function: FunctionType) -> Iterator[CodeType]:
+    """Yield a function's code and that of the functions written in it."""
+    waiting = [function.__code__]
+    while waiting:
+        code = waiting.pop()
+        yield code
+        waiting += [constant for constant in code.co_consts if inspect.iscode(constant)]
+
+
+def names_read(kind: type[nn.Module], function: Any) -> frozenset[str]:
+    """Return the names that a function reads, in methods of the class that it names, too."""
+    return frozenset(name for each in functions_of(kind, function) for code in codes_in(each) for name in code.co_names)
+
+
+def expect_only_results(kind: type[nn.Module], function: FunctionType) -> None:
+    """Raise NoPattern if a function does anything but return values, or asks what a stand-in cannot answer."""
+    for each in functions_of(kind, function):
+        for code in codes_in(each):
+            for instruction in dis.get_instructions(code):
+                if instruction.opname in _STORES:
+                    raise NoPattern(f"its forward stores {instruction.argval or 'values'}")
+                if instruction.opname == "CHECK_EXC_MATCH":
+                    raise NoPattern("its forward catches exceptions")
+                if instruction.opname == "LOAD_GLOBAL" and instruction.argval in _UNSEEN:
+                    raise NoPattern(f"its forward calls {instruction.argval}()")
+
+
+def method_of(block: nn.Module, name: str) -> FunctionType | None:
+    """Return a method of the block's class as a plain function; None if it has none of its own."""
+    function = getattr(type(block), name, None)
+    return function if isinstance(function, FunctionType) and function is not nn.Module.forward else None
+
+
+def arguments_of(function: FunctionType) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the names that must be given, and the others' defaults. Raises: NoPattern if they cannot be named."""
+    kinds = inspect.Parameter
+    required, defaults = [], {}
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.kind in (kinds.VAR_KEYWORD, kinds.VAR_POSITIONAL):
+            continue
+        if parameter.default is not kinds.empty:
+            defaults[parameter.name] = parameter.default
+        elif parameter.kind is kinds.POSITIONAL_OR_KEYWORD:
+            required.append(parameter.name)
+        else:
+            raise NoPattern(f"its forward takes {parameter.name} by position or by name only")
+    if not required:
+        raise NoPattern("its forward takes no argument by name")
+    return tuple(required), defaults
+
+
+def with_required_only(function: FunctionType, required: tuple[str, ...]) -> FunctionType:
+    """Return the function with the others' defaults fixed, so that a graph of it has no stand-in for them."""
+    names = ", ".join(required)
+    made: dict[str, Any] = {"function": function}
+    exec(f"def forward(self, {names}):\n    return function(self, {names})", made)  # noqa: S102 - names from a signature
+    forward: FunctionType = made["forward"]
+    return forward
+
+
+def readers_of(kind: type[nn.Module], function: FunctionType) -> tuple[Reader, ...]:
+    """Return functions that read the outer names of a function, of the methods and of the functions that it names.
+
+    Modules, classes, loggers and what is torch's own are left out.
+    """
+    found: dict[FunctionType, None] = {}
+    waiting = [*functions_of(kind, function)]
+    readers = []
+    while waiting:
+        each = waiting.pop()
+        if each in found:
+            continue
+        found[each] = None
+        values = {name: value for name, value in _outer_values(each).items() if _may_change(value)}
+        waiting += [value for value in values.values() if isinstance(value, FunctionType)]
+        if values:
+            readers.append(_reader(each, tuple(values)))
+    return tuple(readers)
+
+
+def _outer_values(function: FunctionType) -> dict[str, Any]:
+    loaded = {
+        instruction.argval
+        for code in codes_in(function)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname == "LOAD_GLOBAL"
+    }
+    values = {name: function.__globals__[name] for name in sorted(loaded) if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    return values
+
+
+def _may_change(value: Any) -> bool:
+    home = getattr(value, "__module__", None) or ""
+    return not isinstance(value, ModuleType | type | logging.Logger) and home.partition(".")[0] != _OF_TORCH
+
+
+def _reader(function: FunctionType, names: tuple[str, ...]) -> Reader:
+    """Return a function with the globals and cells of another that returns the values of `names`."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    arguments = ", ".join(name for name in names if name in cells)
+    made: dict[str, Any] = {}
+    exec(f"def outer({arguments}):\n    def read():\n        return ({', '.join(names)},)", made)  # noqa: S102 - names from code
+    code = next(each for each in made["outer"].__code__.co_consts if inspect.iscode(each))
+    return FunctionType(code, function.__globals__, "read", None, tuple(cells[name] for name in code.co_freevars))

@@ -1,0 +1,179 @@
+"""A method of a block as a graph: what it does with the block's children, which are left whole.
+
+Tracing runs the method with stand-ins for tensors. It runs on a shallow copy of the block, in the mode asked for, so
+that nothing a method stores reaches the block; what cannot be seen in a graph (stored attributes, tensors made on
+the way, a branch on a tensor's shape or values) is a reason against it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx, nn
+
+from fused_mlp.models.reading.stand_ins import NoPattern, NothingComputed, StandInTracer, dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import FunctionType
+
+    Reader = Callable[[], tuple[Any, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traced:
+    """Graph of a method, and the one dtype it holds for; None where the method does not ask."""
+
+    graph: fx.Graph
+    dtype: torch.dtype | None
+
+
+def graph_of(
+    block: nn.Module,
+    function: FunctionType,
+    *,
+    training: bool,
+    inlined: Sequence[nn.Module] = (),
+    readers: Sequence[Reader] = (),
+) -> Traced:
+    """Return what `function(block, …)` does in a mode, whatever of torch's modes is on.
+
+    Args:
+        block: whose method it is.
+        function: the method.
+        training: the mode.
+        inlined: children that are not left whole.
+        readers: of the function's outer names.
+
+    Raises: NoPattern, where it cannot be said from a graph.
+    """
+    found = []
+    for surrounded in (torch.enable_grad, torch.no_grad, _autocast, torch.inference_mode, torch.enable_grad):
+        with surrounded():
+            found.append(_traced(block, function, training=training, inlined=inlined, readers=readers))
+    if len({_text(traced.graph) for traced in found}) > 1:
+        raise NoPattern("its forward differs from call to call, or with gradients, autocast or inference mode")
+    return found[0]
+
+
+@contextmanager
+def _autocast() -> Iterator[None]:
+    with ExitStack() as undone:
+        for device in ("cpu", "cuda"):
+            # torch.autocast refuses a device that is not there.
+            undone.callback(torch.set_autocast_enabled, device, torch.is_autocast_enabled(device))
+            torch.set_autocast_enabled(device, True)  # noqa: FBT003 - torch's signature
+        yield
+
+
+def _traced(
+    block: nn.Module,
+    function: FunctionType,
+    *,
+    training: bool,
+    inlined: Sequence[nn.Module],
+    readers: Sequence[Reader],
+) -> Traced:
+    copy = _shallow_copy(block, function)
+    modules = [copy, *list(block.modules())[1:]]
+    before = [module.training for module in modules]
+    generators = _Generators()
+    containers = _containers(copy, readers)
+    sizes = [len(container) for container in containers]
+    tracer = StandInTracer(inlined)
+    try:
+        for module in modules:
+            module.__dict__["training"] = training
+        kept = _state_of(copy)
+        with NothingComputed(tracer):
+            graph = tracer.trace(copy)
+    except NoPattern:
+        raise
+    except Exception as error:
+        # A tracer that meets control flow raises whatever the block's code makes of a proxy.
+        message = str(error).strip().splitlines()
+        detail = f": {message[0]}" if message else ""
+        raise NoPattern(f"its forward cannot be traced ({type(error).__name__}{detail})") from error
+    finally:
+        for module, mode in zip(modules[1:], before[1:], strict=True):
+            module.__dict__["training"] = mode
+        is_drawn = generators.are_drawn_from()
+        grown = [(each, size) for each, size in zip(containers, sizes, strict=True) if len(each) != size]
+        _shrink(grown)
+    if tracer.objections:
+        # Raised in the forward, which caught it.
+        raise NoPattern(tracer.objections[0])
+    if is_drawn:
+        raise NoPattern("its forward draws random numbers")
+    if grown or _state_of(copy) != kept:
+        raise NoPattern("its forward keeps values in a container or attribute")
+    return Traced(graph=graph, dtype=dtype_of(block) if tracer.is_asked_for_dtypes else None)
+
+
+def _shallow_copy(block: nn.Module, function: FunctionType) -> nn.Module:
+    kind = type(block)
+    copy: nn.Module = object.__new__(_traced_class(kind, function))
+    copy.__dict__.update(block.__dict__)
+    for name in ("_parameters", "_buffers", "_modules"):
+        copy.__dict__[name] = dict(block.__dict__[name])
+    return copy
+
+
+def _traced_class(kind: type[nn.Module], function: FunctionType) -> type[nn.Module]:
+    body = {StandInTracer.traced_func_name: function, "__module__": kind.__module__}
+    return type(kind.__name__, (Unannounced, kind), body)
+
+
+class Unannounced:
+    """Base that keeps a class made here from being announced to its author's base: it may ask things of heirs."""
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        """Leave the other bases' out."""
+
+
+def _state_of(block: nn.Module) -> dict[tuple[str, str], int]:
+    """Return which object is where in the block's attributes and registers."""
+    held = {("", name): id(value) for name, value in block.__dict__.items()}
+    for register in ("_parameters", "_buffers", "_modules"):
+        held |= {(register, name): id(value) for name, value in block.__dict__[register].items()}
+    return held
+
+
+def _containers(block: nn.Module, readers: Sequence[Reader]) -> list[Any]:
+    values = [*block.__dict__.values(), *(value for read in readers for value in read())]
+    return [value for value in values if isinstance(value, list | dict | set)]
+
+
+def _shrink(grown: list[tuple[Any, int]]) -> None:
+    for container, size in grown:
+        if isinstance(container, list):
+            del container[size:]
+        elif isinstance(container, dict):
+            for key in list(container)[size:]:
+                del container[key]
+
+
+class _Generators:
+    """State of the generators that are not torch's, which a forward may draw from."""
+
+    def __init__(self) -> None:
+        numpy: Any = sys.modules.get("numpy")
+        self._of_numpy = numpy and numpy.random.get_state()
+        self._of_python = random.getstate()
+
+    def are_drawn_from(self) -> bool:
+        """Return whether a number was drawn since; give the state back."""
+        now = _Generators()
+        random.setstate(self._of_python)
+        if self._of_numpy:
+            sys.modules["numpy"].random.set_state(self._of_numpy)
+        return now._of_python != self._of_python or repr(now._of_numpy) != repr(self._of_numpy)
+
+
+def _text(graph: fx.Graph) -> str:
+    return "\n".join(f"{node.op} {node.name} {node.target} {node.args} {node.kwargs}" for node in graph.nodes)

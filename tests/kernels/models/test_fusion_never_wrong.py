@@ -1,0 +1,148 @@
+"""What a fused model must never do: compute something else than the model it was made from."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import fused_mlp
+from fused_mlp import fuse
+from tests.kernels.models.blocks import (
+    Calls,
+    GptStyle,
+    LlamaStyle,
+    Lora,
+    Merged,
+    OptStyle,
+    Stack,
+    expect_close,
+    expect_twins,
+    sequential,
+)
+
+pytestmark = pytest.mark.usefixtures("cpu_kernels")
+
+X = torch.randn(6, 12, generator=torch.Generator().manual_seed(3)) * 30
+
+
+class Activated(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.fc1 = nn.Linear(12, 20)
+        self.act = activation
+        self.fc2 = nn.Linear(20, 12)
+
+    def forward(self, x):
+        return self.fc2(self.act(self.fc1(x)))
+
+
+class StraightThrough(torch.autograd.Function):
+    """Relu forward, the identity backward."""
+
+    @staticmethod
+    def forward(_, z):
+        return z.relu()
+
+    @staticmethod
+    def backward(_, grad):
+        return grad
+
+
+class Zeroed(nn.PReLU):
+    def __init__(self):
+        super().__init__(init=0.0)
+
+
+STRANGE = {
+    "relu6": nn.ReLU6(),
+    "hardtanh": nn.Hardtanh(0, 8),
+    "clamp": Calls(lambda z: z.clamp(0, 10)),
+    "gelu_10": Calls(lambda z: functional.gelu(z).clip(-10, 10)),
+    "clamp_far": Calls(lambda z: z.clamp(0, 1e5)),
+    "straight_through": Calls(StraightThrough.apply),
+    "without_gradient": Calls(lambda z: z.relu() + 0 * z.detach() if z.requires_grad else z.relu() * 2),
+    "detached": Calls(lambda z: z.detach().relu()),
+    "trainable": Zeroed(),
+    "mixing": Calls(lambda z: z.relu() * (z.sum() > -1e9)),
+    "by_row": Calls(lambda z: z.relu() * (z[..., :1].abs() < 40)),
+    "nearly_quick_gelu": Calls(lambda z: z * torch.sigmoid(1.7 * z)),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_an_activation_that_is_only_nearly_ours_is_computed_as_it_is(name):
+    twin = Activated(STRANGE[name])
+    with torch.no_grad():
+        twin.fc1.weight.mul_(30)
+    expect_twins(fuse(copy.deepcopy(twin)).model, twin, X)
+
+
+def test_training_ends_packed_weights():
+    module = fused_mlp.FusedMLP(12, 20).eval()
+    module.prepare()
+    assert module.eval()._packed is not None
+    assert module.train()._packed is None
+    module.eval().prepare()
+    module(X)
+    assert module._packed is None
+
+
+def test_frozen_weights_stay_packed_through_a_call_with_gradients():
+    module = fused_mlp.FusedMLP(12, 20).eval().requires_grad_(requires_grad=False)
+    module.prepare()
+    module(X)
+    assert module.is_prepared
+
+
+@pytest.mark.parametrize("write", ["numpy", "data", "out"])
+def test_a_write_behind_torch_s_back_is_followed(write):
+    module = fused_mlp.FusedLinear(12, 20, activation="relu")
+    module.prepare()
+    with torch.no_grad():
+        module(X)
+        match write:
+            case "numpy":
+                module.weight.detach().numpy()[:] = 1.5
+            case "data":
+                module.weight.data.fill_(1.5)
+            case "out":
+                torch.add(module.weight.data, 1, out=module.weight.data)
+        expect_close(module(X), functional.linear(X, module.weight, module.bias).relu())
+
+
+@pytest.mark.parametrize("make", [LlamaStyle, GptStyle, sequential, OptStyle, Merged], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["plain", "prepared"])
+def test_lora_put_on_after_fusing_has_its_effect_and_trains(make, is_prepared):
+    torch.manual_seed(1)
+    twin = Stack(make())
+    model = fuse(copy.deepcopy(twin)).model
+    if is_prepared:
+        for module in model.modules():
+            if hasattr(module, "prepare"):
+                module.prepare()
+        if hasattr(fused_mlp, "prepare"):
+            fused_mlp.prepare(model)
+    torch.manual_seed(2)
+    loras = [(name, Lora(layer)) for name, layer in twin.blocks[0].named_children() if isinstance(layer, nn.Linear)]
+    for name, lora in loras:
+        other = copy.deepcopy(lora)
+        setattr(twin.blocks[0], name, lora)
+        other.base_layer = getattr(model.blocks[0], name)
+        setattr(model.blocks[0], name, other)
+    expect_twins(model, twin, X)
+
+
+def test_a_quantised_layer_put_in_later_is_called():
+    twin = Stack(sequential()).eval()
+    model = fuse(copy.deepcopy(twin)).model
+    for each in (twin, model):
+        layer = each.blocks[0][0]
+
+        class Rounded(nn.Linear):
+            def forward(self, x):
+                return functional.linear(x, self.weight.round(decimals=1), self.bias)
+
+        layer.__class__ = Rounded
+    expect_twins(model, twin, X)

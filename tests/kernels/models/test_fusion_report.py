@@ -1,0 +1,120 @@
+"""fuse()'s report, its choice of blocks, and the way back."""
+
+import pytest
+import torch
+from torch import nn
+
+import fused_mlp
+from fused_mlp import InvalidArgument, fuse, unfuse
+from tests.kernels.models.blocks import (
+    Branching,
+    GptStyle,
+    LlamaStyle,
+    OptStyle,
+    Stack,
+    expect_close,
+)
+
+pytestmark = pytest.mark.usefixtures("cpu_kernels")
+
+
+def test_the_report_is_a_value_and_a_table():
+    model = Stack(LlamaStyle(), Branching(), OptStyle())
+    report = fuse(model, mode="inference")
+    heads, *lines, packed = str(report).splitlines()
+    assert heads.split() == ["path", "block", "computed", "as", "layers;", "activation,", "or", "reason"]
+    assert [line.split()[0] for line in lines] == ["blocks.0", "blocks.2", "blocks.1"]
+    assert "gate_proj, up_proj, down_proj; silu" in lines[0]
+    assert "kept" in lines[2]
+    assert "cannot be traced" in lines[2]
+    assert packed.startswith("2 packed: ")
+    assert [item.path for item in report.packed] == ["blocks.0", "blocks.2"]
+    assert str(fuse(nn.Tanh())) == "no block with linear layers"
+
+
+def test_fusing_twice_changes_nothing_more():
+    model = Stack(LlamaStyle(), OptStyle())
+    fuse(model)
+    assert fuse(model).replaced == ()
+    x = torch.randn(3, 12)
+    fused = model(x)
+    expect_close(fused, unfuse(model)(x))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "paths"),
+    [
+        ({"include": ["blocks.0"]}, ["blocks.0"]),
+        ({"include": ["blocks.*"], "exclude": ["*.1"]}, ["blocks.0", "blocks.2"]),
+        ({"include": [GptStyle]}, ["blocks.2"]),
+        ({"exclude": [LlamaStyle]}, ["blocks.2"]),
+        ({"include": "blocks.1"}, ["blocks.1"]),
+    ],
+    ids=str,
+)
+def test_only_blocks_that_are_chosen_are_fused(chosen, paths):
+    report = fuse(Stack(LlamaStyle(), LlamaStyle(), GptStyle()), **chosen)
+    assert [item.path for item in report.replaced] == paths
+    assert report.kept == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"include": ["layers.*"]}, r"include is 'layers\.\*', which matches no module"),
+        ({"exclude": [nn.Conv2d]}, "exclude is .*Conv2d.*, which matches no module"),
+        ({"mode": "serving"}, "mode is 'serving'; expected one of training, inference"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named_and_nothing_is_fused(given, message):
+    model = Stack(LlamaStyle())
+    with pytest.raises(InvalidArgument, match=message):
+        fuse(model, **given)
+    assert type(model.blocks[0]) is LlamaStyle
+
+
+def test_an_exception_leaves_the_model_as_it_was(monkeypatch):
+    model = Stack(LlamaStyle(), GptStyle())
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("fused_mlp.models.fusion._pack_blocks", fail)
+    with pytest.raises(MemoryError):
+        fuse(model, mode="inference")
+    assert [type(block) for block in model.blocks] == [LlamaStyle, GptStyle]
+
+
+def test_a_model_is_fused_for_the_length_of_a_block_of_code():
+    model, x = Stack(LlamaStyle(), GptStyle()), torch.randn(3, 12)
+    before = model(x)
+    fuse(model.blocks[1])
+    with pytest.raises(KeyError), fused_mlp.fused(model, mode="inference") as report:  # noqa: PT012 - the block of code
+        assert [item.path for item in report.replaced] == ["blocks.0"]
+        expect_close(model(x), before)
+        raise KeyError
+    assert type(model.blocks[0]) is LlamaStyle
+    assert type(model.blocks[1]) is not GptStyle
+
+
+def test_a_class_changed_by_another_library_is_not_undone_behind_its_back():
+    model = Stack(LlamaStyle(), GptStyle())
+    fuse(model)
+    model.blocks[1].__class__ = type("Sharded", (type(model.blocks[1]),), {})
+    with pytest.raises(InvalidArgument, match="given the class Sharded by something else"):
+        unfuse(model)
+    assert type(model.blocks[0]) is not LlamaStyle
+
+
+def test_preparing_a_model_packs_every_fused_block_and_module():
+    model = Stack(LlamaStyle(), fused_mlp.FusedMLP(12, 20)).eval()
+    fuse(model)
+    report = fused_mlp.prepare(model, implementation="cpp")
+    assert [(item.path, item.report.implementation) for item in report.packed] == [
+        ("blocks.0", "cpp"),
+        ("blocks.1", "cpp"),
+    ]
+    assert str(report).splitlines()[1].split()[:2] == ["blocks.0", "cpp"]
+    with pytest.raises(InvalidArgument, match="implementation is 'single'"):
+        fused_mlp.prepare(model, implementation="single")

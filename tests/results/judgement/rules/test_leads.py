@@ -1,0 +1,81 @@
+"""Since when a contender is the fastest at a shape."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from results.judgement.leads import lead_of
+from results.judgement.winners import ranking_of
+from tests.made_points import points
+
+
+def at(number, *, disturbed=None, **speedups):
+    rows = [row._replace(commit=f"{number:040x}") for row in points(64, disturbed=disturbed, **speedups)]
+    return ranking_of(rows), frozenset(row.contender for row in rows)
+
+
+def fused_wins(number):
+    return at(number, fused=2.0, compiled=1.5)
+
+
+def compiled_wins(number):
+    return at(number, fused=1.5, compiled=2.0)
+
+
+def undecided(number):
+    return at(number, disturbed="a neighbour", fused=2.0, compiled=1.5)
+
+
+def tied(number):
+    return at(number, fused=2.0, compiled=2.001)
+
+
+def number_of(point):
+    return int(point.commit, 16)
+
+
+def test_a_lead_begins_where_another_one_ended():
+    lead = lead_of([fused_wins(0), fused_wins(1), compiled_wins(2), compiled_wins(3)])
+    assert (lead.contender, number_of(lead.since), number_of(lead.newest)) == ("compiled", 2, 3)
+    assert (lead.before.contender, number_of(lead.before)) == ("fused", 1)
+    assert (lead.n_decided, lead.n_undecided, lead.is_new) == (2, 0, False)
+
+
+def test_a_flip_far_back_is_dated():
+    lead = lead_of([fused_wins(0), *(compiled_wins(n) for n in range(1, 40))])
+    assert number_of(lead.since) == 1
+
+
+def test_what_decides_nothing_ends_no_lead_and_begins_none():
+    lead = lead_of([compiled_wins(0), undecided(1), fused_wins(2), tied(3), undecided(4), fused_wins(5), undecided(6)])
+    assert (lead.contender, number_of(lead.since), number_of(lead.newest)) == ("fused", 2, 5)
+    assert (lead.n_decided, lead.n_undecided) == (2, 3)
+
+
+def test_who_led_from_the_first_on_took_it_from_nobody():
+    assert lead_of([fused_wins(0), fused_wins(1)]).before is None
+
+
+def test_who_was_not_measured_before_may_have_been_as_fast():
+    assert lead_of([at(0, fused=1.5), compiled_wins(1)]).is_new
+
+
+def test_where_nothing_is_decided_nobody_leads():
+    assert lead_of([]) is None
+    assert lead_of([undecided(0), tied(1), (None, frozenset())]) is None
+
+
+@given(st.lists(st.sampled_from([fused_wins, compiled_wins, undecided, tied])))
+def test_the_leader_is_who_won_last_and_won_ever_since(kinds):
+    commits = [kind(i) for i, kind in enumerate(kinds)]
+    lead = lead_of(commits)
+    winners = {i: ranking.winner.contender for i, (ranking, _) in enumerate(commits) if ranking.winner}
+    assert (lead is None) == (not winners)
+    if lead is not None:
+        first, last = number_of(lead.since), number_of(lead.newest)
+        assert last == max(winners)
+        assert {name for i, name in winners.items() if i >= first} == {lead.contender}
+        assert lead.n_decided == sum(i >= first for i in winners)
+        assert lead.n_decided + lead.n_undecided == len(commits) - first
+        assert (lead.before is None) == (first == min(winners))

@@ -1,0 +1,150 @@
+"""Edges of the rule for who is fastest: one contender alone, intervals that just touch, times without an interval."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from results.judgement.winners import FAR, Standing, far_quotients_in_words, leads_in_words, ranking_of
+from results.rows import PointRow
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+KNOWN = {
+    "provider": "fused", "weights": "plain", "ruler_version": "3", "measured_at": NOW, "state": "ok",
+}  # fmt: skip
+
+
+def point(provider="fused", speedup=None, *, latency=1.0, at=None, of_speedup=None, **others):
+    """A point whose intervals are `at` (of the latency) and `of_speedup`; ± 1 % without them."""
+    low, high = at or (0.99 * latency, 1.01 * latency)
+    fields = {"latency_s": latency, "latency_ci_low_s": low, "latency_ci_high_s": high}
+    if speedup is not None:
+        low, high = of_speedup or (0.99 * speedup, 1.01 * speedup)
+        fields |= {"speedup_vs_eager": speedup, "speedup_ci_low": low, "speedup_ci_high": high}
+    return PointRow(**{**dict.fromkeys(PointRow._fields), **KNOWN, "provider": provider, **fields, **others})
+
+
+EAGER = point("eager")
+
+
+class TestOneAlone:
+    def test_is_the_leader_and_neither_a_winner_nor_in_doubt_though_it_was_disturbed(self):
+        for disturbed in (None, "stolen time"):
+            found = ranking_of([point(latency=0.5, disturbed=disturbed)])
+            assert (found.leader.provider, found.standing, found.winner, found.doubt) == ("fused", None, None, None)
+            assert (found.runner_up, found.margin, found.least_margin, found.eager) == (None, None, None, None)
+            assert found.candidates == (found.leader,)
+
+    def test_nothing_ranks_where_nothing_has_a_time(self):
+        assert ranking_of([]) is None
+        assert ranking_of([point(latency_s=None)]) is None
+
+
+class TestIntervals:
+    @pytest.mark.parametrize(
+        ("low", "standing"), [(1.5, Standing.FASTEST), (1.02, Standing.TIED), (1.01, Standing.TIED)]
+    )
+    def test_touch_where_the_next_begins_at_the_end_of_the_first(self, low, standing):
+        rows = point("a", at=(0.98, 1.02)), point("b", latency=low + 0.01, at=(low, low + 0.02))
+        found = ranking_of(rows)
+        assert found.standing is standing
+        assert found.least_margin == (pytest.approx(low / 1.02) if low > 1.02 else None)
+        assert found.margin == pytest.approx(low + 0.01)
+
+    def test_the_least_margin_is_over_the_nearest_interval_and_not_over_the_next_value(self):
+        rows = point("a"), point("b", latency=2.0), point("c", latency=3.0, at=(1.5, 4.5))
+        assert ranking_of(rows).least_margin == pytest.approx(1.5 / 1.01)
+
+    def test_without_an_interval_the_value_stands_for_it(self):
+        bare = {"latency_ci_low_s": None, "latency_ci_high_s": None}
+        found = ranking_of([point("a", **bare), point("b", latency=2.0, **bare)])
+        assert found.least_margin == pytest.approx(2.0)
+
+    def test_the_latency_ranks_all_where_one_has_no_speedup(self):
+        found = ranking_of([EAGER, point("a", 4.0, latency=0.5), point("b", latency=0.25)])
+        assert (found.leader.provider, found.standing) == ("b", Standing.FASTEST)
+
+    def test_a_leader_that_takes_no_time_has_no_margin(self):
+        found = ranking_of([point("a", latency=0.0, at=(0.0, 0.0)), point("b")])
+        assert (found.leader.provider, found.margin, found.least_margin) == ("a", None, None)
+
+    def test_a_rival_that_is_slower_than_eager_has_a_margin(self):
+        assert ranking_of([EAGER, point("a", 0.5)]).margin == pytest.approx(2.0)
+
+    def test_a_speedup_of_zero_is_an_endless_time(self):
+        found = ranking_of([EAGER, point("a", 2.0), point("b", 0.5, of_speedup=(0.0, 1.0))])
+        assert (found.leader.provider, found.standing) == ("a", Standing.FASTEST)
+
+
+class TestDoubt:
+    def test_the_third_counts_if_it_was_disturbed_or_may_be_the_fastest_and_not_if_it_is_wide_and_far(self):
+        two = EAGER, point("a", 3.0)
+        for third, standing in (
+            (point("b", 0.5, of_speedup=(0.4, 0.6)), Standing.FASTEST),
+            (point("b", 0.5, disturbed="stolen time"), Standing.UNDECIDED),
+            (point("b", 0.9, of_speedup=(0.1, 4.0)), Standing.UNDECIDED),
+        ):
+            assert ranking_of([*two, third]).standing is standing
+
+    def test_what_disturbed_comes_first_then_visits_together_then_each_that_is_wide(self):
+        few = {"visit_count": 1, "visits_planned": 3}
+        rows = [
+            point("eager", **few), point("a", 3.0, **few), point("b", 2.9, of_speedup=(2.0, 4.0)),
+            point("c", 2.9, disturbed="stolen time", **few),
+        ]  # fmt: skip
+        found = ranking_of(rows)
+        assert (
+            found.doubt == "disturbed: c; 1 of 3 visits: a; b: speedup known to ± 34.5\N{NARROW NO-BREAK SPACE}% only"
+        )
+        assert found.doubt_and_lead == found.doubt
+
+    def test_a_decided_shape_has_none(self):
+        found = ranking_of([EAGER, point("a", 2.0)])
+        assert (found.doubt, found.doubt_and_lead) == (None, None)
+
+
+class TestLeads:
+    def led(self, speedup, name="a"):
+        return ranking_of([EAGER, point(name, speedup, disturbed="stolen time")])
+
+    def test_of_one_shape_and_of_several(self):
+        least = 2 * 0.99
+        assert leads_in_words([self.led(2.0)]) == (
+            f"ahead of all others by paired rounds all the same: a at 1 shape, by {least:.2f} × at least"
+        )
+        assert leads_in_words([self.led(2.0), self.led(3.0), self.led(2.0, "b")]).endswith(
+            "a at 2 shapes, by 1.98 to 2.97 × at least; b at 1 shape, by 1.98 × at least"
+        )
+
+    def test_of_none(self):
+        assert leads_in_words([]) is None
+        assert leads_in_words([ranking_of([EAGER, point("a", 2.0)])]) is None
+
+
+class TestFarQuotients:
+    @pytest.mark.parametrize(
+        ("latency", "is_far"), [(0.5, False), (0.549, False), (0.551, True), (0.456, False), (0.454, True)]
+    )
+    def test_a_speedup_is_far_from_ten_percent_on(self, latency, is_far):
+        told = far_quotients_in_words([(point(speedup=2.0, latency=latency), EAGER)])
+        assert (told is not None) is is_far
+        scaled = point(speedup=2.0, latency=3 * latency), point("eager", latency=3.0)
+        assert far_quotients_in_words([scaled]) == told
+        assert told is None or told.startswith("× eager is not the quotient of the latencies at 1 of 1 point: ")
+
+    def test_one_that_is_just_there_is_not_far(self):
+        assert far_quotients_in_words([(point(speedup=FAR, latency=1.0), EAGER)]) is None
+
+    def test_points_without_a_speedup_a_latency_or_eager_are_not_compared(self):
+        far = point(speedup=2.0, latency=1.0)
+        unknown = point(latency=9.0), point(speedup=2.0, latency=None, at=(1.0, 1.0))
+        pairs = [
+            (far, EAGER),
+            *((row, EAGER) for row in unknown),
+            (far, None),
+            (point(speedup=2.0, latency=0.5), EAGER),
+        ]
+        assert "at 1 of 2 points" in far_quotients_in_words(pairs)
+        assert far_quotients_in_words([(far, point("eager", latency=None, at=(1.0, 1.0)))]) is None
+        assert far_quotients_in_words([]) is None
