@@ -77,8 +77,8 @@ def test_the_stored_samples_are_those_that_the_value_is_from(
     assert (list(value.samples), value.sample_count) == (counted, len(counted))
 
 
-SLOW = "the machine ran at {}% of its best (one core's arithmetic)"
-WAITED = "other processes used {} cores while this was measured, which waited for a processor {}% of the time"
+SLOW = "the machine ran at {} % of its best (one core's arithmetic)"
+WAITED = "other processes used {} cores while this was measured, which waited for a processor {} % of the time"
 THROTTLED = "the GPU was throttled by its temperature ({} MHz, 83 °C, 300 W)"
 
 
@@ -93,6 +93,11 @@ THROTTLED = "the GPU was throttled by its temperature ({} MHz, 83 °C, 300 W)"
             f"{SLOW.format(58)}; {WAITED.format('1.0', 20)}",
         ),
         (["someone compiled"], "someone compiled"),
+        pytest.param(
+            ["the machine ran at 89% of its best (memory)", "the machine ran at 74 % of its best (memory)"],
+            "the machine ran at 74 % of its best (memory)",
+            id="written as older journals have it",
+        ),
     ],
 )
 def test_of_causes_that_differ_in_numbers_alone_the_worst_is_told_wherever_one_looks(
