@@ -194,9 +194,16 @@ def _named(counted: Iterable[tuple[str, float]]) -> str:
 
 
 def _short_name(name: str) -> str:
-    """Return a kernel's name without its type, arguments and the namespaces it is in."""
-    bare = name.removeprefix("void ").replace("(anonymous namespace)::", "")
-    return re.split(r"[<(]", bare, maxsplit=1)[0].strip().rpartition("::")[2] or name
+    """Return a kernel's name without its type, arguments and the namespaces it is in.
+
+    What CUTLASS wraps is called by its first argument, since the wrapper is the same for all.
+    """
+    bare = name.replace("(anonymous namespace)::", "")
+    bare = re.sub(r"^(?:std::enable_if<.*?>::type|void) ", "", bare)
+    bare = re.sub(r"^cutlass::(?:Kernel2?|device_kernel)<", "", bare)
+    path = re.split(r"[<(>]", bare, maxsplit=1)[0].strip().split("::")
+    # gemvx::kernel: the last alone names nothing.
+    return "::".join(path[-2:] if path[-1] == "kernel" else path[-1:]) or name
 
 
 def _count(n: int, noun: str) -> str:

@@ -27,6 +27,8 @@ _MOST_PARTS = 8
 # Names inductor gives the kernels it generates; the profiler knows no schema for them.
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
+# Views whose schemas name no alias, to autograd's convenience: a product of three dimensions ends with the first.
+_UNSAFE_VIEWS = frozenset(f"aten::{n}" for n in ("_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"))
 
 
 def profile_call(call: Callable[[], object], *, device: torch.device, trace: Path | None = None) -> ProfileOutcome:
@@ -124,6 +126,10 @@ def _has_composite_kernel(full_name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_view(name: str) -> bool:
+    if name in _UNSAFE_VIEWS:
+        return True
+    if name.endswith("_") and not name.endswith("__"):
+        return _is_view(name[:-1])  # aten::unsqueeze_ writes sizes and strides, and no element
     schemas = torch._C._jit_get_schemas_for_operator(name)  # noqa: SLF001 - the only list of schemas by name
     # Those TorchScript has of the same name for lists and strings, such as slice, say nothing of the tensor's.
     values = [value for schema in schemas for value in schema.returns]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _ON_HOST = frozenset({"cpu_op", "user_annotation"}) | RUNTIME
 _MEMORY = "[memory]"
 _HOST_DEVICE_TYPE = 0
 _GZIP = b"\x1f\x8b"
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 class UnreadableTrace(Exception):
@@ -80,14 +82,14 @@ def read_trace(path: Path) -> Trace:
     try:
         values = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)
         return trace_from_json(values)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, gzip.BadGzipFile) as error:
+    except (*_MALFORMED, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UnreadableTrace(f"{path.name} is no trace: {type(error).__name__}: {error}") from error
 
 
 def trace_from_json(values: Mapping[str, Any]) -> Trace:
     """Return the spans of a parsed trace.
 
-    Raises: KeyError, TypeError, AttributeError or ValueError for anything else.
+    Raises: KeyError, TypeError, AttributeError, OverflowError or ValueError for anything else.
     """
     threads: dict[tuple[Any, Any], list[Mapping[str, Any]]] = defaultdict(list)
     device: list[Span] = []
@@ -137,12 +139,14 @@ def _nested(events: Iterable[Mapping[str, Any]]) -> tuple[list[Span], list[Alloc
 
 
 def _span(event: Mapping[str, Any], *, parent: Span | None) -> Span:
-    start_ns = _ns(event["ts"])
+    start_ns, duration_ns = _ns(event["ts"]), _ns(event["dur"])
+    if duration_ns < 0:
+        raise ValueError(f"{event['name']} ends before it begins")
     return Span(
         name=str(event["name"]),
         category=event["cat"],
         start_ns=start_ns,
-        end_ns=start_ns + _ns(event["dur"]),
+        end_ns=start_ns + duration_ns,
         args=event.get("args") or {},
         parent=parent,
     )

@@ -174,6 +174,23 @@ def test_a_kernel_more_than_expected_is_told_by_its_short_name(shape):
     assert (told.expected_operator_count, told.expected_kernel_launches) == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "short"),
+    [
+        ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(int)", "gemvx::kernel"),
+        (
+            "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(T::Params)",
+            "cutlass_80_simt_sgemm_64x64_8x5_tn_align1",
+        ),
+        ("void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<int>>(int)", "GemmUniversal"),
+        ("void (anonymous namespace)::softmax_warp_forward<float, 10>(float*)", "softmax_warp_forward"),
+    ],
+)
+def test_the_short_name_of_a_kernel_is_not_its_type_nor_what_wraps_it(shape, kernel, short):
+    seen = profile(("linear_epilogue_kernel", 1), ("ampere_sgemm", 1), (kernel, 1), operators=[("fused_mlp::mlp", 1)])
+    assert compared(seen, on_gpu(shape, "fused-epilogue")).unexpected == f"expected 2 launches, saw 3: extra {short}"
+
+
 def test_a_kernel_less_than_expected_is_told_too(shape):
     seen = profile(("gemm", 2), operators=[("aten::addmm", 2), ("aten::gelu", 1)])
     assert compared(seen, on_gpu(shape, "eager")).unexpected == "expected 3 launches, saw 2: missing gelu"

@@ -74,6 +74,16 @@ def test_a_slice_is_a_view():
     assert summary.operator_count == 1
 
 
+def test_what_only_rewrites_strides_is_no_step_whatever_its_schema_says():
+    x, weight = torch.randn(2, 8, 32), torch.randn(64, 32)
+    summary = profile_call(lambda: torch.nn.functional.linear(x, weight).unsafe_chunk(2), device=CPU)
+    assert {row.name for row in summary.operators if row.is_compute} == {"aten::mm"}
+    assert summary.operator_count == 1
+    assert summary.operators_min_bytes == 4 * (16 * 32 + 64 * 32 + 16 * 64)
+    summary = profile_call(lambda: x.detach().unsqueeze_(0).transpose_(0, 1).relu_(), device=CPU)
+    assert {row.name for row in summary.operators if row.is_compute} == {"aten::relu_"}
+
+
 def test_the_peak_is_what_is_held_above_inputs_and_weights(shape):
     # Eager holds h and act(h) at once, or act(h) and y, whichever is more.
     assert profiled(shape).peak_memory_bytes == 2 * 4 * shape.batch * shape.hidden

@@ -203,8 +203,16 @@ def test_a_compressed_trace_is_the_same_trace(name, tmp_path):
     ]
 
 
+def one_kernel(duration):
+    return b'{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": %s}]}' % duration
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[]", b'{"traceEvents": 3}', b"\x1f\x8b broken", b'{"traceEvents": [1]}']
+    "content",
+    [
+        *(b"", b"{}", b"[]", b'{"traceEvents": 3}', b"\x1f\x8b broken", b'{"traceEvents": [1]}', b"[" * 100_000),
+        *(one_kernel(duration) for duration in (b"-8", b"1e999", b"NaN", b"null")),
+    ],
 )
 def test_what_is_no_trace_is_named(tmp_path, content):
     (tmp_path / "t.json").write_bytes(content)
