@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from results.inductor_names import operators_of_generated
+from results.inductor_names import functions_of_aten, operators_of_generated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class KernelName:
             self.dtype,
             self.tile and f"tile {self.tile}",
             self.layout,
-            self.stages and f"{self.stages} stages",
+            self.stages and f"{self.stages} stage{'' if self.stages == 1 else 's'}",
             self.epilogue and f"+ {self.epilogue}",
             self.architecture,
         )
@@ -96,11 +96,12 @@ def _without_arguments(name: str) -> str:
 _DTYPES = {
     "bf16": "bfloat16", "f16": "float16", "fp16": "float16", "f32": "float32", "tf32": "tf32", "f64": "float64",
     "s8": "int8", "e4m3": "float8", "h": "float16", "t": "bfloat16", "s": "float32", "q": "float8", "d": "float64",
-    "z": "complex128", "c": "complex64", "i": "int8",
+    "e5m2": "float8", "z": "complex128", "c": "complex64", "i": "int8",
 }  # fmt: skip
 _C_TYPES = {
     "__nv_bfloat16": "bfloat16", "c10::BFloat16": "bfloat16", "__half": "float16", "c10::Half": "float16",
-    "float": "float32", "double": "float64",
+    "float": "float32", "double": "float64", "cutlass::bfloat16_t": "bfloat16", "cutlass::half_t": "float16",
+    "cutlass::float_e4m3_t": "float8", "cutlass::float_e5m2_t": "float8",
 }  # fmt: skip
 _C_TYPE = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in _C_TYPES))
 _Known = dict[str, Any]
@@ -157,6 +158,34 @@ def _of_cutlass(match: re.Match[str]) -> _Known:
     }  # fmt: skip
 
 
+def _of_cutlass3(match: re.Match[str]) -> _Known:
+    known = match.groupdict()
+    epilogue = re.search(r"_(relu|gelu|bias)(?=_|$)", known["more"])
+    return {
+        "author": "CUTLASS", "kind": PRODUCT, "dtype": _DTYPES.get(known["dtype"]), "layout": known["layout"],
+        "tile": known["tile"], "epilogue": epilogue[1] if epilogue else None, "architecture": known["sm"],
+    }  # fmt: skip
+
+
+def _of_collective(match: re.Match[str]) -> _Known:
+    # The first tuple is the cluster's shape, the one after the schedule the tile's.
+    three = ", ".join([r"cute::C<(\d+)>"] * 3)
+    sizes = re.search(rf"Mainloop(Sm\d+)\w*<(\d+), .*?>, cute::tuple<{three} ?>", match.string)
+    known = sizes.groups() if sizes else (None, None)
+    return {
+        "author": "CUTLASS", "kind": PRODUCT, "dtype": _c_type(match.string), "tile": "x".join(known[2:]) or None,
+        "stages": int(known[1]) if known[1] else None, "architecture": known[0] and known[0].lower(),
+    }  # fmt: skip
+
+
+def _of_attention(author: str | None) -> Callable[[re.Match[str]], _Known]:
+    def read(match: re.Match[str]) -> _Known:
+        named = re.search(r"_(bf16|f16|f32)(?=_|$)", match.string)
+        return {"author": author, "kind": ATTENTION, "dtype": _DTYPES[named[1]] if named else _c_type(match.string)}
+
+    return read
+
+
 def _of_vector_product(match: re.Match[str]) -> _Known:
     layout = re.search(r"_([NT]{2})_kernel|gemv(?:2|NSP_)?([NT])_kernel", match.string)
     return {
@@ -173,32 +202,9 @@ def _of_split_k(match: re.Match[str]) -> _Known:
 def _of_aten(kind: str) -> Callable[[re.Match[str]], _Known]:
     def read(match: re.Match[str]) -> _Known:
         name = match.string
-        return {"author": "ATen", "kind": kind, "dtype": _c_type(name), "operators": _aten_functions(name)}
+        return {"author": "ATen", "kind": kind, "dtype": _c_type(name), "operators": functions_of_aten(name)}
 
     return read
-
-
-_FUNCTION = re.compile(r"at::native::(?:\(anonymous namespace\)::)?(?:binary_internal::)?(\w+)")
-_NO_FUNCTION = re.compile(
-    r"^(?:\w*elementwise_kernel\w*|gpu_kernel_impl\w*|reduce_kernel|ReduceOp|BinaryFunctor|AUnaryFunctor|BUnaryFunctor"
-    r"|binary_internal|func_wrapper_t|modern|legacy|memory|detail|GeluType|OpaqueType|gpu_index_kernel)$"
-)
-_AFFIXES = re.compile(
-    r"^CUDAFunctor(?:OnSelf|OnOther)?_|^opmath_"
-    r"|(?:_?[Kk]ernel)?_?(?:CUDA|cuda)?(?:KernelImpl|_kernel_cuda|_kernel_impl|_kernel|_functor|Functor|Kernel)$"
-)
-
-
-def _aten_functions(name: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for function in _FUNCTION.findall(name):
-        if _NO_FUNCTION.match(function):
-            continue
-        short = _AFFIXES.sub("", _AFFIXES.sub("", function))
-        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short).lower().removesuffix("_cuda").strip("_")
-        if words and words not in found:
-            found.append(words)
-    return tuple(found[:3])
 
 
 def _c_type(name: str) -> str | None:
@@ -212,7 +218,9 @@ _KINDS = {"poi": POINTWISE, "red": REDUCTION, "per": REDUCTION, "tem": PRODUCT, 
 
 def _of_inductor(match: re.Match[str]) -> _Known:
     operators = operators_of_generated(match["operators"] or "")
-    return {"author": "Inductor (Triton)", "kind": _KINDS.get(match["kind"], PRODUCT), "operators": operators}
+    is_attention = any("attention" in operator for operator in operators)
+    kind = ATTENTION if is_attention else _KINDS.get(match["kind"], PRODUCT)
+    return {"author": "Inductor (Triton)", "kind": kind, "operators": operators}
 
 
 def _of_inductor_cpp(match: re.Match[str]) -> _Known:
@@ -233,7 +241,7 @@ def _number(text: str, pattern: str) -> int | None:
 
 
 _NVJET = (
-    r"^nvjet_(?:(?P<sm>sm\d+)_)?(?P<types>[a-z]{3})_(?:mma_)?(?P<m>\d+)x(?P<n>\d+)_(?P<k>\d+)x(?P<stages>\d+)_"
+    r"^nvjet_(?:(?P<sm>sm\d+)_)?(?P<types>[a-z]{3,5})_(?:mma_)?(?P<m>\d+)x(?P<n>\d+)_(?P<k>\d+)x(?P<stages>\d+)_"
     r"\d+x\d+(?P<more>\w*)_(?P<layout>[NT]{3,4})$"
 )
 _XMMA = (
@@ -249,7 +257,13 @@ _CUTLASS = (
     r"(?P<shape>\d*)gemm(?:_(?P<epilogue>relu|gelu|bias))?(?:_(?P<dtype2>bf16|f16|tf32|s8))?_"
     r"(?P<tile>\d+x\d+)_(?P<depth>\d+)x(?P<stages>\d+)_(?P<layout>[nt]{2})(?:_align\d+)?"
 )
+_CUTLASS3 = (
+    r"cutlass3x_(?P<sm>sm\d+)_(?:tensorop|simt)_(?:[a-z][\dx]+)?gemm_(?P<dtype>bf16|f16|tf32|f32|e4m3|e5m2|s8)_\w*?"
+    r"_(?P<tile>\d+x\d+x\d+)_\d+x\d+x\d+_\d+_(?P<layout>[nt]{2})[nt]_align\d+(?P<more>\w*)"
+)
 _VECTOR = r"gemvx::kernel|gemv2[NT]_kernel|gemvNSP_kernel|gemv[NT]_kernel|gemmSN_[NT]{2}_kernel|gemmk1_kernel"
+_ACTIVATED = r"^(?:linear_(?:epilogue|persistent)|dual_product(?:_persistent)?)_kernel$"
+_BESIDE = r"^(?:(?:(?:gated_)?hidden|activation|gate)_gradient|bias_activation|gate_product)_kernel$"
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Known]], ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
@@ -259,17 +273,22 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Known]], ...] 
         (_XMMA, _of_xmma),
         (_GENERATION, _of_generation),
         (_CUTLASS, _of_cutlass),
+        (_CUTLASS3, _of_cutlass3),
         (r"splitKreduce_kernel", _of_split_k),
         (_VECTOR, _of_vector_product),
-        (r"flash_(?:fwd|bwd)\w*kernel|sdpa\w*flash|fmha_", _simply("FlashAttention", ATTENTION)),
+        (r"flash_(?:fwd|bwd)\w*kernel|\bflash::(?:Flash|enable_sm)", _of_attention("FlashAttention")),
+        (r"^cudnn\w*sdpa", _of_attention("cuDNN")),
+        (r"^fmha_cutlass", _of_attention("CUTLASS")),
+        (r"^fmha_", _of_attention(None)),
+        (r"cutlass::gemm::(?:kernel::GemmUniversal|collective::CollectiveMma)", _of_collective),
         (r"^triton_(?P<kind>poi|red|per|tem|for|mix)_fused_?(?P<operators>\w*)$", _of_inductor),
         (r"^triton_(?:mm|tem|bmm|addmm)\b", _simply("Inductor (Triton)", PRODUCT)),
         (r"^cpp_fused_?(?P<operators>\w*)$", _of_inductor_cpp),
         (r"^(?:mlp|gated_mlp)_(?:full_tile|split_hidden)_kernel$", _simply("fused_mlp", PRODUCT, "whole MLP")),
-        (r"^(?:linear_\w+|dual_product\w*)_kernel$", _simply("fused_mlp", PRODUCT, "activation")),
-        (r"^(?:\w*gradient|bias_activation|gate_product)_kernel$", _simply("fused_mlp", POINTWISE)),
+        (_ACTIVATED, _simply("fused_mlp", PRODUCT, "activation")),
+        (_BESIDE, _simply("fused_mlp", POINTWISE)),
         (r"^_(?P<operation>geglu_tanh|geglu_exact|swiglu)_(?:forward|backward)_kernel", _of_liger),
-        (r"at::native::.*layer_norm|at::native::.*rms_norm", _of_aten(NORM)),
+        (r"at::native::.*(?:layer_norm|rms_norm|LayerNorm|RowwiseMoments|GammaBeta)", _of_aten(NORM)),
         (r"softmax_warp|SoftMax|softMax", _simply("ATen", REDUCTION, "softmax")),
         (r"at::native::reduce_kernel", _of_aten(REDUCTION)),
         (r"CatArrayBatchedCopy", _simply("ATen", COPY, "cat")),

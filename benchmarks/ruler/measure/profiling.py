@@ -28,7 +28,9 @@ _MOST_PARTS = 8
 _GENERATED_KERNELS = ("cpp_fused_", "triton_")
 _ALLOCATIONS = ("aten::empty", "aten::resize_", "aten::set_", "aten::new_empty")
 # Views whose schemas name no alias, to autograd's convenience: a product of three dimensions ends with the first.
-_UNSAFE_VIEWS = frozenset(f"aten::{n}" for n in ("_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"))
+_UNSAFE_VIEWS = frozenset(
+    f"aten::{n}" for n in ("_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")
+)
 
 
 def profile_call(call: Callable[[], object], *, device: torch.device, trace: Path | None = None) -> ProfileOutcome:

@@ -81,7 +81,7 @@ def test_what_only_rewrites_strides_is_no_step_whatever_its_schema_says():
     assert summary.operator_count == 1
     assert summary.operators_min_bytes == 4 * (16 * 32 + 64 * 32 + 16 * 64)
     summary = profile_call(lambda: x.detach().unsqueeze_(0).transpose_(0, 1).relu_(), device=CPU)
-    assert {row.name for row in summary.operators if row.is_compute} == {"aten::relu_"}
+    assert summary.operator_count == 1
 
 
 def test_the_peak_is_what_is_held_above_inputs_and_weights(shape):
