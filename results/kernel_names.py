@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PRODUCT, POINTWISE, REDUCTION, COPY, FILL = "matrix product", "pointwise", "reduction", "copy", "fill"
-SPLIT_K_SUM, ATTENTION, NORM, GATHER = "split-K sum", "attention", "normalisation", "gather"
+SPLIT_K, SPLIT_K_SUM, ATTENTION, NORM, GATHER = "split-K", "split-K sum", "attention", "normalisation", "gather"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ def _of_nvjet(match: re.Match[str]) -> _Known:
     return {
         "author": "cuBLASLt", "kind": PRODUCT, "dtype": _DTYPES.get(known["types"][0]),
         "tile": f"{rows}x{columns}x{depth}", "stages": int(known["stages"]), "layout": known["layout"][:2].lower(),
-        "epilogue": " and ".join(filter(None, ("split-K" if "splitK" in known["more"] else "",
+        "epilogue": " and ".join(filter(None, (SPLIT_K if "splitK" in known["more"] else "",
                                                "bias" if "bias" in known["more"] else ""))) or None,
         "architecture": known["sm"],
     }  # fmt: skip

@@ -30,7 +30,7 @@ def tiles(observed: Observed) -> Iterator[str]:
     eager = observed.eager
     if eager is None or eager.call is None or not eager.call.has_kernels or observed.case.is_linear:
         return
-    products = eager.call.products
+    products = [step for step in eager.call.products if step.counted]
     if len(products) > 1:
         words = "; ".join(f"{figures(step.count)} × {step.decoded.words}" for step in products)
         yield f"The products have the same number of FLOP, but the library chose different kernels for them: {words}."

@@ -71,7 +71,8 @@ def _bias(observed: Observed) -> Iterator[str]:
         return
     call = eager.call
     if call.has_kernels:
-        if call.step_count == 1 and call.products:
+        # Of a product that is split, the kernel that sums its parts may be the one that adds the bias.
+        if len(call.steps) == call.step_count == 1 and call.products:
             words = call.products[0].decoded.words
             yield f"The bias costs no kernel, as in the article: the only one, {words}, adds it as it writes."
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from results.judgement.explanation.comparison import OUTSIDE, REST, WAITING
 from results.judgement.explanation.difference import RowKind, RowPlace
-from results.kernel_names import decoded
+from results.kernel_names import SPLIT_K, decoded
 from results.units import figures, with_prefix
 
 if TYPE_CHECKING:
@@ -139,12 +139,16 @@ def _is_fused(name: str) -> bool:
     """Return whether a name says that it does what several operators would."""
     kernel = decoded(name)
     of_ours = name.startswith("fused_mlp::") or kernel.author == "fused_mlp"
-    return of_ours or len(kernel.operators) > 1 or kernel.epilogue is not None or name == "aten::_addmm_activation"
+    return of_ours or len(kernel.operators) > 1 or _has_epilogue(name) or name == "aten::_addmm_activation"
+
+
+def _has_epilogue(name: str) -> bool:
+    # A product whose inner dimension is split does no other operator's work.
+    return decoded(name).epilogue not in {None, SPLIT_K}
 
 
 def _has_lost_epilogue(row: DifferenceRow) -> bool:
-    before, after = decoded(row.before or ""), decoded(row.name)
-    return before.epilogue is not None and after.epilogue is None
+    return _has_epilogue(row.before or "") and not _has_epilogue(row.name)
 
 
 def _names(rows: Sequence[DifferenceRow], *, of_base: bool = False) -> str:

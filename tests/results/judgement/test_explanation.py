@@ -46,6 +46,15 @@ def test_a_generated_kernel_that_split_in_two_is_a_lost_fusion():
     assert explained(base, head).causes[0].kind is CauseKind.LOST_FUSION
 
 
+def test_a_product_that_is_no_longer_split_has_lost_no_fusion():
+    split, whole = (f"nvjet_tst_128x32_64x9_2x1_v_bz_{how}TNT" for how in ("splitK_", ""))
+    base = on_cuda({split: (60, 2)}, latency_s=80 * US)
+    head = on_cuda({whole: (60, 2), "triton_poi_fused_mul_0": 25}, latency_s=106 * US)
+    found = explained(base, head)
+    assert CauseKind.LOST_FUSION not in {cause.kind for cause in found.causes}
+    assert "lost fusion" not in found.sentence.lower()
+
+
 def test_a_name_at_several_places_that_runs_more_often_says_how_often():
     base, head = (cpu({"first;aten::mm": (20, n), "second;aten::mm": (50, 2), "aten::gelu": 20}, 100) for n in (1, 2))
     found = explained(base, head, found=finding("operator_count"))

@@ -185,6 +185,10 @@ def test_on_a_gpu_the_same_names_are_the_same_products_and_other_names_other_til
 def test_parts_of_a_product_that_a_kernel_adds_up_are_no_step_of_their_own():
     split = [*EAGER_ON_GPU[2], ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", 3, 1e-6)]
     assert on_gpu(("eager", None, split)).eager.call.step_count == 5
+    sums = split[-1]
+    assert "split-K sum" not in told(on_gpu(("eager", None, split)))[Rule.TILES][0]
+    assert Rule.TILES not in told(on_gpu(("eager", None, [(PRODUCT, 3, 5.5e-4), sums])))
+    assert Rule.BIAS not in told(on_gpu(("eager", None, [(PRODUCT, 1, 4e-6), sums]), case=LINEAR))
 
 
 @pytest.mark.parametrize(("asked", "is_told"), [(3, True), (5, False), (0, False)])
