@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 _LEAST_OF_ALL = 10
+_SE_OF_MEDIAN = 1.2533 * 1.4826  # of one value, normally distributed, by the median distance from the median
 _GONE = "gone"
 
 
@@ -166,7 +167,10 @@ def _control_changes(controls: Mapping[Hashable, Controls], *, least_change: flo
 
 
 def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) -> dict[Hashable, ControlChange]:
-    """Return how far the testbeds without control series moved in which more than half of many series did so."""
+    """Return how far the testbeds without control series moved in which more than half of many series did so.
+
+    They did so if their median did by a relevant change beyond its noise.
+    """
     of_testbed: dict[Hashable, list[float]] = {}
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
         if compared.controls[pair.testbed].move is None:
@@ -181,8 +185,14 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
             is_moved=True,
         )
         for testbed, moves in of_testbed.items()
-        if len(moves) >= _LEAST_OF_ALL and abs(median(moves)) > least and isinstance(testbed, tuple)
+        if len(moves) >= _LEAST_OF_ALL and _is_common(moves, least) and isinstance(testbed, tuple)
     }
+
+
+def _is_common(moves: Sequence[float], least: float) -> bool:
+    middle = median(moves)
+    se = _SE_OF_MEDIAN * median(abs(move - middle) for move in moves) / math.sqrt(len(moves))
+    return abs(middle) > max(least, 3 * se)
 
 
 def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hashable]) -> str | None:

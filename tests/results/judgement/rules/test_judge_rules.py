@@ -113,6 +113,27 @@ class TestShiftOfEverything:
         assert [(one.is_moved, one.machine, one.environment) for one in found.shifts] == [(True, "m", "e")] * is_shift
         assert (found.count()[Outcome.REGRESSION] > 0) == (not is_shift and max(factors) > 1.05)
 
+    @pytest.mark.parametrize("least_change", [0.0, 0.05])
+    def test_is_none_where_the_middle_of_noisy_series_is_off_by_chance(self, least_change):
+        """Ten moves between -25 and +45 %, whose median of 6 % has a standard error of 8 %."""
+        moves = [-0.25, -0.2, -0.15, -0.1, 0.05, 0.07, 0.2, 0.25, 0.3, 0.45]
+        found = judged(suite(A, [1.0] * 10), suite(B, map(math.exp, moves)), least_change=least_change)
+        assert found.shifts == ()
+        assert not found.n_perhaps_worse
+
+    @pytest.mark.parametrize(("middle", "is_shift"), [(0.0169, True), (-0.0169, True), (0.0167, False)])
+    def test_goes_beyond_three_standard_errors_of_the_median(self, middle, is_shift):
+        """Half of the moves are 0.01 above the median and half below: its standard error is 1.858 × 0.01 / √11."""
+        moves = [middle - 0.01] * 5 + [middle] + [middle + 0.01] * 5
+        found = judged(suite(A, [1.0] * 11), suite(B, map(math.exp, moves)), least_change=0.0)
+        assert bool(found.shifts) is is_shift
+
+    def test_of_no_change_is_none_by_any_limit(self):
+        """What slows three of ten down is told of them though every change is asked for."""
+        factors = [1.3] * 3 + [1.002, 0.998, 1.001, 0.999, 1.003, 0.997, 1.0005]
+        found = judged(suite(A, [1.0] * 10), suite(B, factors), least_change=0.0)
+        assert (found.shifts, found.count()[Outcome.REGRESSION]) == ((), 3)
+
     def test_where_there_are_controls_they_tell(self):
         base, head = controls(1.0)
         ours = [row(CALM, batch=b) for b in range(12)]
