@@ -19,6 +19,8 @@ THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 SECOND_NAMES = {"s", "second", "seconds"}
 BYTE_NAMES = {"byte", "bytes"}
 ABSENT = "–"
+SMALLEST, LARGEST = 1e-15, 1e18  # that a prefix makes readable
+MOST_WHOLE = 1e9  # written with all its digits
 
 
 def in_words(value: float | None, *, unit: str) -> str:
@@ -34,8 +36,8 @@ def with_prefix(value: float | None, symbol: str = "") -> str:
     """Write a number with an SI prefix before `symbol`: 0.0000123 with "s" is `12.3 µs`, 64000 is `64 k`."""
     if value is None:
         return ABSENT
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g} {symbol}".rstrip()
+    if not SMALLEST <= abs(value) < LARGEST:
+        return f"{value:.3g} {symbol}".rstrip()
     number, exponent = _number_and_exponent(value, digits=3)
     scaled = value / 10.0**exponent
     shown = f"{scaled:.0f}" if scaled.is_integer() else number
@@ -76,8 +78,8 @@ def counted_states(states: Sequence[str], noun: str) -> str:
 
 def si(value: float, unit: str, *, digits: int = 3) -> str:
     """Write `value` with an SI prefix and `digits` significant digits: 5.21e-5 with "s" is "52.1 µs"."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}{THIN_SPACE}{unit}".rstrip()
+    if not SMALLEST <= abs(value) < LARGEST:
+        return f"{value:.3g}{THIN_SPACE}{unit}".rstrip()
     number, exponent = _number_and_exponent(value, digits=digits)
     prefix = PREFIXES[exponent]
     # A prefix belongs to a symbol (µs, GFLOP/s) and stands alone before a word (1.2 M rows/s).
@@ -111,6 +113,8 @@ def percent(fraction: float, *, digits: int | None = None) -> str:
 
 def signed(number: float) -> str:
     """Write a number with its sign and one decimal; what rounds to zero is neither up nor down, and has none."""
+    if abs(number) >= MOST_WHOLE:
+        return f"{number:+.3g}"
     text = f"{number:+z.1f}"
     return text if text.strip("+0.") else text[1:]
 

@@ -18,6 +18,7 @@ from results.questions.series_filters import conditions_from
 from results.rows import HistoryRun, HistoryTable, SeriesFilter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, Unpack
 
     from sqlalchemy.engine import Connection
@@ -61,6 +62,17 @@ def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[History
         return [_table(connection, place, found, joined, parameters) for place, found in of_place.items()]
 
 
+def _by_commit(runs: Iterable[Any]) -> list[Any]:
+    """Return the runs of each commit one after the other, from where its first one stands.
+
+    Commits of one second, or of unknown dates, have no order but that in which they were measured.
+    """
+    of_commit: dict[str, list[Any]] = {}
+    for row in runs:
+        of_commit.setdefault(row[3], []).append(row)
+    return [row for each in of_commit.values() for row in each]
+
+
 def _table(
     connection: Connection,
     place: Place,
@@ -69,7 +81,8 @@ def _table(
     parameters: ParametersOfPoint,
 ) -> HistoryTable:
     moment = datetime_decoder(connection)
-    runs = fetch_rows(connection, _RUNS, dict(zip(("project_id", "machine_id", "environment_id"), place, strict=True)))
+    ids = dict(zip(("project_id", "machine_id", "environment_id"), place, strict=True))
+    runs = _by_commit(fetch_rows(connection, _RUNS, ids))
     column = {row[0]: i for i, row in enumerate(runs)}
     first = {row.id: first_of(row.id, joined) for row in rows}
     # The newest version is last.

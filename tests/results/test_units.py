@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.units import THIN_SPACE, change_in_words, percent, ratio, ratio_interval, si, si_interval, signed
+from results.units import (
+    THIN_SPACE,
+    change_in_words,
+    percent,
+    ratio,
+    ratio_interval,
+    si,
+    si_interval,
+    signed,
+    with_prefix,
+)
 
 PREFIXED = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -62,3 +72,12 @@ def test_what_is_no_number_is_no_change(ratio):
 
 def test_a_change_keeps_its_sign():
     assert [change_in_words(ratio) for ratio in (1.0006, 0.9994, 2.0)] == ["+0.1 %", "-0.1 %", "+100.0 %"]
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-200, 1e-16, 1e18, 1e200, 1.79e308])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_beyond_all_prefixes_is_short(value, sign):
+    texts = [with_prefix(sign * value, "s"), si(sign * value, "s")]
+    shown = pytest.approx(sign * value, rel=5e-3, abs=3e-324)
+    assert [float(text.rstrip("s").strip()) for text in texts] == [shown] * 2
+    assert max(len(text) for text in (*texts, change_in_words(value), signed(sign * value))) <= 12

@@ -25,6 +25,7 @@ SHARED = ("provider", "weights", "pass", "pass_")  # parameters of the sweep tha
 
 LEAST_OF_FLOOR = 1 / 2  # of the noise floor: less is not told, however long it has lasted
 OFTEN = 2  # times that a series made the same step before: it goes between two levels, and no commit does that
+MOST_JUMP = 700.0  # of a logarithm; what stands for "no number", such as the largest float, has a larger one
 SAME_COMMIT = 1  # columns; boundaries so near to each other are one finding
 
 
@@ -154,14 +155,18 @@ def _finding(group: Sequence[Member], timeline: Timeline, *, floor: float | None
         last_good=timeline.commits[last_good].commit,
         first_bad=timeline.commits[first_bad].commit,
         n_unmeasured=_n_between(timeline, last_good, first_bad, n_measured=_n_crept(worst, timeline)),
-        ratio=math.exp(change.jump) if math.isfinite(change.jump) else None,
-        interval=None if change.interval is None else (math.exp(change.interval[0]), math.exp(change.interval[1])),
+        ratio=_ratio(change.jump) if math.isfinite(change.jump) else None,
+        interval=None if change.interval is None else (_ratio(change.interval[0]), _ratio(change.interval[1])),
         floor=0.0 if is_exact else floor,
         turn=_turn(worst),
         state=state,
         class_=_class(group, has_controls=has_controls or is_exact),
         why=worst.everything or reason or _why(group, timeline, is_exact=is_exact),
     )
+
+
+def _ratio(jump: float) -> float:
+    return math.exp(min(max(jump, -MOST_JUMP), MOST_JUMP))
 
 
 def _acknowledged(group: Sequence[Member], timeline: Timeline) -> tuple[FindingState, str]:

@@ -279,3 +279,14 @@ def test_a_step_of_twice_the_noise_floor_is_found_and_one_of_a_quarter_is_not():
 
     assert share(2.0) >= 0.8
     assert share(0.25) <= 0.2
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.3, np.finfo(float).max), (1e-200, 1e200), (1e200, 1e-200)])
+@pytest.mark.parametrize("metric", ["time", "track", "peakmemory"])
+def test_a_number_that_stands_for_none_is_a_change_as_large_as_one_can_be(metric, before, after):
+    values = np.full((2, 30), 1.0)
+    values[0, :15], values[0, 15:] = before, after
+    rows = [series(1, benchmark="s.one", metric=metric), series(2, benchmark="s.other", metric="time")]
+    [found] = changes_of_place(table(rows, values)).findings
+    assert (found.benchmark, found.first_bad) == ("s.one", commit(15))
+    assert found.ratio == pytest.approx(np.exp(700.0 if after > before else -700.0))
