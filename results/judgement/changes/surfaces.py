@@ -170,15 +170,24 @@ def _ratio(jump: float) -> float:
 
 
 def _acknowledged(group: Sequence[Member], timeline: Timeline) -> tuple[FindingState, str]:
-    reasons = []
+    """Return the state of a finding, and why it is acknowledged if it is.
+
+    It is if each point is, at a commit of its own range or at the first bad one of another point: one finding is
+    acknowledged at one commit. A point that was not measured there goes with the others.
+    """
+    begins = [member.change.first_bad for member in group]
+    known: list[dict[int, str]] = []  # of each point: reason by column
     for member in group:
-        within = range(member.change.last_good + 1, member.change.first_bad + 1)
-        commits = [timeline.commits[column].commit for column in within]
-        reasons.append(
-            next((timeline.known[key] for c in commits if (key := (member.series.series_id, c)) in timeline.known), "")
-        )
-    state = group[0].change.state
-    return (FindingState.ACKNOWLEDGED, reasons[0]) if all(reasons) else (state, "")
+        columns = {*range(member.change.last_good + 1, member.change.first_bad + 1), *begins}
+        keys = {column: (member.series.series_id, timeline.commits[column].commit) for column in columns}
+        known.append({column: timeline.known[key] for column, key in sorted(keys.items()) if key in timeline.known})
+    at = sorted({column for of_point in known for column in of_point})
+    is_whole = all(
+        of_point or not timeline.measured[member.change.row, at].any()
+        for member, of_point in zip(group, known, strict=True)
+    )
+    reason = next((next(iter(of_point.values())) for of_point in known if of_point), "")
+    return (FindingState.ACKNOWLEDGED, reason) if at and is_whole else (group[0].change.state, "")
 
 
 def _n_between(timeline: Timeline, last_good: int, first_bad: int, *, n_measured: int) -> int | None:
