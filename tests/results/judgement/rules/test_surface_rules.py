@@ -214,7 +214,7 @@ class TestAcknowledged:
         beside = {"last_good": 10, "first_bad": 11, "jump": jump}
         known = [acknowledged(i, commit(at), "on purpose") for i in range(3)]
         [found] = found_in(member(0), member(1), member(2, **beside), known=known)
-        assert (found.state, found.why) == (FindingState.ACKNOWLEDGED, "accepted at 0000000" + f"{at + 1:x}: on purpose")
+        assert (found.state, found.why) == (FindingState.ACKNOWLEDGED, f"accepted at {commit(at)[:8]}: on purpose")
         [found] = found_in(member(0), member(1), member(2, **beside), known=known[:2])
         assert found.state is FindingState.CONFIRMED
 
