@@ -149,9 +149,9 @@ def _fill(inputs: Inputs) -> int:
 
 
 def _sum(inputs: Inputs) -> int:
-    """Count a sum over the dimensions that the second input names; over all without it."""
+    """Count a sum over the dimensions that the second input names; over all without it, or if it names none."""
     (x,) = _at(inputs, 0)
-    if len(inputs.tensors) < 3:
+    if len(inputs.tensors) < 3 or inputs.values[1:2] == ("[]",):
         return x.n_bytes + x.item_bytes
     named = whole_numbers(inputs.values[1]) if len(inputs.values) > 1 and x.sizes else ()
     summed = {dimension % len(x.sizes) for dimension in named}

@@ -121,6 +121,8 @@ def _operator_sums(
         if is_step(span.name) or span.category in RUNTIME:
             continue
         name, inputs = stable_name(span.name), inputs_from_args(span.args)
+        if span.parent is not None and stable_name(span.parent.name) == name:
+            continue  # an overload that the other calls: what it moves is the same
         found = sums[name]
         if inputs is not None and str(inputs):
             found.inputs[str(inputs)] += 1

@@ -110,6 +110,14 @@ def test_each_operator_has_its_inputs_its_memory_and_the_least_it_must_move(shap
     }
 
 
+def test_an_operator_that_calls_an_overload_of_its_own_moves_once():
+    x = torch.randn(16, 32)
+    summary = profile_call(x.sum, device=CPU)
+    (row,) = (row for row in summary.operators if row.name == "aten::sum")
+    assert (row.count, row.min_bytes) == (1, 4 * (16 * 32 + 1))
+    assert summary.operators_min_bytes == row.min_bytes
+
+
 def test_an_operator_that_no_rule_knows_makes_the_sum_unknown_and_says_so():
     x = torch.randn(8)
     summary = profile_call(lambda: torch.relu(torch.cumsum(x, 0)), device=CPU)

@@ -51,6 +51,7 @@ def bf16(*sizes):
         ("aten::copy_", recorded(f32(4, 6), bf16(4, 6), SCALAR), 4 * 24 + 2 * 24),
         ("aten::zero_", recorded(f32(4, 6)), 4 * 24),
         ("aten::sum", recorded(f32(4, 6), NOTHING), 4 * 24 + 4),
+        ("aten::sum", recorded(f32(4, 6), ("ScalarList", []), SCALAR, NOTHING, values=["", "[]"]), 4 * 24 + 4),
         ("aten::sum", recorded(f32(4, 6), ("ScalarList", []), SCALAR, NOTHING, values=["", "[0]"]), 4 * (24 + 6)),
         ("aten::sum", recorded(f32(4, 6), ("ScalarList", []), SCALAR, NOTHING, values=["", "[-1]"]), 4 * (24 + 4)),
         ("mkldnn::_linear_pointwise", recorded(f32(2, 3), f32(5, 3), f32(5), NOTHING), 4 * (6 + 15 + 5 + 10)),
