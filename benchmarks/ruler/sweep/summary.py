@@ -75,7 +75,9 @@ def sum_up(console: Console, sweep: Sweep, end: AsvEnd | None, settings: Setting
     if n_missing or status:
         # With every point in the journal, what failed is asv's own record of them.
         lacking = f"{n_missing} points were not measured, or by fewer than {sweep.plan.axes.visits} visits"
-        problem = lacking if n_missing else "asv did not keep its record"
+        n_silent = sum(len(group.contenders) for group in sweep.unprofiled())
+        unprofiled = f", and {n_silent} points have no profile" if n_silent else ""
+        problem = lacking if n_missing else f"asv did not keep its record{unprofiled}"
         printed = f"; asv printed ({end.log}):" if end else ""
         console.print(f"[red]{problem}[/red]{printed}", soft_wrap=True)
         if end:

@@ -74,7 +74,13 @@ def test_points_that_were_not_measured_fail_with_what_asv_said(summed_up):
 def test_an_asv_that_failed_is_not_passed_over_because_the_journal_is_whole(summed_up):
     code, said = summed_up(status=1)
     assert code == ExitCode.FAILED
-    assert "asv did not keep its record" in said
+    assert "asv did not keep its record, and 1 points have no profile" in said
+
+
+def test_an_asv_that_failed_after_the_profiles_lost_none(summed_up, profile_line):
+    code, said = summed_up(status=1, profiles=profile_line)
+    assert code == ExitCode.FAILED
+    assert "asv did not keep its record; asv printed" in said
 
 
 @pytest.mark.parametrize(
