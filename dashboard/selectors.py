@@ -113,6 +113,6 @@ def provider_props(contenders: Iterable[str], *, chosen: Sequence[str], by: Colo
 
 def _commit_option(row: CommitRow) -> dict[str, str]:
     date = "" if row.date is None else f"{row.date:%Y-%m-%d}  "
-    subject = row.subject or "no subject"
-    label = f"{row.commit[:10]}  {date}{subject if len(subject) <= 60 else subject[:59] + '…'}"
+    subject = row.subject or ""
+    label = f"{row.commit[:10]}  {date}{subject if len(subject) <= 60 else subject[:59] + '…'}".rstrip()
     return {"value": row.commit[:12], "label": label}

@@ -16,7 +16,7 @@ from dashboard.finding_words import ratio_in_words
 from dashboard.pages import Page, csv_response
 from dashboard.quantities import MetricFormat
 from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, select_props
-from dashboard.tables.comparison import answer_of, means_table, ratios_table
+from dashboard.tables.comparison import answer_of, means_table, ratios_table, short_name
 from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 LABELS = {"commit": "Commits", "machine": "Machines", "environment": "Environments", "provider": "Providers"}
 ALONG = {"commit": "commits", "provider": "providers", "machine": "machines", "environment": "environments"}
 SHOW = {"all": "all points", "significant": "only what changed"}
+MOST_OF_TITLE = 40
 CAVEAT = (
     "The geometric mean gives every point one weight, whether or not anybody runs it; points that only one side has, "
     "or that failed, are not in it. Points of one cause move together, so it has no interval of its own."
@@ -73,10 +74,12 @@ def layout() -> Component:
                      className="bar"),
             html.Div(id=_id("problems"), className="problems"),
             html.Section([html.H1("Comparing …", id=_id("answer"), className="answer uncertain"),
-                          html.Div(id=_id("means")), html.P(CAVEAT, className="detail")], className="card"),
-            card([html.H2("Ratio of each point to the first side"), html.Span(id=_id("note"), className="note")],
-                 graph, picture_buttons(csv_id=_id("csv"))),
-            card([html.H2("Points, the largest change first")], html.Div(id=_id("rows"))),
+                          html.Div(id=_id("means"))], className="card"),
+            html.Div([
+                card([html.H2("Ratio of each point to the first side"), html.Span(id=_id("note"), className="note")],
+                     graph, picture_buttons(csv_id=_id("csv"))),
+                card([html.H2("Points, the largest change first")], html.Div(id=_id("rows"))),
+            ], id=_id("found"), className="page"),
         ],
         className="page",
     )  # fmt: skip
@@ -123,12 +126,13 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
     are_providers = choice.along is Along.PROVIDER
     commits = commit_props(options.commits, chosen=None, latest=LATEST)["data"][1:]
     figure, n_left_out = _figure(drawing)
+    means = means_table(drawing.names, drawing.means, drawing.conditions, are_providers=are_providers)
     return {
         # Writing the URL where it was just read would put a second entry into the browser's history.
         "search": no_update if is_from_url else query,
         "shown": query,
         "project": select_props(options.projects, choice.project, is_always_shown=False),
-        "along": choice.along.value,
+        "along": {"value": choice.along.value, "data": _measured_axes(drawing)},
         "sides": {
             "commit": {"data": commits, "value": [commit[:HASH_LENGTH] for commit in choice.commit], "style": {}},
             "machine": _side("machine", options.machines, choice.machine, along=choice.along),
@@ -140,7 +144,8 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "show_value": choice.show.value,
         "problems": alert(drawing.problems),
         "answer": f"{answer_of(drawing.names, drawing.means)}.",
-        "means": means_table(drawing.names, drawing.means, drawing.conditions, are_providers=are_providers),
+        "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
+        "found": {} if drawing.n_points else {"display": "none"},
         "note": _note(drawing, n_left_out),
         "figure": figure,
         "csv": f"{PAGE.path}.csv{query}",
@@ -169,15 +174,27 @@ def _figure(drawing: CompareDrawing) -> tuple[go.Figure, int]:
     ]
     kept, n_left_out = thinned(sides)
     ordinate = MetricFormat(metric=choice.metric, unit=drawing.unit).ordinate
-    base = drawing.names[0] if drawing.names else ""
+    base = short_name(drawing.names[0])[:MOST_OF_TITLE] if drawing.names else ""
     figure = scatter_of_ratios(kept, ordinate=ordinate, base=base, are_providers=choice.along is Along.PROVIDER)
     return figure, n_left_out
+
+
+def _measured_axes(drawing: CompareDrawing) -> list[dict[str, str]]:
+    """Return the axes that have two sides to compare, and the chosen one."""
+    options = drawing.options
+    n_sides = {
+        "commit": len(options.commits), "provider": len(drawing.providers),
+        "machine": len(options.machines), "environment": len(options.environments),
+    }  # fmt: skip
+    chosen = drawing.choice.along.value
+    return [{"value": name, "label": ALONG[name]} for name, n in n_sides.items() if n > 1 or name == chosen]
 
 
 def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     if not drawing.n_points:
         return "nothing to show for this choice"
-    parts = [f"{counted(len(drawing.rows), 'point')}; filled where it changed beyond the noise"]
+    n = sum(any(one and one.ratio for one in row.ratios) for row in drawing.rows)
+    parts = [f"{counted(n, 'point')} with a ratio; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:
         parts[0] = f"{len(drawing.rows):,} of {counted(drawing.n_points, 'point')} changed beyond the noise"
     if drawing.shared:
@@ -219,7 +236,7 @@ OUTPUTS = {
     "search": Output(_id("url"), "search"),
     "shown": Output(_id("shown"), "data"),
     "project": {prop: Output(_id("project"), prop) for prop in SELECT},
-    "along": Output(_id("along"), "value"),
+    "along": {prop: Output(_id("along"), prop) for prop in ("value", "data")},
     "sides": {name: {prop: Output(_id(name), prop) for prop in SELECT} for name in SIDES},
     "metric": {prop: Output(_id("metric"), prop) for prop in SELECT},
     "contains": Output(_id("contains"), "value"),
@@ -227,6 +244,7 @@ OUTPUTS = {
     "problems": Output(_id("problems"), "children"),
     "answer": Output(_id("answer"), "children"),
     "means": Output(_id("means"), "children"),
+    "found": Output(_id("found"), "style"),
     "note": Output(_id("note"), "children"),
     "figure": Output(_id("graph"), "figure"),
     "csv": Output(_id("csv"), "href"),

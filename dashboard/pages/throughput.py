@@ -200,7 +200,9 @@ def _answer(drawing: ThroughputDrawing) -> Answer:
     choice = drawing.view.choice
     if choice.providers == ():
         return NO_PROVIDER
-    return answer_from(drawing.by_batch, batch=choice.batch, over_commits=drawing.up_to_answer)
+    return answer_from(
+        drawing.by_batch, batch=choice.batch, over_commits=drawing.up_to_answer, is_older=drawing.is_older
+    )
 
 
 def answer_lines(answer: Answer) -> list[Component]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dash import html
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from dashboard.tables.ratios import Mean, Ratio, RatioRow
 
 MOST_ROWS = 60
+COMMIT = re.compile(r"[0-9a-f]{8}( \d{4}-\d\d-\d\d)?(?= |$)")
+MANY_SIDES = 3
+"""Sides, beside the first, from which on a sentence names the ends; the table below it has each."""
 MEAN_HEADINGS = (
     ("Side", ""), ("Geometric mean", "number"), ("Middle 80 % of points", "number"), ("Points in it", "number"),
     ("Not in it", "number"), ("Worse", "number"), ("Better", "number"), ("Conditions that differ", ""),
@@ -45,7 +49,7 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
     """Build a row for each of the first points: its value at the first side, and its ratio at each other one."""
     if not rows:
         return []
-    headings = [("Point", ""), (names[0], "number"), *((name, "number") for name in names[1:])]
+    headings = [("Point", ""), *((short_name(name), "number") for name in names)]
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
     body = [
         html.Tr(
@@ -67,10 +71,23 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
     return parts
 
 
+def short_name(name: str) -> str:
+    """Return the hash and date of a commit's name, without its subject; another side's name as it is."""
+    found = COMMIT.match(name)
+    return found[0] if found else name
+
+
 def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
     """Write in a sentence how the other sides differ from the first."""
     if not means:
         return "Choose two sides to compare" if len(names) < 2 else f"No point of {names[0]} matches this choice"
+    known = sorted((mean.mean, name, mean) for name, mean in zip(names[1:], means, strict=True) if mean.mean)
+    if len(known) >= MANY_SIDES:
+        ends = " to ".join(
+            f"{name} {ratio_in_words(value)} ({mean.n_worse:,} worse, {mean.n_better:,} better beyond the noise)"
+            for value, name, mean in (known[0], known[-1])
+        )
+        return f"Against {names[0]}, {counted(len(means), 'side')}: from {ends}"
     parts = []
     for name, mean in zip(names[1:], means, strict=True):
         if mean.mean is None:

@@ -204,7 +204,7 @@ def _in_words(value: float) -> str:
 
 def _commit(row: CommitRow) -> list[Component | str]:
     date = "no date" if row.date is None else f"{row.date:%Y-%m-%d}"
-    return [html.Code(row.commit[:10]), f" {date} {row.subject or 'no subject'}"]
+    return [html.Code(row.commit[:10]), f" {date} {row.subject or ''}".rstrip()]
 
 
 def _title(verdict: Verdict) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ WHAT_DECIDES_NOTHING = (
 )
 
 
+MOST_NAMES = 3
 FAR = 1.1
 """Factor between two numbers that ought to be one from which on it is explained, as of a speedup and its latencies."""
 
@@ -112,7 +113,7 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
         least_margin=_least_margin(leader, rivals),
         candidates=(leader.row, *(time.row for time in rivals if time in touching or time in doubtful)),
         standing=standing,
-        doubt=_in_words(doubtful),
+        doubt=_in_words(doubtful, n_timed=len(timed)),
     )
 
 
@@ -212,11 +213,11 @@ def _doubt(row: PointRow, quantity: str, value: float | None, low: float | None,
     return None if doubt is None else f"{quantity} {doubt}"
 
 
-def _in_words(doubtful: Sequence[_Time]) -> str | None:
+def _in_words(doubtful: Sequence[_Time], *, n_timed: int) -> str | None:
     if not doubtful:
         return None
     # What disturbed a point is told beside it, and may be long.
-    disturbed = [time.row.contender for time in doubtful if time.row.disturbed]
+    disturbed = _listed([time.row.contender for time in doubtful if time.row.disturbed], n_timed=n_timed)
     others = [time for time in doubtful if not time.row.disturbed]
     of_visits: dict[str | None, list[str]] = {}
     for time in others:
@@ -224,4 +225,13 @@ def _in_words(doubtful: Sequence[_Time]) -> str | None:
             of_visits.setdefault(time.doubt, []).append(time.row.contender)
     few = [f"{doubt}: {', '.join(names)}" for doubt, names in of_visits.items()]
     wide = [f"{time.row.contender}: {time.doubt}" for time in others if not time.row.lacks_visits]
-    return "; ".join([*([f"disturbed: {', '.join(disturbed)}"] if disturbed else []), *few, *wide])
+    return "; ".join([*([f"disturbed: {disturbed}"] if disturbed else []), *few, *wide])
+
+
+def _listed(names: Sequence[str], *, n_timed: int) -> str:
+    """Name up to three; of more, the first two and how many others, or that it is all."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    if len(names) == n_timed:
+        return f"all {n_timed} providers"
+    return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} others"

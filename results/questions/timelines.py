@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 MOST_ACTIVITIES = 1500
 MOST_IDLE = 300
 NO_TRACE = (
-    "No trace of this point was kept. To measure it again with one: "
-    "FUSEBENCH_TRACES={batch} fusebench run --again --operation {operation} --batch {batch} --hidden {hidden}"
+    "No trace of this point was kept. The page Throughput shows the commands that measure it again; "
+    "with FUSEBENCH_TRACES={batch} in the environment they keep one."
 )
 NO_FILE = "The trace {name} of this point is no longer there: fusebench store retain-traces removes old ones."
 BAD_FILE = "The trace {name} of this point cannot be read: {why}."
@@ -33,7 +33,7 @@ def timeline_of(store: Store, *, point: PointRow) -> TimelineRow | NoTimeline:
     """Return the timeline of `point` from its run's trace, or why there is none."""
     path = trace_of(store, point=point)
     if path is None:
-        return NoTimeline(reason=NO_TRACE.format(operation=point.operation, batch=point.batch, hidden=point.hidden))
+        return NoTimeline(reason=NO_TRACE.format(batch=point.batch))
     if not path.is_file():
         return NoTimeline(reason=NO_FILE.format(name=path.name))
     try:

@@ -143,6 +143,21 @@ def test_the_answer_says_what_was_decided_last(point):
     assert words.endswith("; 1 commit since then decides nothing.")
 
 
+def test_the_answer_of_an_older_commit_names_it(point):
+    rows = [point(), contender(point, "fused", 2.1)]
+    sentence = answer_from(rows, batch=64, is_older=True).sentence
+    assert f"rows (commit {rows[0].commit[:10]}, not the newest): 2.10× eager" in sentence
+
+
+def test_many_disturbed_providers_are_counted_not_listed(point):
+    names = ("fused", "compiled", "addmm-activation")
+    disturbed = {"disturbed": "a neighbour"}
+    rows = [point(**disturbed), *(contender(point, name, 2.0 - i / 10, **disturbed) for i, name in enumerate(names))]
+    assert "(disturbed: all 4 providers)" in sentence(rows)
+    some = [*rows, contender(point, "onnxruntime", 1.2)]
+    assert "(disturbed: fused, compiled and 2 others)" in sentence(some)
+
+
 def test_of_one_commit_nothing_is_said_of_since_when(point):
     rows = over_commits(point, 2.0)
     assert answer_from(rows, batch=64, over_commits=rows).details == answer_from(rows, batch=64).details

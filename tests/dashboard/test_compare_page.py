@@ -13,7 +13,8 @@ from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_
 from dashboard.looks import look_of
 from dashboard.pages.compare import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.tables.ratios import mean_of, ratio_of, rows_from_judgements, rows_from_values
+from dashboard.tables.comparison import answer_of, short_name
+from dashboard.tables.ratios import Mean, mean_of, ratio_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_choice import compare_choice_of, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from results.judgement.verdicts import judge
@@ -44,6 +45,43 @@ def shown(store, query=""):
     props = page_props(compare_drawing_of(store, query=query), is_from_url=False)
     assert props.keys() == OUTPUTS.keys()
     return props
+
+
+def test_only_axes_with_two_sides_are_offered_and_without_two_nothing_is_drawn(tmp_path, journals):
+    journals.write_journals(tmp_path, journals.history(2, operations=("linear",)))
+    with open_store(str(tmp_path / "one.db")) as store:
+        store.ingest([tmp_path])
+        props = shown(store)
+        assert [one["value"] for one in props["along"]["data"]] == ["commit", "provider"]
+        assert props["found"] == {}
+        alone = shown(store, "?along=machine")
+        assert [one["value"] for one in alone["along"]["data"]] == ["commit", "provider", "machine"]
+        assert alone["answer"] == "Choose two sides to compare."
+        assert alone["found"] == {"display": "none"}
+        assert alone["means"] == []
+
+
+def test_of_many_sides_the_sentence_names_the_ends():
+    counts = {"low": None, "high": None, "n": 9, "n_without": 0, "n_only": 0, "n_worse": 4, "n_better": 1}
+    means = [Mean(mean=value, **counts) for value in (1.1, 0.5, 1.3)]
+    names = ("eager", "one", "two", "three")
+    assert answer_of(names, means) == (
+        "Against eager, 3 sides: from two -50.0 % (4 worse, 1 better beyond the noise) "
+        "to three +30.0 % (4 worse, 1 better beyond the noise)"
+    )
+    assert answer_of(names[:3], means[:2]).startswith("Against eager, one: +10.0 % over 9 points")
+
+
+def test_a_commit_is_headed_by_its_hash_and_date_where_there_is_little_room():
+    assert short_name("ea9b3f1c 2026-11-22 Tests: each visit") == "ea9b3f1c 2026-11-22"
+    assert short_name("ea9b3f1c") == "ea9b3f1c"
+    assert short_name("py3.11 of another kind") == "py3.11 of another kind"
+
+
+def test_the_axis_of_the_first_side_is_short_enough_for_a_narrow_window(store):
+    title = shown(store, "?machine=bench-01")["figure"].layout.xaxis.title.text
+    assert title.startswith("Latency at ")
+    assert len(title) < 40
 
 
 def test_at_first_the_newest_two_commits_are_compared_as_the_gate_does(store, journals):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from results.store import Store
 
 NO_PROFILE = (
-    "The run that timed this point did not profile it, or ended before. Go on with it: "
-    "fusebench run --operation {operation} --batch {batch} --hidden {hidden}"
+    "The run that timed this point did not profile it, or ended before. The page Throughput shows the commands that "
+    "measure it again."
 )
 
 
@@ -61,7 +61,7 @@ class CallView:
         if row.state != "ok":
             return f"{row.contender} is {row.state.replace('_', ' ')} here: {row.reason or 'no reason given'}"
         if profile is None:
-            return NO_PROFILE.format(operation=row.operation, batch=row.batch, hidden=row.hidden)
+            return NO_PROFILE
         if profile.state != "ok":
             return f"The profile is {profile.state.replace('_', ' ')}: {profile.reason or 'no reason given'}"
         return None

@@ -37,20 +37,24 @@ class Answer:
 NO_PROVIDER = Answer(sentence="No provider is chosen; choose one above", contenders=(), is_certain=False, details=())
 
 
-def answer_from(rows: Sequence[PointRow], *, batch: int, over_commits: Sequence[PointRow] = ()) -> Answer:
+def answer_from(
+    rows: Sequence[PointRow], *, batch: int, over_commits: Sequence[PointRow] = (), is_older: bool = False
+) -> Answer:
     """Return the answer that one commit's points of a shape give at `batch`.
 
     over_commits: the points at that batch of this commit and those before it, the oldest first, which tell since when.
+    is_older: whether a newer commit measured that, too, so that the sentence names the commit.
     """
     advice = advice_from(rows, Question())
     choice = next((choice for choice in advice.choices if choice.batch == batch), None)
     details = advice.what if len(advice.choices) > 1 else ()
     if choice is None:
         return Answer(sentence=_nothing(rows, batch), contenders=(), is_certain=False, details=details)
+    older = f" (commit {rows[0].commit[:10]}, not the newest)" if is_older else ""
     ranking = choice.ranking
     named = ranking.candidates if ranking.standing is Standing.TIED else (ranking.leader,)
     return Answer(
-        sentence=_sentence(choice),
+        sentence=_sentence(choice, older=older),
         contenders=tuple(row.contender for row in named),
         is_certain=ranking.standing is Standing.FASTEST,
         details=(*_since(over_commits), *details, *_why(ranking)),
@@ -90,8 +94,8 @@ def _nothing(rows: Sequence[PointRow], batch: int) -> str:
     return f"Nothing is ok at {_rows(batch)}: {states}"
 
 
-def _sentence(choice: Choice) -> str:
-    ranking, at = choice.ranking, f"at {_rows(choice.batch)}"
+def _sentence(choice: Choice, *, older: str) -> str:
+    ranking, at = choice.ranking, f"at {_rows(choice.batch)}{older}"
     leader = ranking.leader
     match ranking.standing:
         case Standing.FASTEST if leader.provider == BASELINE:

@@ -51,6 +51,12 @@ class ThroughputDrawing:
     commits_left_out: tuple[str, ...] = ()
 
     @property
+    def is_older(self) -> bool:
+        """Whether a newer commit than the answer's measured the chosen shape and batch."""
+        own = [row.commit for row in self.by_commit if _is_of(row, self.view.choice)]
+        return bool(own and self.by_batch) and own[-1] != self.by_batch[0].commit
+
+    @property
     def up_to_answer(self) -> tuple[PointRow, ...]:
         """Points of the chosen shape and batch at the commit of the answer and at those before it."""
         own = [row for row in self.by_commit if _is_of(row, self.view.choice)]

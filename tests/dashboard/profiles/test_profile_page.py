@@ -208,7 +208,7 @@ def test_a_store_without_profiles_says_what_to_do(journal_store, journals, tmp_p
     store.ingest([folder])
     props = props_of(store, "?operation=mlp&provider=fused")
     assert "did not profile it" in text_of(props["answer"])
-    assert "fusebench run --operation mlp" in text_of(props["answer"])
+    assert "The page Throughput shows the commands that measure it again" in text_of(props["answer"])
     assert props["grids"]["operators"]["box"] == {"display": "none"}
     assert "No stacks of this call are stored" in props["graphs"]["flames"]["note"]
 

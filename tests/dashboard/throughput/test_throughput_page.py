@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from dash.exceptions import PreventUpdate
 
+from benchmarks.ruler.plan.axes import all_groups
+from benchmarks.ruler.plan.axes_files import axes_from_text
+from benchmarks.ruler.plan.points import DeviceKind
 from dashboard.app import create_app, page_and_links, shell
 from dashboard.figures.throughput import chart_over_commits
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
@@ -95,12 +99,25 @@ def test_each_quantity_has_an_axis_with_its_unit_and_reads_the_row(point, quanti
 def test_the_chosen_point_leads_to_its_profile_and_to_the_command_that_measures_it_again(store):
     point = chosen_point_of(throughput_drawing_of(store, query="?operation=mlp&hidden=1024&batch=64"))
     assert point.commands[0] == f"git checkout {point.commit[:10]}"
-    assert "--operation mlp --provider " in point.commands[1]
-    assert point.commands[1].endswith("--batch 64 --hidden 1024 --again")
+    assert point.commands[-1] == "FUSEBENCH_THREADS=2 fusebench run --axes point.toml --again"
     assert throughput_drawing_of(store, query=point.profile_query).view.choice.batch == 64
     lines = html_of(shown(store, "?operation=mlp&hidden=1024&batch=64")["point"])
-    assert all(command in lines for command in point.commands)
+    assert all(command in lines for command in (point.commands[0], point.commands[-1]))
     assert "/profile?operation=mlp" in lines
+
+
+def test_the_axes_of_the_chosen_point_are_its_shape_and_all_its_contenders(store):
+    drawing = throughput_drawing_of(store, query="?operation=mlp&hidden=1024&batch=64")
+    commands = chosen_point_of(drawing).commands
+    text = "\n".join(commands[2:-2])
+    axes = axes_from_text(text, path=Path("point.toml"))
+    rows = [row for row in drawing.by_batch if row.batch == 64]
+    for device in DeviceKind:
+        [group] = all_groups(axes, operations=axes.operations, device=device)
+        shape = group.shape
+        assert (shape.operation, shape.pass_, shape.dtype, shape.activation) == ("mlp", "forward", "float32", "gelu")
+        assert (shape.batch, shape.hidden, shape.dim, shape.cache) == (64, 1024, rows[0].dim, "warm")
+        assert {str(one) for one in group.contenders} == {row.contender for row in rows}
 
 
 def test_the_callback_returns_what_it_declares(store):

@@ -134,7 +134,7 @@ def test_the_timeline_of_a_point_is_read_from_the_trace_its_run_kept(traced):
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [
-        (None, None, "FUSEBENCH_TRACES=16 fusebench run --again --operation mlp --batch 16 --hidden 256"),
+        (None, None, "page Throughput shows the commands that measure it again; with FUSEBENCH_TRACES=16 in"),
         (None, "one.json.gz", "one.json.gz of this point is no longer there"),
         (b"{}", "one.json.gz", "one.json.gz of this point cannot be read: it is no trace of a profiler"),
     ],
