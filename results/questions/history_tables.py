@@ -50,7 +50,8 @@ _VALUES_OF_SERIES = _VALUES.where(any_of(Value.series_id, "series_ids"))
 def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[HistoryTable]:
     """Return the values of all series that `chosen` takes, one table for each project, machine and environment.
 
-    Ordered by place. Series of versions that were declared equal are one, with the newest version's description.
+    Ordered by place; one whose runs were all pruned has none. Series of versions that were declared equal are one, with
+    the newest version's description.
     """
     with store.reading() as connection, gc_paused():
         rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
@@ -59,7 +60,8 @@ def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[History
         of_place: dict[Place, list[Any]] = {}
         for row in sorted(rows, key=lambda row: (row.project, row.machine, row.environment, row.benchmark, row.id)):
             of_place.setdefault((row.project_id, row.machine_id, row.environment_id), []).append(row)
-        return [_table(connection, place, found, joined, parameters) for place, found in of_place.items()]
+        tables = [_table(connection, place, found, joined, parameters) for place, found in of_place.items()]
+        return [table for table in tables if table.runs]
 
 
 def _by_commit(runs: Iterable[Any]) -> list[Any]:

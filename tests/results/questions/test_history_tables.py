@@ -14,6 +14,7 @@ import pytest
 from results.judgement.changes.from_histories import changes_of_place
 from results.queries import history_of, history_tables
 from results.questions import history_tables as module
+from results.upkeep.housekeeping import prune_missing_files
 
 
 @pytest.fixture(params=[module.FEW_SERIES, 0], ids=["few", "many"])
@@ -71,3 +72,12 @@ def test_runs_of_a_commit_are_together_though_another_of_the_same_second_was_mea
     assert sorted(Counter(commits).values()) == [1, 1, 2, 3]
     assert changes_of_place(table).n_commits == 4
     assert np.isfinite(table.values).all()
+
+
+def test_a_place_whose_files_are_gone_has_no_table(opened, journals, tmp_path):
+    paths = journals.write_journals(tmp_path, [*journals.history(2), journals.Sweep(machine="other")])
+    opened.ingest([tmp_path])
+    paths[-1].unlink()
+    prune_missing_files(opened, [tmp_path])
+    assert [one.machine for one in history_tables(opened)] == ["bench-01"]
+    assert history_tables(opened, machine="other") == []
