@@ -18,6 +18,7 @@ from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.surfaces import Member, findings_from, timeline_of
+from results.judgement.outcomes import differs
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role
 
@@ -93,8 +94,8 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     members = [one for one in members if _is_relevant(one, limits[row_of[one.series.series_id]], least_change)]
     for row, metric in judged.items():
         if metric.precision is Precision.EXACT:
-            values = by_commit(table.values[row : row + 1], timeline.commit_of_run)[0]
-            for change in exact_changes(values, row=row, metric=metric):
+            counts = _counts(table.values[row], timeline.commit_of_run, metric)
+            for change in exact_changes(counts, row=row, metric=metric):
                 members.append(Member(change=change, series=table.series[row], metric=metric, levels=None))
     asked = [member for member in members if member.everything or is_asked(member.series)]
     return PlaceChanges(
@@ -178,6 +179,20 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     ]
     found_here = [one for one in (*everything, *members) if not one.change.is_return]
     return [*found_here, *members_of(withdrawn)], n_controls, judged
+
+
+def _counts(values: Floats, commit_of_run: Integers, metric: Metric) -> Floats:
+    """Return the value of an exact metric at each commit, [commits]; NaN where its runs there tell different ones.
+
+    values: one series, [runs].
+    """
+    found: Floats = by_commit(values[None], commit_of_run)[0]
+    for column in np.flatnonzero(np.bincount(commit_of_run) > 1):
+        known = values[commit_of_run == column]
+        known = known[~np.isnan(known)]
+        if len(known) > 1 and differs(metric, float(known.min()), float(known.max())):
+            found[column] = np.nan
+    return found
 
 
 def _logarithms(table: HistoryTable) -> Floats:
