@@ -97,9 +97,14 @@ def create_app(
 
     @app.callback(Output("footer", "children"), Input("store-state", "data"))
     def show_footer(_: str | None) -> list[Component | str]:
-        return unjudged_note(unjudged_places(store))
+        return footer_of(store, is_kept=decisions is not None)
 
     return app
+
+
+def footer_of(store: Store, *, is_kept: bool) -> list[Component | str]:
+    """Return what stands below every page. is_kept: whether the database outlives the dashboard, or is gone with it."""
+    return unjudged_note(unjudged_places(store)) if is_kept else []
 
 
 def shell() -> Component:

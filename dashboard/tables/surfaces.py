@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
+from dashboard.finding_words import ratio_in_words
 from dashboard.lines import NO_PARAMETERS
 from dashboard.tables.changes import ORDER, word_of
 from dashboard.widgets import sparkline
 from results.judgement.verdicts import Outcome
 from results.rows import parameters_in_words
 from results.units import change_in_words
-from results.units import ratio as ratio_in_words
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from results.rows import CommitRow
 
 WORSE = (Outcome.FAILED, Outcome.REGRESSION)
-FACTOR_FROM = 3.0
 BETTER = (Outcome.FIXED, Outcome.IMPROVEMENT)
 # Parameters of a sweep that tell surfaces of one operation apart.
 CONTENDER = ("provider", "weights", "pass")
@@ -179,9 +178,9 @@ def surfaces_list(comparison: Comparison, *, most: int) -> list[Component]:
 
 
 def _line(surface: ChangedSurface) -> Component:
-    count = f"all {surface.n} series" if surface.n == surface.n_of else f"{surface.n} of {surface.n_of} series"
+    count = f"all {surface.n:,} series" if surface.n == surface.n_of else f"{surface.n:,} of {surface.n_of:,} series"
     ratio = surface.worst.ratio
-    size = f", {_in_words(ratio)} at most" if ratio else f": {surface.worst.why}"
+    size = f", {ratio_in_words(ratio)} at most" if ratio else f": {surface.worst.why}"
     kind = "bad" if surface.is_worse else "good" if surface.worst.outcome in BETTER else ""
     return html.Li(
         [
@@ -195,11 +194,6 @@ def _line(surface: ChangedSurface) -> Component:
             ),
         ]
     )
-
-
-def _in_words(value: float) -> str:
-    """Write a change in percent, or as a factor where that is the plainer."""
-    return change_in_words(value) if value < FACTOR_FROM else ratio_in_words(value)
 
 
 def _commit(row: CommitRow) -> list[Component | str]:

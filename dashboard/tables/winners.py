@@ -30,7 +30,7 @@ HEADINGS = (
     ("Over eager", "number"),
     ("Per call", ""),
     ("Bound by", ""),
-    ("Next best", ""),
+    ("Next best, or what is in doubt", ""),
 )
 
 

@@ -9,6 +9,7 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
+from dashboard.finding_words import ratio_in_words
 from dashboard.pages.overview import HIDDEN, OUTPUTS, asked_query, change_cards, failing_cards, page_props
 from dashboard.tables.map_drawing import map_card
 from dashboard.tables.standings import failing_in_words, freshness_in_words
@@ -80,6 +81,16 @@ def test_what_is_left_out_is_counted_with_the_command_that_lists_it(journal_stor
     [listed] = surfaces_list(comparison, most=0)
     assert "… and 1 more" in text_of(listed)
     assert f"--base {comparison.base.commit[:12]} --head {comparison.head.commit[:12]}" in text_of(listed)
+
+
+def test_a_large_change_is_a_factor_as_on_the_other_pages(journal_store, journals):
+    [comparison] = overview_of(journal_store(last_slower(journals))).comparisons
+    [surface] = comparison.surfaces
+    worst = replace(surface.worst, ratio=20.5)
+    large = replace(comparison, surfaces=(replace(surface, worst=worst, n=1234, n_of=2045),))
+    [listed] = surfaces_list(large, most=1)
+    assert f"{ratio_in_words(20.5)} at most" in text_of(listed)
+    assert "1,234 of 2,045 series" in text_of(listed)
 
 
 def test_a_commit_that_changed_nothing_is_answered_no(journal_store, journals):

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from dashboard.app import footer_of
 from dashboard.pages.notices import unjudged_note
 from dashboard.pages.overview import flip_cards
 from dashboard.pages.throughput import page_props
@@ -77,6 +78,8 @@ def test_flips_are_found_anew_when_the_store_has_changed(flipped, journals, tmp_
 
 def test_what_nobody_has_judged_is_said_below_every_page_until_somebody_does(flipped):
     words, command, _ = unjudged_note(unjudged_places(flipped))
+    assert words in footer_of(flipped, is_kept=True)
+    assert footer_of(flipped, is_kept=False) == []
     n_series = unjudged_places(flipped)[0].n_series
     assert f"in the newest values of {n_series} series (fusebench on bench-01) is not kept yet" in words
     assert command.children == "fusebench changes"
