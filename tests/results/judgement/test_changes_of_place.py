@@ -290,15 +290,3 @@ def test_a_number_that_stands_for_none_is_a_change_as_large_as_one_can_be(metric
     [found] = changes_of_place(table(rows, values)).findings
     assert (found.benchmark, found.first_bad) == ("s.one", commit(15))
     assert found.ratio == pytest.approx(np.exp(700.0 if after > before else -700.0))
-
-
-@pytest.mark.parametrize(
-    ("counts", "ranges"),
-    [([3, 3, 4, 3, 3, 3], []), ([3, 3, 4, 4, 3, 3], [(1, 2)]), ([3, 3, 4, 3, 4, 4], [(1, 3)])],
-)
-def test_a_count_that_differs_between_runs_of_a_commit_is_no_change_at_it(counts, ranges):
-    """The third commit has two runs."""
-    commits = [commit(i) for i in (0, 1, 2, 2, 3, 4)]
-    measured = table([series(1, metric="operator_count", unit="operators")], [counts], commits=commits)
-    found = changes_of_place(measured).findings
-    assert [(one.last_good, one.first_bad) for one in found] == [(commit(a), commit(b)) for a, b in ranges]

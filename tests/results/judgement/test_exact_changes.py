@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from results.judgement.changes.exact import exact_changes
+from results.judgement.changes.from_histories import changes_of_place
 from results.judgement.findings import FindingState
 from results.metrics import SWEEP_METRICS, metric_of
+from tests.results.judgement.test_changes_of_place import commit, series, table
 
 LAUNCHES = SWEEP_METRICS["kernel_launches"]
 
@@ -96,3 +98,15 @@ def test_memory_that_creeps_within_its_tolerance_is_found_where_it_has_left_it(v
 def test_an_error_below_what_its_dtype_rounds_is_none(dtype, before, after, n):
     metric = metric_of("error_rel", unit="", dtype=dtype)
     assert len(exact_changes(np.array([before, before, after]), row=0, metric=metric)) == n
+
+
+@pytest.mark.parametrize(
+    ("counts", "ranges"),
+    [([3, 3, 4, 3, 3, 3], []), ([3, 3, 4, 4, 3, 3], [(1, 2)]), ([3, 3, 4, 3, 4, 4], [(1, 3)])],
+)
+def test_a_count_that_differs_between_runs_of_a_commit_is_no_change_at_it(counts, ranges):
+    """The third commit has two runs."""
+    commits = [commit(i) for i in (0, 1, 2, 2, 3, 4)]
+    measured = table([series(1, metric="operator_count", unit="operators")], [counts], commits=commits)
+    found = changes_of_place(measured).findings
+    assert [(one.last_good, one.first_bad) for one in found] == [(commit(a), commit(b)) for a, b in ranges]
