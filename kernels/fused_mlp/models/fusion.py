@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from fused_mlp.models.selection import Selection
     from fused_mlp.modules.packing import PackReport
     from fused_mlp.ops.recomputation import Recompute
+
+# torch.fx puts its own calls into nn.Module while a model is read: two threads that do so leave them there.
+_one_at_a_time = threading.RLock()
 
 
 def fuse(
@@ -70,33 +74,14 @@ def fuse(
     mode = _mode(mode)
     if rows is not None:
         check_size(rows, "rows")
-    chosen = chosen_modules(model, include, exclude)
-    # Whatever is on around the call: what activations compute is found on tensors of the CPU, with gradients.
-    with torch.inference_mode(mode=False), torch.device("cpu"):
-        plans, kept = _planned(model, mode, chosen, name_from_recompute(recompute), packs=prepare)
-    paths = paths_in(model)
-    replaced: list[Replaced] = []
-    try:
-        for plan in plans:
-            fuse_block(plan.block, plan.sites)
-            replaced += [
-                Replaced(
-                    path=path,
-                    block=type(plan.block).__name__,
-                    operation=pattern.operation,
-                    layers=pattern.layers,
-                    activation=pattern.activation,
-                )
-                for path in paths[plan.block]
-                for pattern in plan.patterns
-            ]
-        packed = _pack_blocks(plans, paths, rows) if prepare and mode is Mode.INFERENCE else ()
-    except BaseException:
-        for plan in plans:
-            if "_fused_sites" in plan.block.__dict__:
-                unfuse_block(plan.block)
-        raise
-    return FusionReport(model=model, replaced=tuple(replaced), kept=tuple(kept), packed=packed)
+    policy = name_from_recompute(recompute)
+    with _one_at_a_time:
+        chosen = chosen_modules(model, include, exclude)
+        # Whatever is on around the call: what activations compute is found on tensors of the CPU, with gradients.
+        with torch.inference_mode(mode=False), torch.device("cpu"):
+            plans, kept = _planned(model, mode, chosen, policy, packs=prepare)
+        replaced, packed = _applied(model, plans, rows, packs=prepare and mode is Mode.INFERENCE)
+    return FusionReport(model=model, replaced=replaced, kept=tuple(kept), packed=packed)
 
 
 def unfuse(model: nn.Module) -> nn.Module:
@@ -105,11 +90,12 @@ def unfuse(model: nn.Module) -> nn.Module:
     Raises: InvalidArgument if another library changed the class of a fused block since; nothing is undone then.
     """
     _expect_module(model)
-    blocks = [module for module in model.modules() if isinstance(module, FusedBlock)]
-    for block in blocks:
-        expect_own_class(block)
-    for block in blocks:
-        unfuse_block(block)
+    with _one_at_a_time:
+        blocks = [module for module in model.modules() if isinstance(module, FusedBlock)]
+        for block in blocks:
+            expect_own_class(block)
+        for block in blocks:
+            unfuse_block(block)
     return model
 
 
@@ -161,6 +147,34 @@ def prepare(
             except Unavailable as unavailable:
                 kept.append(Kept(path=path, reason=str(unavailable)))
     return PreparationReport(packed=tuple(packed), kept=tuple(kept))
+
+
+def _applied(
+    model: nn.Module, plans: list[Plan], rows: int | None, *, packs: bool
+) -> tuple[tuple[Replaced, ...], tuple[Packed, ...]]:
+    """Fuse what is planned, all of it or, after an exception, nothing."""
+    paths = paths_in(model)
+    replaced: list[Replaced] = []
+    try:
+        for plan in plans:
+            fuse_block(plan.block, plan.sites)
+            replaced += [
+                Replaced(
+                    path=path,
+                    block=type(plan.block).__name__,
+                    operation=pattern.operation,
+                    layers=pattern.layers,
+                    activation=pattern.activation,
+                )
+                for path in paths[plan.block]
+                for pattern in plan.patterns
+            ]
+        return tuple(replaced), _pack_blocks(plans, paths, rows) if packs else ()
+    except BaseException:
+        for plan in plans:
+            if "_fused_sites" in plan.block.__dict__:
+                unfuse_block(plan.block)
+        raise
 
 
 def _packables(module: nn.Module) -> list[PackableModule | BiasedGatedMLP]:

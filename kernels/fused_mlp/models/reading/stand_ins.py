@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -46,6 +47,7 @@ class StandInTracer(fx.Tracer):
         self.objections: list[str] = []
         self.is_asked_for_dtypes = False
         self._modes = _modes()
+        self._thread = threading.get_ident()
 
     def refuse(self, reason: str) -> NoReturn:
         """Raise NoPattern, and remember it."""
@@ -56,6 +58,12 @@ class StandInTracer(fx.Tracer):
         """Return whether a child is left whole."""
         del module_qualified_name
         return id(m) not in self.inlined
+
+    def call_module(self, m: nn.Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Add a call of a child; calls in other threads, which torch.fx catches as well, are none of ours."""
+        if threading.get_ident() != self._thread:
+            return forward(*args, **kwargs)
+        return super().call_module(m, forward, args, kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, fx.Proxy]) -> Any:
         """Return the attribute itself."""
