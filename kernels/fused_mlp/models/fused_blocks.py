@@ -9,6 +9,7 @@ import copy
 import copyreg
 import functools
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from fused_mlp.errors import InvalidArgument
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 class FusedBlock(Unannounced):
     """What a block's class gains: nothing a caller sees but `extra_repr`."""
 
-    _fused_class: type[nn.Module]
-    _fused_sites: dict[str, Callable[..., Any]]
+    if TYPE_CHECKING:  # torch.jit.script reads annotations, and knows none of these
+        _fused_class: type[nn.Module]
+        _fused_sites: dict[str, Callable[..., Any]]
 
     def train(self, mode: bool = True) -> Any:  # noqa: FBT001, FBT002 - nn.Module's
         """Set the mode; training ends packed copies, as in PackableModule."""
@@ -109,7 +111,6 @@ def _fused_class(kind: type[nn.Module], methods: tuple[str, ...]) -> type[nn.Mod
 def _dispatching(kind: type[nn.Module], name: str) -> Callable[..., Any]:
     function = getattr(kind, name)
 
-    @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if "_fused_sites" not in self.__dict__:
             # Made by a fused block from its own class, as a slice of an nn.Sequential is; or kept from before unfusing.
@@ -120,4 +121,6 @@ def _dispatching(kind: type[nn.Module], name: str) -> Callable[..., Any]:
             return own(self, *args, **kwargs)
         return self.__dict__["_fused_sites"][name](self, *args, **kwargs)
 
-    return method
+    # torch.jit.script compiles the source of what is wrapped, with the names that it finds here.
+    globally = FunctionType(method.__code__, function.__globals__, name, None, method.__closure__)
+    return functools.wraps(function)(globally)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -69,7 +70,10 @@ class FusedCall:
             if result is not NotImplemented:
                 return result
         if self._may_take(x):
-            return module.forward(x)
+            if torch.compiler.is_compiling():
+                return module.forward(x)
+            with suppress(InvalidArgument):  # of a bias that would be broadcast, for one
+                return module.forward(x)
         return self._eager(owner, x)
 
     def own_weights(self) -> tuple[Tensor, ...] | None:
@@ -80,14 +84,15 @@ class FusedCall:
             return None
 
     def _may_take(self, x: Any) -> bool:
-        if not _is_plain_call(x) or x.is_nested or x.layout is not torch.strided or x.device.type not in _DEVICES:
+        if _is_for_onnx() or not _is_plain_call(x) or x.is_nested or x.layout is not torch.strided:
             return False
-        if x.dim() == 0 or x.dtype not in SUPPORTED_DTYPES:
+        if x.device.type not in _DEVICES or x.dim() == 0 or x.dtype not in SUPPORTED_DTYPES:
             return False
         weights, autocast = self.own_weights(), torch.is_autocast_enabled(x.device.type)
         if weights is None or not all(_goes_with(weight, x, autocast=autocast) for weight in weights):
             return False
-        if self.module.weights()[0].shape[1] != x.shape[-1]:
+        # A tracer of TorchScript warns where sizes are compared; there the operation refuses what does not fit.
+        if not _is_traced() and self.module.weights()[0].shape[1] != x.shape[-1]:
             return False
         if self.is_packed_only or _why_not_on(x.device.type) is not None:
             return self._has_usable_packs()
@@ -113,6 +118,15 @@ def _is_plain_call(x: Any) -> bool:
         or _has_function_mode()
         or torch._C._len_torch_dispatch_stack() > 0  # noqa: SLF001
     )
+
+
+def _is_for_onnx() -> bool:
+    """Return whether a file for ONNX is written, which has none of our operations."""
+    return (torch.compiler.is_compiling() or _is_traced()) and torch.onnx.is_in_onnx_export()
+
+
+def _is_traced() -> bool:
+    return torch._C._get_tracing_state() is not None  # noqa: SLF001 - torch.jit.is_tracing, typed
 
 
 def _has_function_mode() -> bool:

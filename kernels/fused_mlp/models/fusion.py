@@ -206,8 +206,10 @@ def _planned(
     kept = []
     for module in paths:
         own = [child for child in module.children() if is_linear(child)]
-        chained = module in plans and any(len(pattern.layers) > 1 for pattern in plans[module].patterns)
-        taken = chained or any(done.is_computed(layer) for layer in own if module not in plans)
+        found = plans.get(module)
+        chained = found is not None and any(len(pattern.layers) > 1 for pattern in found.patterns)
+        taken = chained or (found is not None and set(own) <= set(found.layers))
+        taken = taken or any(done.is_computed(layer) for layer in own if module not in plans)
         if module in chosen and not taken and not isinstance(module, FusedBlock | PackableModule):
             why = why_no_layers(module) or (_first(reasons.get(module, [])) if own else None)
             if why is not None and (module not in plans or reasons[module]):

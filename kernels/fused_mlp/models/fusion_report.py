@@ -59,7 +59,7 @@ class FusionReport:
 
     def __str__(self) -> str:
         if not self.replaced and not self.kept:
-            return "no block with linear layers"
+            return "no block with linear layers was found, or none was chosen"
         rows = [
             (
                 item.path or "(the model)",

@@ -146,3 +146,21 @@ def test_a_quantised_layer_put_in_later_is_called():
 
         layer.__class__ = Rounded
     expect_twins(model, twin, X)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 20), (7,)], ids=str)
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_a_bias_of_another_shape_is_the_layer_s_own_affair(mode, shape):
+    for module, name in ((LlamaStyle(bias=True).eval(), "gate_proj"), (GptStyle().eval(), "fc")):
+        twin = copy.deepcopy(module)
+        fuse(module, mode=mode)
+        for each in (module, twin):
+            getattr(each, name).bias = nn.Parameter(torch.full(shape, 0.5))
+        for grad in (True, False):
+            with torch.set_grad_enabled(grad):
+                if shape == (7,):
+                    with pytest.raises(RuntimeError, match="expanded size"):
+                        module(torch.randn(3, 12))
+                else:
+                    x = torch.randn(3, 12)
+                    expect_close(module(x), twin(x))

@@ -29,7 +29,13 @@ def test_the_report_is_a_value_and_a_table():
     assert "cannot be traced" in lines[2]
     assert packed.startswith("2 packed: ")
     assert [item.path for item in report.packed] == ["blocks.0", "blocks.2"]
-    assert str(fuse(nn.Tanh())) == "no block with linear layers"
+    assert str(fuse(nn.Tanh())) == "no block with linear layers was found, or none was chosen"
+
+
+def test_a_block_of_which_all_is_computed_is_not_kept_as_well():
+    report = fuse(nn.Sequential(nn.Sequential(nn.Linear(12, 12), nn.ReLU()), nn.Tanh()))
+    assert [(item.path, item.operation) for item in report.replaced] == [("0", "linear")]
+    assert report.kept == (), str(report)
 
 
 def test_fusing_twice_changes_nothing_more():
