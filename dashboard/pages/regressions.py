@@ -129,7 +129,7 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
     choice, chosen = drawing.choice, drawing.chosen
     query = query_from_regressions_choice(choice)
     title, badges, facts = (
-        finding_facts(chosen, explanation=drawing.explanation, taken_back=drawing.taken_back)
+        finding_facts(chosen, explanation=drawing.explanation, taken_back=drawing.taken_back, left_out=drawing.left_out)
         if chosen
         else ("", [], [])
     )

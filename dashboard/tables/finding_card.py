@@ -26,15 +26,19 @@ MOST_LINES = 7  # of a finding's points, on the page *Explore*
 
 
 def finding_facts(
-    found: RankedFinding, *, explanation: str | None, taken_back: Iterable[TakenBack] = ()
+    found: RankedFinding, *, explanation: str | None, taken_back: Iterable[TakenBack] = (), left_out: str = ""
 ) -> tuple[str, list[Component], list[Component]]:
-    """Build the title, the badges, and the lines that say what is known of a finding and where to look next."""
+    """Build the title, the badges, and the lines that say what is known of a finding and where to look next.
+
+    left_out: what of its history is left out, in words.
+    """
     finding = found.finding
     badges = [
         state_badge(finding),
         dmc.Badge(f"cause: {cause_of(finding)}", size="sm", variant="light", color="gray"),
     ]
     lines: list[Component] = [html.P(_size(finding)), html.P(_since(found)), html.P(_why(finding, explanation))]
+    lines += [html.P(f"{left_out}.")] if left_out else []
     lines += [html.P(f"{one.words[:1].upper()}{one.words[1:]}.") for one in taken_back]
     return f"{change_of(finding)} {title_of(finding)}", badges, [*lines, html.P(_links(found), className="links")]
 

@@ -13,7 +13,7 @@ from dashboard.lines import NO_PARAMETERS
 from dashboard.tables.changes import ORDER, word_of
 from dashboard.widgets import sparkline
 from results.judgement.verdicts import Outcome
-from results.rows import parameters_in_words
+from results.rows import left_out_in_words, parameters_in_words
 from results.units import change_in_words
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ class ChangedSurface:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What the newest commit of a project changed on one machine. judgement: None where one commit is all there is."""
+    """What the newest commit of a project changed on one machine. judgement: None where one commit is all there is.
+
+    n_beside: measured commits of other branches, which are not looked at.
+    """
 
     project: str
     machine: str
@@ -79,6 +82,7 @@ class Comparison:
     base: CommitRow | None
     judgement: Judgement | None
     surfaces: tuple[ChangedSurface, ...]
+    n_beside: int = 0
 
     @property
     def tone(self) -> Tone:
@@ -162,6 +166,8 @@ def commits_of(comparison: Comparison) -> Component:
     parts: list[Component | str] = _commit(comparison.head)
     if comparison.base is not None:
         parts += [" against ", *_commit(comparison.base)]
+    if left_out := left_out_in_words(comparison.n_beside):
+        parts.append(f"; {left_out}")
     return html.P(parts, className="detail")
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode
 
 from dashboard.views.url import member_of, unknown_parameters
 from results.queries import commits, places, projects
+from results.rows import beside_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,12 +153,14 @@ def _commits(
         else:
             n = f"{len(starting)} measured commits begin" if starting else "no measured commit begins"
             problems.append(f"The URL asks for commit {prefix[:40]}, but {n} with that here.")
-    newest = [row.commit for row in stored]
+    beside = beside_among(stored)
+    newest = [row.commit for row in stored if row.commit not in beside]
     if not is_along:
         return tuple(found[-1:] or newest[-1:])
-    rank = {commit: i for i, commit in enumerate(newest)}
+    rank = {row.commit: i for i, row in enumerate(stored)}
     key: Callable[[str], int] = lambda commit: rank[commit]  # noqa: E731 - mypy wants its type
     chosen = sorted(dict.fromkeys(found), key=key)[:MOST_SIDES] or newest[-2:]
     if len(chosen) == 1 and rank[chosen[0]] > 0:
-        chosen = [newest[rank[chosen[0]] - 1], *chosen]
+        order = [row.commit for row in stored] if chosen[0] in beside else newest
+        chosen = [*order[: order.index(chosen[0])][-1:], *chosen]
     return tuple(chosen)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from dashboard.tables.surfaces import Comparison, surfaces_of
 from results.queries import history_of, judged_commits
+from results.rows import beside_among
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dashboard.tables.surfaces import ChangedSurface
     from results.rows import CommitRow
@@ -21,7 +22,7 @@ MOST_VALUES = 60
 
 
 def comparisons_of(store: Store, *, commits: Sequence[CommitRow]) -> tuple[Comparison, ...]:
-    """Compare the newest two commits of each project on each machine; `commits` come oldest first."""
+    """Compare the newest two commits of each project's main line on each machine; `commits` come oldest first."""
     measured: dict[tuple[str, str], list[CommitRow]] = {}
     for row in commits:
         for machine in sorted(row.machines):
@@ -30,7 +31,9 @@ def comparisons_of(store: Store, *, commits: Sequence[CommitRow]) -> tuple[Compa
 
 
 def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitRow]) -> Comparison:
-    head, base = rows[-1], rows[-2] if len(rows) > 1 else None
+    beside = beside_among(rows)
+    line = [row for row in rows if row.commit not in beside]
+    head, base = line[-1], line[-2] if len(line) > 1 else None
     judgement = None
     if base is not None:
         judgement = judged_commits(store, base=base.commit, head=head.commit, project=project, machine=machine)
@@ -41,17 +44,20 @@ def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitR
         head=head,
         base=base,
         judgement=judgement,
-        surfaces=tuple(_with_courses(store, surfaces)),
+        surfaces=tuple(_with_courses(store, surfaces, without=beside)),
+        n_beside=len(beside),
     )
 
 
-def _with_courses(store: Store, surfaces: Sequence[ChangedSurface]) -> Iterable[ChangedSurface]:
+def _with_courses(
+    store: Store, surfaces: Sequence[ChangedSurface], *, without: Collection[str]
+) -> Iterable[ChangedSurface]:
     """Add the courses of the first surfaces, which are the ones that a page shows."""
     shown = surfaces[:MOST_SURFACES]
     histories = history_of(store, series_ids=[surface.worst.head.series_id for surface in shown])
     course_of: dict[int, tuple[float, ...]] = {}
     for history in histories:
-        values = tuple(row.value for row in history.values if row.value is not None)
+        values = tuple(row.value for row in history.values if row.value is not None and row.commit not in without)
         course_of.setdefault(history.series.series_id, values[-MOST_VALUES:])
     for surface in shown:
         yield replace(surface, course=course_of.get(surface.worst.head.series_id, ()))

@@ -16,7 +16,7 @@ from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
 from results.metrics import Role, metric_of
 from results.queries import commits, history_of, judged_commits
-from results.rows import contender_of
+from results.rows import beside_among, contender_of
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class ExploreDrawing:
 
     panels: a chart for each value of the parameter that is grouped by, as `name=value`; empty without one.
     `left_out`: what the chart would be too slow with, in words. `is_marked`: whether its change points were looked for.
+    `beside`: commits of other branches that are drawn and not judged.
     """
 
     view: ExploreView
@@ -49,6 +50,7 @@ class ExploreDrawing:
     panels: Mapping[str, Chart] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     is_marked: bool = False
+    beside: frozenset[str] = frozenset()
 
 
 def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> ExploreDrawing:
@@ -80,17 +82,23 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
         panels = {name: _marked(panel, _lines_of(view, name), found) for name, panel in panels.items()}
     measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
+    shown = tuple(row for row in stored if row.commit in set(measured))
+    beside = beside_among(shown)
     return ExploreDrawing(
         view=view,
         metric_format=metric_format,
         chart=chart,
-        commits=tuple(row for row in stored if row.commit in set(measured)),
+        commits=shown,
         judgement=_judgement(
-            store, view.choice, measured, is_sweep=contender_of(view.lines[0].series[0].parameters) is not None
+            store,
+            view.choice,
+            measured if view.choice.commit in beside else [one for one in measured if one not in beside],
+            is_sweep=contender_of(view.lines[0].series[0].parameters) is not None,
         ),
         panels=panels,
         left_out=(*left_out, *reductions, *without_panel),
         is_marked=found is not None,
+        beside=beside,
     )
 
 
@@ -143,6 +151,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         return "choose parameters to draw a line" if not choice.lines else "nothing measured for this choice"
     dates = [row.date for row in rows if row.date is not None]
     parts = [f"{len(rows)} commit{'' if len(rows) == 1 else 's'}"]
+    if drawing.beside:
+        parts[0] += f", {len(drawing.beside)} of other branches not judged"
     if dates:
         first, last = f"{min(dates):%Y-%m-%d}", f"{max(dates):%Y-%m-%d}"
         parts.append(first if first == last else f"{first} to {last}")

@@ -23,6 +23,7 @@ from dashboard.views.regressions_choice import (
 from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
 from results.queries import commits, history_of, places, taken_back_of
+from results.rows import beside_among, left_out_in_words
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ LISTS = (
 class RegressionsDrawing:
     """Content of the page. `found`: what the choice takes, by weight; `chosen`: the one that is shown, with `chart`.
 
-    `explanation`: why it is, in a sentence; None where nothing is known of that. `lists`: label, query and number of
-    findings of the lists that one looks for. `taken_back`: acknowledgements of the chosen one that hold no longer.
+    `left_out`: what of its history is not drawn, in words. `explanation`: why it is, in a sentence; None where nothing
+    is known of that. `lists`: label, query and number of findings of the lists that one looks for. `taken_back`:
+    acknowledgements of the chosen one that hold no longer.
     """
 
     choice: RegressionsChoice
@@ -60,6 +62,7 @@ class RegressionsDrawing:
     found: tuple[RankedFinding, ...]
     chosen: RankedFinding | None
     chart: Chart | None
+    left_out: str
     explanation: str | None
     taken_back: tuple[TakenBack, ...]
     lists: tuple[tuple[str, str, int], ...]
@@ -90,13 +93,15 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
     choice, options = regressions_choice_of(query, found=every, measured=places(store), problems=problems)
     found = tuple(one for one in every if choice.takes(one))
     chosen = next((one for one in every if one.uid == choice.finding), found[0] if found else None)
+    chart, left_out = (None, "") if chosen is None else _chart(store, chosen, every)
     return RegressionsDrawing(
         choice=choice,
         options=options,
         problems=tuple(problems),
         found=found,
         chosen=chosen,
-        chart=None if chosen is None else _chart(store, chosen, every),
+        chart=chart,
+        left_out=left_out,
         explanation=None if chosen is None else reasons_of(store).sentence(chosen.finding),
         taken_back=() if chosen is None else tuple(taken_back_of(store, chosen.finding)),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
@@ -127,18 +132,26 @@ def _noun(choice: RegressionsChoice) -> str:
     return "open regression" if is_plain else "finding"
 
 
-def _chart(store: Store, chosen: RankedFinding, every: Sequence[RankedFinding]) -> Chart | None:
-    """Draw the course of the finding's worst point with all its change points; None of a finding about everything."""
+def _chart(store: Store, chosen: RankedFinding, every: Sequence[RankedFinding]) -> tuple[Chart | None, str]:
+    """Draw the course of the finding's worst point with all its change points; None of a finding about everything.
+
+    With it comes, in words, what is left out: commits beside the main line.
+    """
     series = chosen.series
     if series is None:
-        return None
-    histories = {one.series.series_id: one for one in history_of(store, series_ids=[series.series_id])}
+        return None, ""
+    histories = history_of(store, series_ids=[series.series_id])
+    stored = commits(store, project=series.project)
+    measured = {value.commit for one in histories for value in one.values}
+    beside = beside_among(row for row in stored if row.commit in measured)
+    drawn = [replace(one, values=tuple(row for row in one.values if row.commit not in beside)) for one in histories]
     chart = chart_of_lines(
         lines_from([series]),
-        histories,
+        {one.series.series_id: one for one in drawn},
         metric_format=MetricFormat(metric=series.metric, unit=series.unit),
-        order=[row.commit for row in commits(store, project=series.project)],
+        order=[row.commit for row in stored],
         spacing=CommitSpacing.ORDER,
     )
     positions = {commit: place for place, commit in chart.positions}
-    return replace(chart, change_points=change_points_of(every, series=[series], positions=positions))
+    marks = change_points_of(every, series=[series], positions=positions)
+    return replace(chart, change_points=marks), left_out_in_words(len(beside))

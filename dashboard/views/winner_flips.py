@@ -8,11 +8,13 @@ from weakref import WeakKeyDictionary
 
 from dashboard.tables.winner_flips import flips_of
 from results.queries import commits, latest_points
+from results.rows import beside_among
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from dashboard.tables.winner_flips import WinnerFlip
+    from results.rows import CommitRow
     from results.store import Store
 
 MOST_COMMITS = 20  # that are looked back upon; a flip further back is on the page Throughput of its shape
@@ -32,15 +34,16 @@ def winner_flips_of(store: Store) -> tuple[WinnerFlip, ...]:
 
 
 def _flips_of(store: Store) -> tuple[WinnerFlip, ...]:
-    measured: dict[tuple[str, str], list[str]] = {}
+    measured: dict[tuple[str, str], list[CommitRow]] = {}
     rank = {}
     for place, row in enumerate(commits(store)):
         rank[row.commit] = place
         for machine in sorted(row.sweep_machines):
-            measured.setdefault((row.project, machine), []).append(row.commit)
+            measured.setdefault((row.project, machine), []).append(row)
     found: list[WinnerFlip] = []
-    for (_, machine), hashes in measured.items():
-        newest = hashes[-MOST_COMMITS:]
+    for (_, machine), rows in measured.items():
+        beside = beside_among(rows)
+        newest = [row.commit for row in rows if row.commit not in beside][-MOST_COMMITS:]
         if len(newest) > 1:
             found += flips_of([latest_points(store, revision=commit, machine=machine) for commit in newest])
     return tuple(sorted(found, key=lambda one: (-rank[one.since.commit], -(one.margin or 1.0))))

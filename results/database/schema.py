@@ -112,11 +112,12 @@ class Environment(Base):
 
 
 class Commit(Base):
-    """Commit of a project. Without a git repository `position` and `is_orphaned` are null.
+    """Commit of a project. Without a git repository `position`, `is_orphaned` and `is_on_main_line` are null.
 
     `position` counts every commit of the history, measured or not, oldest first, from 1 (results.ingest.commit_order);
-    `is_orphaned` marks a commit that a rebase removed. `ordered_at`: its date, or the latest date of any commit
-    before it in the history, so that a clock that was wrong puts no commit before its parents.
+    `is_orphaned` marks a commit that a rebase removed. `is_on_main_line`: whether the main branch reaches it by first
+    parents (results.ingest.main_line); histories are judged along that line. `ordered_at`: its date, or the latest
+    date of any commit before it in the history, so that a clock that was wrong puts no commit before its parents.
     """
 
     __tablename__ = "commits"  # `commit` is a word of SQL
@@ -128,6 +129,7 @@ class Commit(Base):
     subject: Mapped[str | None]
     position: Mapped[int | None]
     is_orphaned: Mapped[bool | None]
+    is_on_main_line: Mapped[bool | None]
     ordered_at: Mapped[datetime | None]
 
 

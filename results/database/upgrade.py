@@ -15,7 +15,7 @@ from results.errors import NewerSchema, NotAStore
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 # SQLite's index of histories until 2026-11-22 (docs/adr/0008): no question uses it, and every write pays for it.
 OBSOLETE_INDEX = "ix_value_of_a_history"
 

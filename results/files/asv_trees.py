@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # asv.conf.json allows comments, so it is searched rather than parsed: from the start of each line and not across empty
 # ones, which takes a time that grows with the square of their number.
 PROJECT_IN_CONF = re.compile(rb'^[^\S\n]*"project"\s*:\s*"([^"\\]+)"', re.MULTILINE)
+BRANCH_IN_CONF = re.compile(rb'^[^\S\n]*"branches"\s*:\s*\[\s*"([^"\\]+)"', re.MULTILINE)
 UNTOLD_NAMES = frozenset({"", "results", ".asv", "asv"})
 
 
@@ -93,6 +94,18 @@ def _journals_in(folder: Path) -> Iterator[Path]:
         return  # not followed, as discovery does not: it may lead to anything
     for root, _, names in os.walk(folder):
         yield from (Path(root, name) for name in sorted(names) if name.endswith(".jsonl"))
+
+
+def configured_branch(repository: Path) -> str | None:
+    """Return the branch that asv publishes first by a repository's asv.conf.json, in its root or benchmarks/.
+
+    None where it names none, or only what is checked out.
+    """
+    for folder in (repository, repository / "benchmarks"):
+        if match := BRANCH_IN_CONF.search(_content_or_nothing(folder / "asv.conf.json")):
+            name = match[1].decode(errors="replace")
+            return None if name == "HEAD" else name
+    return None
 
 
 def _content_or_nothing(path: Path) -> bytes:

@@ -2,7 +2,8 @@
 
 The order is git's `--date-order` over every branch and tag: no commit before its parents, otherwise by the
 committer's date. asv numbers its revisions in the same order. It needs no main line, so commits of every branch
-have a position, and histories of the main branch read as they happened.
+have a position. Which of them are on the main line is stored beside it: histories are judged along that line alone
+(docs/adr/0016).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import sqlalchemy as sa
 from results.database.bulk import next_id
 from results.database.schema import Commit, Run, Source
 from results.database.transactions import reading, writing
-from results.errors import NoRepository
-from results.files.git import run_git
 from results.files.paths import text_from_path
+from results.ingest.main_line import main_line, references_of, tips_of
+from results.ingest.repositories import ask_git
 from results.ingest.runs import BEGINNING
 
 if TYPE_CHECKING:
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection, Engine
 
-    from results.files.git import GitCommand
+    from results.ingest.main_line import References
 
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-REFERENCES = ("refs/heads", "refs/remotes", "refs/tags")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +54,14 @@ class HistoryCommit:
 class History:
     """All commits that a branch or tag of a repository reaches, oldest first.
 
-    `newest`: the latest date of any. `unreached`: commits that exist as objects only.
+    `newest`: the latest date of any. `unreached`: commits that exist as objects only. `main_line`: those of the main
+    branch's first parents; empty where there is no such branch.
     """
 
     commits: Mapping[str, HistoryCommit]
     newest: datetime
     unreached: frozenset[str]
+    main_line: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +72,8 @@ class Standing:
     subject: str | None
     position: int | None
     is_orphaned: bool | None
+    is_on_main_line: bool | None
     ordered_at: datetime | None
-
-
-def repository_around(path: Path) -> Path | None:
-    """Return the git checkout that contains `path`, if any."""
-    folder = Path(os.path.realpath(path))
-    return next((parent for parent in (folder, *folder.parents) if os.path.exists(parent / ".git")), None)  # noqa: PTH110 - an unreadable parent is no reason to stop
 
 
 def order_commits(engine: Engine, repository: Path, *, is_named: bool) -> list[str]:
@@ -87,22 +84,25 @@ def order_commits(engine: Engine, repository: Path, *, is_named: bool) -> list[s
     Raises: NoRepository.
     """
     repository = Path(os.path.realpath(repository))
-    references = _references(repository)
+    references = references_of(repository)
+    tips = tips_of(repository, references)
+    digest = _digest(references, tips)
     with reading(engine) as connection:
-        signature = _signature(connection, references)
+        signature = _signature(connection, digest)
         stored = connection.execute(
             sa.select(Source.signature).where(Source.path == text_from_path(repository))
         ).scalar()
     if stored == signature:
         return []
-    if _asked(repository, "rev-parse", "--is-shallow-repository").strip() == "true":
+    if ask_git(repository, "rev-parse", "--is-shallow-repository").strip() == "true":
         return [
             f"{repository} is a shallow clone, so commits keep their order by date; `git fetch --unshallow` mends it"
         ]
-    commits = _reached_commits(repository)
+    commits = _reached_commits(repository, references)
+    line = main_line(repository, tips)
     with writing(engine) as connection:
-        n_known = _place_commits(connection, repository, commits)
-        _register(connection, repository, _signature(connection, references))
+        n_known = _place_commits(connection, repository, commits, line)
+        _register(connection, repository, _signature(connection, digest))
     if not n_known:
         unknown = f"{repository} knows none of the stored commits, so they keep their order by date"
         return [unknown] if is_named else []
@@ -139,7 +139,7 @@ def standing_of(name: str, history: History, *, before: Standing) -> Standing:
 
     A commit that no branch reaches was removed by a rebase if its object still exists, or if it is no newer than
     what the branches reach; a newer one may not have been fetched yet, so that remains unknown. Either keeps its
-    position.
+    position. One without an object here may have been on any line: what is known of that is kept.
     """
     found = history.commits.get(name)
     if found is not None:
@@ -148,13 +148,17 @@ def standing_of(name: str, history: History, *, before: Standing) -> Standing:
             subject=found.subject,
             position=found.position,
             is_orphaned=False,
+            is_on_main_line=name in history.main_line if history.main_line else None,
             ordered_at=found.ordered_at,
         )
     is_removed = name in history.unreached or (before.date is not None and before.date <= history.newest)
-    return replace(before, is_orphaned=True if is_removed else None)
+    is_on_line = False if name in history.unreached else before.is_on_main_line
+    return replace(before, is_orphaned=True if is_removed else None, is_on_main_line=is_on_line)
 
 
-def _place_commits(connection: Connection, repository: Path, commits: Mapping[str, HistoryCommit]) -> int:
+def _place_commits(
+    connection: Connection, repository: Path, commits: Mapping[str, HistoryCommit], line: frozenset[str]
+) -> int:
     """Write changed standings; return how many stored commits the repository knows."""
     stored: dict[int, list[Any]] = {}
     for row in connection.execute(sa.select(Commit.__table__)):
@@ -169,6 +173,7 @@ def _place_commits(connection: Connection, repository: Path, commits: Mapping[st
                 commits=commits,
                 newest=max((commit.date for commit in commits.values() if commit.date), default=BEGINNING),
                 unreached=_objects_among(repository, absent),
+                main_line=line,
             )
             _write_standings(connection, rows, history)
     return n_known
@@ -182,6 +187,7 @@ def _write_standings(connection: Connection, rows: Sequence[Any], history: Histo
             subject=row.subject,
             position=row.position,
             is_orphaned=row.is_orphaned,
+            is_on_main_line=row.is_on_main_line,
             ordered_at=row.ordered_at,
         )
         standing = standing_of(row.hash, history, before=before)
@@ -189,7 +195,7 @@ def _write_standings(connection: Connection, rows: Sequence[Any], history: Histo
             changed.append({"the_id": row.id, **vars(standing)})
     if not changed:
         return
-    columns = ("date", "subject", "position", "is_orphaned", "ordered_at")
+    columns = ("date", "subject", "position", "is_orphaned", "is_on_main_line", "ordered_at")
     connection.execute(
         sa.update(Commit).where(Commit.id == sa.bindparam("the_id")).values({c: sa.bindparam(c) for c in columns}),
         changed,
@@ -224,22 +230,21 @@ def _register(connection: Connection, repository: Path, signature: str) -> None:
         )
 
 
-def _signature(connection: Connection, references: str) -> str:
+def _signature(connection: Connection, digest: str) -> str:
     """Return a text that changes with the repository's branches and with the stored commits."""
-    return f"{references}:{next_id(connection, Commit)}"
+    return f"{digest}:{next_id(connection, Commit)}"
 
 
-def _references(repository: Path) -> str:
-    heads = _asked(repository, "for-each-ref", "--format=%(objectname)", *REFERENCES)
-    head = _asked(repository, "rev-parse", "--quiet", "--verify", "HEAD", may_fail=True)
-    return blake2b(f"{head}\0{heads}".encode(), digest_size=16).hexdigest()
+def _digest(references: References, tips: tuple[str, ...]) -> str:
+    named = "\n".join(references.objects.values())
+    return blake2b(f"{references.head}\0{named}\0{tips}".encode(), digest_size=16).hexdigest()
 
 
-def _reached_commits(repository: Path) -> dict[str, HistoryCommit]:
-    head = ["HEAD"] if _asked(repository, "rev-parse", "--quiet", "--verify", "HEAD", may_fail=True) else []
+def _reached_commits(repository: Path, references: References) -> dict[str, HistoryCommit]:
+    head = ["HEAD"] if references.head else []
     # rev-list and not log, which reads a mailmap and would check signatures where the configuration asks for it.
     options = ("--date-order", "--reverse", "--no-commit-header", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s")
-    lines = _asked(repository, "rev-list", *options, "--branches", "--remotes", "--tags", *head)
+    lines = ask_git(repository, "rev-list", *options, "--branches", "--remotes", "--tags", *head)
     return commits_in_order(line for line in lines.split("\n") if line)
 
 
@@ -249,18 +254,5 @@ def _objects_among(repository: Path, names: Sequence[str]) -> frozenset[str]:
     hashes = [name for name in names if COMMIT_HASH.fullmatch(name)]
     if not hashes:
         return frozenset()
-    answer = _asked(repository, "cat-file", "--batch-check", given="".join(f"{name}\n" for name in hashes))
+    answer = ask_git(repository, "cat-file", "--batch-check", given="".join(f"{name}\n" for name in hashes))
     return frozenset(line.split()[0] for line in answer.split("\n") if line.split()[1:2] == ["commit"])
-
-
-def _asked(
-    repository: Path, command: GitCommand, *arguments: str, may_fail: bool = False, given: str | None = None
-) -> str:
-    try:
-        answer = run_git(repository, command, *arguments, given=given)
-    except NoRepository as error:
-        raise NoRepository(f"{error.message}; commits keep their order by date") from error
-    if answer.returncode and not may_fail:
-        reason = " ".join(answer.stderr.split())
-        raise NoRepository(f"{repository} cannot be asked for the order of commits ({reason[:300]})")
-    return answer.stdout

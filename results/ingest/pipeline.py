@@ -9,9 +9,10 @@ from results.database.fetching import gc_paused
 from results.database.transactions import reading, refresh_statistics
 from results.errors import NoRepository
 from results.files.discovery import SourceKind, discover
-from results.ingest.commit_order import order_commits, repository_around
+from results.ingest.commit_order import order_commits
 from results.ingest.decisions import apply_stored_decisions
 from results.ingest.file_ingestion import FileIngestion
+from results.ingest.repositories import repository_around
 from results.ingest.runs import n_values_stored
 from results.printable import printable_line
 

@@ -20,7 +20,12 @@ from results.output.reports.finding_words import (
     unexplained,
     worst_in_words,
 )
-from results.output.reports.history_reports import changes_annotations, changes_comment, changes_junit
+from results.output.reports.history_reports import (
+    changes_annotations,
+    changes_comment,
+    changes_junit,
+    commits_in_words,
+)
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import json_for_terminal
@@ -128,7 +133,7 @@ def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None, exp
     )
     yield terminal.paragraph(
         f"{place.project} on {place.machine}, {place.environment}: {counted(len(place.findings), 'finding')} in "
-        f"{place.n_series:,} series over {counted(place.n_commits, 'commit')}; {control}.",
+        f"{place.n_series:,} series over {commits_in_words(place)}; {control}.",
         Style.HEADING,
     )
     blocks, hidden = [], []
@@ -176,6 +181,7 @@ def changes_as_json(
                         "n_series": place.n_series,
                         "n_commits": place.n_commits,
                         "n_controls": place.n_controls,
+                        "n_beside": place.n_beside,
                     }
                     for place in places
                 ],

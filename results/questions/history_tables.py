@@ -15,7 +15,7 @@ from results.files.records import State
 from results.questions.histories import SERIES_AT_PLACES, parameters_of_points, series_row
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
-from results.rows import HistoryRun, HistoryTable, SeriesFilter
+from results.rows import HistoryRun, HistoryTable, SeriesFilter, beside_main_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,10 @@ RUNS_AT_ONCE = 50
 FEW_SERIES = 300  # are looked up one by one; of more, a run's values are read in one stretch
 
 _RUNS = (
-    sa.select(Run.id, Run.uid, Run.started_at, Commit.hash, Commit.date, Commit.subject, Commit.position)
+    sa.select(
+        Run.id, Run.uid, Run.started_at, Commit.hash, Commit.date, Commit.subject, Commit.position,
+        Commit.is_on_main_line,
+    )
     .join(Commit, Commit.id == Run.commit_id)
     .where(
         Run.project_id == sa.bindparam("project_id"),
@@ -40,7 +43,7 @@ _RUNS = (
         Run.environment_id == sa.bindparam("environment_id"),
     )
     .order_by(*OLDEST_FIRST)
-)
+)  # fmt: skip
 _VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.reason.is_not(None)).where(
     any_of(Value.run_id, "run_ids"), Value.state == State.OK.value, Value.median.is_not(None)
 )
@@ -50,8 +53,9 @@ _VALUES_OF_SERIES = _VALUES.where(any_of(Value.series_id, "series_ids"))
 def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[HistoryTable]:
     """Return the values of all series that `chosen` takes, one table for each project, machine and environment.
 
-    Ordered by place; one whose runs were all pruned has none. Series of versions that were declared equal are one, with
-    the newest version's description.
+    Ordered by place; one whose runs were all pruned has none. Runs of the main line alone, where that is known and
+    holds a history (results.rows.main_line). Series of versions that were declared equal are one, with the newest
+    version's description.
     """
     with store.reading() as connection, gc_paused():
         rows = connection.execute(SERIES_AT_PLACES.where(*conditions_from(chosen))).all()
@@ -84,7 +88,9 @@ def _table(
 ) -> HistoryTable:
     moment = datetime_decoder(connection)
     ids = dict(zip(("project_id", "machine_id", "environment_id"), place, strict=True))
-    runs = _by_commit(fetch_rows(connection, _RUNS, ids))
+    of_place = fetch_rows(connection, _RUNS, ids)
+    beside = beside_main_line({row[3]: None if row[7] is None else bool(row[7]) for row in of_place})
+    runs = _by_commit(row for row in of_place if row[3] not in beside)
     column = {row[0]: i for i, row in enumerate(runs)}
     first = {row.id: first_of(row.id, joined) for row in rows}
     # The newest version is last.
@@ -120,8 +126,9 @@ def _table(
                 run_id=uid,
                 measured_at=moment(started_at),
             )
-            for _, uid, started_at, commit, date, subject, position in runs
+            for _, uid, started_at, commit, date, subject, position, _ in runs
         ),
         values=values,
         disturbed=disturbed,
+        n_beside=len(beside),
     )

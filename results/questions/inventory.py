@@ -68,6 +68,7 @@ def commits(store: Store, *, project: str | Collection[str] | None = None) -> li
                 Commit.hash,
                 Commit.date,
                 Commit.subject,
+                Commit.is_on_main_line,
                 Machine.name.label("machine"),
                 has_sweep.label("has_sweep"),
             )
@@ -92,6 +93,7 @@ def commits(store: Store, *, project: str | Collection[str] | None = None) -> li
             subject=row.subject,
             machines=frozenset(machines[commit_id]),
             sweep_machines=frozenset(sweep_machines.get(commit_id, ())),
+            is_on_main_line=row.is_on_main_line,
         )
         for commit_id, row in {row.id: row for row in rows}.items()
     ]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.fetching import fetch_rows
-from results.database.schema import Benchmark, Environment, JudgedPlace, Machine, Project, Run, Series, Source
+from results.database.schema import Benchmark, Commit, Environment, JudgedPlace, Machine, Project, Run, Series, Source
 from results.database.schema import JudgedSeries as Kept
 from results.rows import JudgedSeries, RunsOfPlace, UnjudgedPlace
+from results.rows.main_line import LEAST_ON_LINE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from results.store import Store
 
 _KEPT = sa.select(Kept.series_id, Kept.least_change, Kept.digest, Kept.found)
@@ -55,16 +58,27 @@ def _runs_of(row: Any, prefix: str = "") -> RunsOfPlace:  # noqa: ANN401 - a row
     return RunsOfPlace(*(getattr(row, prefix + name) for name in RunsOfPlace._fields))
 
 
+# As results.rows.main_line: what is judged of a place is its main line, if that holds a history.
+_IS_ON_LINE = Commit.is_on_main_line.is_not(sa.false())
+_HAS_LINE = sa.func.count(sa.case((_IS_ON_LINE, Run.commit_id)).distinct()) >= LEAST_ON_LINE
+
+
+def _of_judged(aggregate: Callable[..., Any], column: sa.orm.InstrumentedAttribute[Any]) -> sa.ColumnElement[Any]:
+    """Aggregate a column over the runs of a place that are judged."""
+    return sa.case((_HAS_LINE, aggregate(sa.case((_IS_ON_LINE, column)))), else_=aggregate(column))
+
+
 _RUNS = (
     sa.select(
         Run.project_id,
         Run.machine_id,
         Run.environment_id,
-        sa.func.count(Run.id).label("n_runs"),
-        sa.cast(sa.func.sum(Run.n_values), sa.BigInteger).label("n_values"),
-        sa.cast(sa.func.sum(Run.position), sa.BigInteger).label("positions"),
-        sa.func.max(Source.read_at).label("read_at"),
+        _of_judged(sa.func.count, Run.id).label("n_runs"),
+        sa.cast(_of_judged(sa.func.sum, Run.n_values), sa.BigInteger).label("n_values"),
+        sa.cast(_of_judged(sa.func.sum, Run.position), sa.BigInteger).label("positions"),
+        _of_judged(sa.func.max, Source.read_at).label("read_at"),
     )
+    .join(Commit, Commit.id == Run.commit_id)
     .outerjoin(Source, Source.id == Run.source_id)
     .where(Run.n_values > 0)
     .group_by(Run.project_id, Run.machine_id, Run.environment_id)

@@ -12,6 +12,7 @@ from results.rows.ceilings import CeilingsRow
 from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 from results.rows.judged import JudgedSeries, RunsOfPlace, UnjudgedPlace
+from results.rows.main_line import beside_among, beside_main_line, left_out_in_words
 from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
 from results.rows.profiles import GapRow, KernelRow, OperatorRow, ProfileRow, RuntimeCallRow
 from results.rows.series import (
@@ -71,6 +72,9 @@ __all__ = [
     "TimelineRow",
     "UnjudgedPlace",
     "VisitRow",
+    "beside_among",
+    "beside_main_line",
     "contender_of",
+    "left_out_in_words",
     "parameters_in_words",
 ]

@@ -45,7 +45,10 @@ class PointChoice(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CommitRow:
-    """Commit with at least one run. `machines`: where any run was; `sweep_machines`: where the sweep was measured."""
+    """Commit with at least one run. `machines`: where any run was; `sweep_machines`: where the sweep was measured.
+
+    is_on_main_line: None where no repository tells.
+    """
 
     project: str
     commit: str
@@ -53,6 +56,7 @@ class CommitRow:
     subject: str | None
     machines: frozenset[str]
     sweep_machines: frozenset[str]
+    is_on_main_line: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ class JudgedSeries:
 
 
 class RunsOfPlace(NamedTuple):
-    """Runs of a place, as far as it takes to notice that they are others.
+    """Runs of a place that are judged, as far as it takes to notice that they are others.
 
     positions: sum of their places in the history, which a repository may give later. read_at: when the last of their
     files was read, None without any, as of what came by a merge.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Whose code a commit of ours can change; the others cost time and tell nothing.
 _OURS = "fused"
-_MAIN = ("origin/main", "main", "origin/master", "master")
+_MAIN = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
 
 
 @dataclass(frozen=True, kw_only=True)

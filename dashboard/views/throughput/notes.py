@@ -11,6 +11,7 @@ from dashboard.figures.notes import SHORTEST_HASH
 from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
+from results.rows import beside_among
 from results.units import change_in_words
 
 if TYPE_CHECKING:
@@ -98,7 +99,11 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
     """Write how the newest commit differs from the one before, and how many the chart over commits shows."""
     measured = {row.commit: row.commit_date for row in drawing.by_commit}
     undated = sum(date is None for date in measured.values())
-    note = f"{_last_step(drawing.by_commit)}{len(measured)} commit{'' if len(measured) == 1 else 's'} at this batch"
+    beside = beside_among(row for row in drawing.commits if row.commit in measured)
+    step = _last_step([row for row in drawing.by_commit if row.commit not in beside])
+    note = f"{step}{len(measured)} commit{'' if len(measured) == 1 else 's'} at this batch"
+    if beside:
+        note += f", {len(beside)} of other branches not judged"
     if any(row.disturbed for row in drawing.by_commit):
         note += OPEN_MARKS
     note = " · ".join([note, *drawing.commits_left_out, *_changes(drawing.commits_chart.change_points)])

@@ -45,7 +45,7 @@ class PlaceChanges:
     """Findings of one place, the worst surface first, and what they were looked for in.
 
     n_controls: control series whose common movement was taken out of the others; 0 where there are too few.
-    judged: series that were judged for it, and not before.
+    judged: series that were judged for it, and not before. n_beside: measured commits of other branches, left out.
     """
 
     project: str
@@ -56,6 +56,7 @@ class PlaceChanges:
     n_controls: int
     findings: tuple[Finding, ...]
     judged: tuple[JudgedSeries, ...] = ()
+    n_beside: int = 0
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -107,6 +108,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
         n_controls=n_controls,
         findings=tuple(findings_from(asked, timeline, floors_of=levels.floors, has_controls=bool(n_controls))),
         judged=levels.made(),
+        n_beside=table.n_beside,
     )
 
 

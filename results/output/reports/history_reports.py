@@ -21,6 +21,7 @@ from results.output.reports.finding_words import (
     worst_in_words,
 )
 from results.printable import printable
+from results.rows import left_out_in_words
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -59,12 +60,18 @@ def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = un
     ]
     notes = [
         f"{place.project} on {place.machine}, {place.environment}: {counted(len(place.findings), 'finding')} in "
-        f"{place.n_series:,} series over {counted(place.n_commits, 'commit')}."
+        f"{place.n_series:,} series over {commits_in_words(place)}."
         for place in places[:5]
     ]
     n_worse = sum(is_worse_and_open(one) for one in found)
     headline = f"{counted(len(found), 'finding')}, {n_worse:,} of them slower and not recovered"
     return comment_of(headline, tables, [*notes, *([f"… and {len(places) - 5:,} more testbeds"] if places[5:] else [])])
+
+
+def commits_in_words(place: PlaceChanges) -> str:
+    """Write over how many commits a place was judged, and how many stand beside them."""
+    left_out = left_out_in_words(place.n_beside)
+    return counted(place.n_commits, "commit") + (f" ({left_out})" if left_out else "")
 
 
 def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:

@@ -149,7 +149,13 @@ def test_only_what_a_commit_can_change_is_compared_beside_eager(settings):
 
 
 @pytest.mark.parametrize(
-    ("known", "expected"), [({"main": "f" * 40}, "f" * 40), ({"main": "e" * 40}, "HEAD~1"), ({}, "HEAD~1")]
+    ("known", "expected"),
+    [
+        ({"origin/HEAD": "f" * 40, "main": "e" * 40}, "f" * 40),
+        ({"main": "f" * 40}, "f" * 40),
+        ({"main": "e" * 40}, "HEAD~1"),
+        ({}, "HEAD~1"),
+    ],
 )
 def test_the_base_is_where_head_left_the_main_branch_or_its_parent(monkeypatch, known, expected):
     def git(*arguments):

@@ -214,7 +214,7 @@ def test_a_folder_that_is_no_repository_is_wrong_usage(tmp_path, measured):
 def test_a_repository_in_which_nothing_changed_is_not_read_again(opened, repository, measured, monkeypatch):
     tree = measured([repository.commit("one")])
     opened.ingest([tree], repository=repository.path)
-    monkeypatch.setattr(commit_order, "_reached_commits", lambda _: pytest.fail("it was read again"))
+    monkeypatch.setattr(commit_order, "_reached_commits", lambda *_: pytest.fail("it was read again"))
     opened.ingest([tree], repository=repository.path)
 
 
