@@ -20,7 +20,7 @@ from results.judgement.changes.evidence import (
     step_at,
 )
 from results.judgement.changes.newest import BASELINE, is_suspect
-from results.judgement.changes.segments import boundaries, last_changes
+from results.judgement.changes.segments import boundaries, last_changes, with_nearer_level
 from results.judgement.findings import FindingState
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def settled_in(x: Floats, *, worse: Integers | None = None, least_change: float)
 
 
 def _settled_of(x: Floats, last: Integers, worse: int, *, least_change: float) -> Settled:
-    steps = settled_steps(x, boundaries(last, len(x)), least_change=least_change)
+    begins = with_nearer_level(x, boundaries(last, len(x)))
+    steps = settled_steps(x, begins, least_change=least_change)
     if not steps:
         return Settled()
     changes = _settled(0, x, steps, last, np.arange(len(x)), worse, least_change=least_change)

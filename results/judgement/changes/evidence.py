@@ -27,6 +27,7 @@ ONSET = 0.6  # of the whole jump, which the few values around it must show: a sl
 BEFORE, AFTER = 8, 6  # values around the boundary
 OWN_JUMPS = 4.6  # times what a wandering series does around any boundary
 FAR = 4.0  # scales about all levels; what wanders has no levels so clear
+SHEER = 16.0  # scales, at which chance resemblance of neighbours makes no wandering either
 WHITE, WANDERING = 0.15, 0.35  # correlations of neighbours, between which that counts in part
 SCARCITY = 28  # values; the fewer old ones there are, the larger a jump must be in their scale
 USUAL_PHI = 0.5  # correlation of neighbours that few values do not show
@@ -158,7 +159,7 @@ def correlation(residuals: Floats) -> float:
 def _is_far(jump: float, levelled: Floats) -> bool:
     """Return whether a jump is so much larger than what is left about all levels that those are no wandering."""
     spread = TO_SIGMA * float(np.median(np.abs(levelled)))
-    return jump >= FAR * spread and correlation(levelled) < WHITE
+    return jump >= FAR * spread and correlation(levelled) < (WANDERING if jump >= SHEER * spread else WHITE)
 
 
 def _own_jumps(old: Floats, later: Floats, *, after: int) -> float:

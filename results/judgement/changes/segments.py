@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from results.judgement.changes.arrays import Floats, Integers
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 PENALTY = 16.0  # of a change, in squared scales
 BOUND = 3.7  # scales; what lies further from its level costs no more than this
 MOST_LEVELS = 160
+LEAST_KEPT = 5  # values of a level
 AT_ONCE = 64  # series; so many fit a processor's cache
 
 
@@ -46,6 +49,28 @@ def boundaries(last: Integers, end: int) -> list[int]:
         at = int(last[at - 1])
         found.append(at)
     return found[::-1]
+
+
+def with_nearer_level(x: Floats, begins: Sequence[int]) -> list[int]:
+    """Return the boundaries, moved past values at their edge that are nearer to the level on the other side.
+
+    A value far from both levels costs the same on either side. Each level keeps LEAST_KEPT values.
+
+    x: values of one row without gaps, [values]. begins: as `boundaries` returns them.
+    """
+    found = [0, *begins, len(x)]
+    for i in range(1, len(found) - 1):
+        before, at, after = found[i - 1 : i + 2]
+        old, new = np.median(x[before:at]), np.median(x[at:after])
+        is_old = np.abs(x[before:after] - old) < np.abs(x[before:after] - new)
+        if is_old[at - before]:
+            while at + LEAST_KEPT < after and is_old[at - before]:
+                at += 1
+        else:
+            while at - LEAST_KEPT > before and not is_old[at - 1 - before]:
+                at -= 1
+        found[i] = at
+    return found[1:-1]
 
 
 def _last_changes(z: Singles) -> Integers:

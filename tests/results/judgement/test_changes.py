@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from results.judgement.changes import segments
@@ -112,6 +112,8 @@ def test_a_gain_that_is_lost_is_a_slowdown_of_its_own():
     assert loss.jump > 0
 
 
+@example(seed=72, levels=[0, 1, 0, 1], worse=1)  # a stray just before a step
+@example(seed=21495, levels=[0, 1, 0, 1], worse=1)  # neighbours resemble each other by chance
 @given(seed=seeds, levels=st.lists(st.integers(0, 2), min_size=2, max_size=6), worse=st.sampled_from([1, -1]))
 def test_every_step_for_the_worse_is_a_finding_and_the_last_one_is_open(seed, levels, worse):
     levels = [level for i, level in enumerate(levels) if i == 0 or level != levels[i - 1]]
@@ -221,6 +223,17 @@ def test_all_runs_of_a_commit_count():
     x = np.log([[1.0, 2.0, 1.0, 1.0, 4.0, np.nan]])
     assert np.exp(by_commit(x, np.array([0, 1, 1, 1, 2, 3]))).tolist()[0][:3] == pytest.approx([1.0, 1.0, 4.0])
     assert np.isnan(by_commit(x, np.array([0, 1, 1, 1, 2, 3]))[0, 3])
+
+
+@pytest.mark.parametrize(
+    ("stray", "begins"), [((19, -0.4), [20]), ((20, 1.4), [20]), ((19, 0.8), [19]), ((20, 0.2), [21])]
+)
+def test_a_value_at_the_edge_of_a_level_belongs_to_the_nearer_one(stray, begins):
+    x = np.repeat([0.0, 1.0], 20)
+    x[stray[0]] = stray[1]
+    for guess in (19, 20, 21):
+        assert segments.with_nearer_level(x, [guess]) == begins
+    assert segments.with_nearer_level(np.repeat([0.0, 1.0], 3), [4]) == [4]
 
 
 @given(seed=seeds)
