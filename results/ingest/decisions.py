@@ -28,6 +28,7 @@ from results.database.schema import (
 from results.database.transactions import reading, writing
 from results.files.decisions import ACKNOWLEDGEMENT, CONTINUATION, WITHDRAWAL, continuation_chain
 from results.files.records import AcknowledgementRecord, Decided, TriageDecision, WithdrawalRecord
+from results.ingest.unmatched_decisions import notes_of_unmatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,10 +43,14 @@ Content = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedDecisions:
-    """Reach of the decisions: benchmarks that continue another, and acknowledged changes of a series at a commit."""
+    """Reach of the decisions: benchmarks that continue another, and acknowledged changes of a series at a commit.
+
+    unmatched: ids of the acknowledgements that no stored series matches.
+    """
 
     n_joined: int
     n_acknowledged: int
+    unmatched: frozenset[int]
 
 
 def load_decisions(context: LoadContext, record: DecisionsRecord) -> int:
@@ -134,23 +139,29 @@ def _delete_decisions(connection: Connection, where: sa.ColumnElement[bool]) -> 
     connection.execute(sa.delete(Decision).where(where))
 
 
-def apply_stored_decisions(engine: Engine) -> None:
-    """Apply every decision to what has been stored since; costs nothing where there is none."""
+def apply_stored_decisions(engine: Engine) -> list[str]:
+    """Apply every decision to what has been stored since; costs nothing where there is none.
+
+    Returns notes for a person: acknowledgements that are about nothing stored.
+    """
     with reading(engine) as connection:
         if connection.execute(sa.select(Decision.id).limit(1)).first() is None:
-            return
+            return []
     with writing(engine) as connection:
-        apply_decisions(connection)
+        return notes_of_unmatched(connection, apply_decisions(connection).unmatched)
 
 
 def apply_decisions(connection: Connection) -> AppliedDecisions:
     """Apply every decision to what is stored, and undo effects that no decision has any more."""
     decisions = connection.execute(sa.select(Decision.__table__).order_by(Decision.id)).all()
     older = _continued(connection, [row.content for row in decisions if row.kind == CONTINUATION])
-    known = _acknowledged(connection, {row.id: row.content for row in decisions if row.kind == ACKNOWLEDGEMENT})
+    contents = {row.id: row.content for row in decisions if row.kind == ACKNOWLEDGEMENT}
+    matching = {key: connection.execute(acknowledged_series(content)).all() for key, content in contents.items()}
+    known = _acknowledged(contents, matching)
     _write_continuations(connection, older)
     _write_triage(connection, known)
-    return AppliedDecisions(n_joined=len(older), n_acknowledged=len(known))
+    unmatched = frozenset(key for key, found in matching.items() if not found)
+    return AppliedDecisions(n_joined=len(older), n_acknowledged=len(known), unmatched=unmatched)
 
 
 def _continued(connection: Connection, contents: Iterable[Content]) -> dict[int, int]:
@@ -189,8 +200,13 @@ def _write_continuations(connection: Connection, older: Mapping[int, int]) -> No
             connection.execute(sa.update(Benchmark).where(where).values(continues_id=older.get(benchmark_id)))
 
 
-def _acknowledged(connection: Connection, contents: Mapping[int, Content]) -> dict[tuple[int, int], dict[str, Any]]:
-    """Return triage rows by series and commit; of two decisions about the same change the later one counts."""
+def _acknowledged(
+    contents: Mapping[int, Content], matching: Mapping[int, Iterable[Any]]
+) -> dict[tuple[int, int], dict[str, Any]]:
+    """Return triage rows by series and commit; of two decisions about the same change the later one counts.
+
+    matching: (series, commit) of each decision.
+    """
     known: dict[tuple[int, int], dict[str, Any]] = {}
     for decision_id, content in contents.items():
         at = content["at"]
@@ -201,7 +217,7 @@ def _acknowledged(connection: Connection, contents: Mapping[int, Content]) -> di
             "decided_by": content["by"],
             "decided_at": None if at is None else datetime.fromisoformat(at),
         }
-        for series_id, commit_id in connection.execute(acknowledged_series(content)):
+        for series_id, commit_id in matching[decision_id]:
             known[series_id, commit_id] = {"series_id": series_id, "commit_id": commit_id, **columns}
     return known
 

@@ -94,7 +94,7 @@ def ingest(  # noqa: PLR0913 - the options of an ingest
     with ingestion.reading_ahead(changed, n_processes=n_processes):
         take(numbered[n_before_results:])
     ingestion.notes.extend(_order_commits(engine, paths, repository))
-    apply_stored_decisions(engine)
+    ingestion.notes.extend(apply_stored_decisions(engine))
     with reading(engine) as connection:
         is_much = ingestion.n_values >= max(MANY_VALUES, LARGE_SHARE * n_values_stored(connection))
     if is_much:
