@@ -43,9 +43,11 @@ def gain_is_of_fusing() -> Found:
     )
     verdict = REFUTED if found.low > _AS_FAST else CONFIRMED if found.high < _AS_FAST else UNDECIDED
     taken_for = mkl_processor()
-    library = f"oneMKL, which takes this processor ({cpu_name()}) for `{taken_for}`" if taken_for else "ATen's library"
+    library = "oneMKL" if taken_for else "ATen's library"
+    if taken_for and "AVX" not in taken_for:
+        library += f", which takes this processor for `{taken_for}`"
     size = f"{_ROWS} rows, {_DIM} → {_HIDDEN}"
-    return verdict, f"the product alone, {size}, nothing fused: oneDNN is {found} as fast as {library}"
+    return verdict, f"the product alone, {size}, nothing fused, {cpu_name()}: oneDNN is {found} as fast as {library}"
 
 
 def one_row_is_read_at_full_speed() -> Found:
@@ -53,6 +55,7 @@ def one_row_is_read_at_full_speed() -> Found:
     import torch  # noqa: PLC0415 - as above
 
     import fused_mlp  # noqa: PLC0415 - the same
+    from benchmarks.ruler.measure.conditions import cpu_name  # noqa: PLC0415 - the same
 
     x, weight, bias = torch.randn(1, _DIM_OF_BOTH), torch.randn(_HIDDEN, _DIM_OF_BOTH), torch.randn(_HIDDEN)
     eager = _ratio(lambda: torch.nn.functional.linear(x, weight, bias), weight.sum, calls=3)
@@ -60,8 +63,8 @@ def one_row_is_read_at_full_speed() -> Found:
     verdict = REFUTED if eager.low > _AS_LONG else CONFIRMED if eager.high < _AS_LONG else UNDECIDED
     megabytes = weight.numel() * weight.element_size() / 1e6
     return verdict, (
-        f"{megabytes:.1f} MB of weights: eager's product takes {eager} as long as summing them up, ours {ours} "
-        f"(they are summed up at {megabytes / 1e3 / eager.second_s:.0f} GB/s)"
+        f"{megabytes:.1f} MB of weights, {cpu_name()}: eager's product takes {eager} as long as summing them up, "
+        f"ours {ours} (they are summed up at {megabytes / 1e3 / eager.second_s:.0f} GB/s)"
     )
 
 
