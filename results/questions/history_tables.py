@@ -130,5 +130,5 @@ def _table(
         ),
         values=values,
         disturbed=disturbed,
-        n_beside=len(beside),
+        beside=tuple({row[3]: row[6] for row in of_place if row[3] in beside}.values()),
     )

@@ -108,7 +108,8 @@ class HistoryTable:
     """Values of many series of one place over its runs, the oldest commit first.
 
     values: [series, runs], in the series' units, NaN where there is none or its state is not "ok". disturbed: [series,
-    runs], whether the value comes with a reason that says so. n_beside: measured commits of other branches, left out.
+    runs], whether the value comes with a reason that says so. beside: places in the history of the measured
+    commits of other branches, which are left out.
     """
 
     project: str
@@ -118,7 +119,7 @@ class HistoryTable:
     runs: tuple[HistoryRun, ...]
     values: NDArray[float64]
     disturbed: NDArray[bool_]
-    n_beside: int = 0
+    beside: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,7 +108,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
         n_controls=n_controls,
         findings=tuple(findings_from(asked, timeline, floors_of=levels.floors, has_controls=bool(n_controls))),
         judged=levels.made(),
-        n_beside=table.n_beside,
+        n_beside=len(table.beside),
     )
 
 

@@ -49,7 +49,8 @@ class Timeline:
     """Commits of a place, oldest first, and which series were measured at them.
 
     commits: the first run of each. commit_of_run: [runs]. measured: [series, commits]. rows: series of each surface.
-    known: reason of each acknowledged change, by series and commit.
+    known: reason of each acknowledged change, by series and commit. beside: places in the history of measured commits
+    of other branches.
     """
 
     commits: tuple[HistoryRun, ...]
@@ -57,6 +58,7 @@ class Timeline:
     measured: Booleans
     rows: Mapping[Surface, list[int]]
     known: Mapping[tuple[int, str], str]
+    beside: tuple[int | None, ...]
 
 
 def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
@@ -76,6 +78,7 @@ def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
         else is_known,
         rows=rows,
         known={(change.series_id, change.commit): change.reason for change in known},
+        beside=table.beside,
     )
 
 
@@ -192,7 +195,10 @@ def _acknowledged(group: Sequence[Member], timeline: Timeline) -> tuple[FindingS
 
 def _n_between(timeline: Timeline, last_good: int, first_bad: int, *, n_measured: int) -> int | None:
     first, last = (timeline.commits[column].position for column in (last_good, first_bad))
-    return None if first is None or last is None else max(0, last - first - 1 - n_measured)
+    if first is None or last is None:
+        return None
+    n_beside = sum(at is not None and first < at < last for at in timeline.beside)
+    return max(0, last - first - 1 - n_measured - n_beside)
 
 
 def _n_crept(member: Member, timeline: Timeline) -> int:

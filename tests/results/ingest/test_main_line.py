@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 
 from results.commands.judging.changes import changes
-from results.database.schema import Commit
+from results.database.schema import Commit, Source
+from results.database.transactions import writing
 from results.ingest.main_line import main_line_tips
 from results.queries import history_tables, ranked_changes, unjudged_places
 from results.rows import beside_main_line
@@ -19,7 +20,7 @@ from results.upkeep.judged_series import judge_unjudged
 from tests.results.ingest.test_commit_order import NOON, Repository
 
 N, N_SIDE = 90, 8
-FIRST_BAD = {f"s{i}.time_it": 60 - 3 * i for i in range(9)}
+FIRST_BAD = {f"s{i}.time_it": 60 - 3 * i for i in range(9)}  # s8's has a commit of the branch before it
 
 
 @pytest.fixture
@@ -78,7 +79,8 @@ def test_commits_of_a_side_branch_do_not_hide_what_happened_on_the_main_one(open
     assert len(side) == N_SIDE
     assert flags(opened) == {**dict.fromkeys(main, True), **dict.fromkeys(side, False)}
     [table] = history_tables(opened)
-    assert ([run.commit for run in table.runs], table.n_beside) == (main, N_SIDE)
+    assert ([run.commit for run in table.runs], len(table.beside)) == (main, N_SIDE)
+    assert {one.finding.n_unmeasured for one in ranked_changes(opened).findings} == {0}, "the branch's are measured"
     assert found_in(opened) == {(name, main[at], main[at - 1]) for name, at in FIRST_BAD.items()}
 
 
@@ -120,7 +122,7 @@ def test_a_history_measured_only_beside_the_line_is_judged_whole(opened, reposit
     tree = measure(main[:1], side=side)
     opened.ingest([tree], repository=repository.path)
     [table] = history_tables(opened)
-    assert (len(table.runs), table.n_beside) == (1 + N_SIDE, 0)
+    assert (len(table.runs), table.beside) == (1 + N_SIDE, ())
     assert [place.runs.n_runs for place in unjudged_places(opened)] == [1 + N_SIDE]
 
 
@@ -141,7 +143,7 @@ def test_commits_that_git_does_not_know_are_judged_as_before(opened, repository,
     assert flags(opened)[foreign] is None
     [table] = history_tables(opened)
     assert foreign in {run.commit for run in table.runs}
-    assert table.n_beside == 0
+    assert table.beside == ()
 
 
 def test_without_a_repository_no_commit_has_a_line(opened, measure):
@@ -161,6 +163,31 @@ def test_the_command_says_how_many_are_left_out(tmp_path, repository, measure):
     assert f"{N_SIDE} measured commits of other branches are left out" in " ".join(said().split())
     assert f"{N_SIDE} measured commits of other branches are left out" in said("--format", "markdown")
     assert json.loads(said("--format", "json"))["places"][0]["n_beside"] == N_SIDE
+
+
+def test_a_clone_knows_the_line_by_its_remote_whatever_is_checked_out_and_behind(opened, repository, measure, tmp_path):
+    main, side = interleaved(repository)
+    repository.git("branch", "-m", "main", "trunk")
+    repository.git("checkout", "-q", "trunk")
+    repository.git("clone", "-q", str(repository.path), str(tmp_path / "clone"))
+    clone = Repository(tmp_path / "clone")
+    clone.git("checkout", "-q", "side")
+    clone.git("branch", "-f", "trunk", main[10])
+    clone.git("branch", "main", "side")
+    opened.ingest([measure(main, side=side)], repository=clone.path)
+    assert flags(opened) == {**dict.fromkeys(main, True), **dict.fromkeys(side, False)}
+
+
+def test_a_store_from_before_learns_the_line_by_the_next_ingest(opened, repository, measure):
+    main, side = interleaved(repository)
+    tree = measure(main, side=side)
+    opened.ingest([tree], repository=repository.path)
+    with writing(opened.engine) as connection:
+        connection.execute(sa.update(Commit).values(is_on_main_line=None))
+        connection.execute(sa.update(Source).where(Source.kind == "repository").values(signature=f"{'0' * 32}:99"))
+    opened.ingest([tree], repository=repository.path)
+    assert {flags(opened)[commit] for commit in side} == {False}
+    assert len(unjudged_places(opened)) == 1
 
 
 HERE, THERE, ELSE = "a" * 40, "b" * 40, "c" * 40
