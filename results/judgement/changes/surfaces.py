@@ -197,7 +197,7 @@ def _n_between(timeline: Timeline, last_good: int, first_bad: int, *, n_measured
     first, last = (timeline.commits[column].position for column in (last_good, first_bad))
     if first is None or last is None:
         return None
-    n_beside = sum(at is not None and first < at < last for at in timeline.beside)
+    n_beside = sum(at in range(first + 1, last) for at in timeline.beside)
     return max(0, last - first - 1 - n_measured - n_beside)
 
 

@@ -98,8 +98,11 @@ def test_what_is_worse_follows_the_metric(unit, metric, turn):
 
 def test_commits_between_that_nobody_measured_are_counted():
     positions = [*range(1, 61), *range(101, 141)]
-    [found] = changes_of_place(table([series(0)], times(1, slow=[0]), positions=positions)).findings
+    ours = table([series(0)], times(1, slow=[0]), positions=positions)
+    [found] = changes_of_place(ours).findings
     assert found.n_unmeasured == 40
+    [found] = changes_of_place(replace(ours, beside=(None, 1, 60, 61, 100, 101))).findings
+    assert found.n_unmeasured == 38, "two were measured on another branch"
     [unknown] = changes_of_place(table([series(0)], times(1, slow=[0]))).findings
     assert unknown.n_unmeasured is None
 
