@@ -32,7 +32,7 @@ NOT_DECLARED = {
 }
 # What others make that tests and tools work with, and the engines of a fleet: extras that development does not install.
 OF_OTHER_EXTRAS = {
-    "liger_kernel", "onnxruntime", "onnxscript", "peft", "ray", "submitit", "timm", "torchao", "torchvision",
+    "liger_kernel", "onnx", "onnxruntime", "onnxscript", "peft", "ray", "submitit", "timm", "torchao", "torchvision",
     "transformers",
 }  # fmt: skip
 NOT_IMPORTED = {
