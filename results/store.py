@@ -119,7 +119,8 @@ class Store:
 def open_store(url: str | None = None, *, mode: OpenMode = OpenMode.WRITE) -> Store:
     """Open the database at `url`, migrated to the current schema: an SQLite path or `postgresql://…`.
 
-    Without `url`: the environment variable FUSEBENCH_DB, else results/data/fusebench.db below the current
-    folder. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore, StoreError.
+    Without `url`: the environment variable FUSEBENCH_DB, else fusebench.db in FUSEBENCH_DATA's folder, else
+    results/data/fusebench.db below the current folder. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore,
+    StoreError.
     """
     return Store(connect(url_from_text(url), must_exist=mode is OpenMode.READ))

@@ -11,6 +11,7 @@ import click
 from results.commands.echo import echo
 from results.commands.options import db_option, judge_option
 from results.commands.progress import progress_bar
+from results.database.urls import data_folder_of_environment
 from results.exit_codes import ExitCode
 from results.questions.judged import unjudged_places
 from results.store import OpenMode, open_store
@@ -57,17 +58,19 @@ def ingest(  # noqa: PLR0913 - its options
     rebuild: bool,
     judge: bool,
 ) -> int:
-    """Store journals and asv results found under PATH (default: results/data/published and results/data/local).
+    """Store journals and asv results found under PATH.
 
-    Files that were read before are not read again. A file that cannot be read is named and set aside, the
-    others go in, and the exit code is 2.
+    Without PATH: FUSEBENCH_DATA's folder, else results/data/published and results/data/local. Files that were read
+    before are not read again. A file that cannot be read is named and set aside, the others go in, and the exit
+    code is 2.
 
     \b
     fusebench ingest                                      what was measured here
     fusebench ingest ../scipy-bench/results --project scipy --repository ../scipy
     fusebench ingest --rebuild                            the database anew from the files
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    sources = list(paths) or [path for path in DEFAULT_PATHS if path.exists()]
+    folder = data_folder_of_environment()
+    sources = list(paths) or [path for path in (DEFAULT_PATHS if folder is None else (folder,)) if path.exists()]
     if not sources:
         echo(
             "Nothing has been measured here yet: `make bench` measures, `fusebench ingest PATH` reads results "

@@ -22,7 +22,8 @@ class NumberRange(click.FloatRange):
 db_option = click.option(
     "--db",
     metavar="URL",
-    help="SQLite path or postgresql://USER@HOST/NAME.  [default: FUSEBENCH_DB, else results/data/fusebench.db]",
+    help="SQLite path or postgresql://USER@HOST/NAME.  "
+    "[default: FUSEBENCH_DB, else fusebench.db in FUSEBENCH_DATA, else results/data/fusebench.db]",
 )
 
 judge_option = click.option(

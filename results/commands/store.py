@@ -12,6 +12,7 @@ from results.commands.groups import SuggestingGroup
 from results.commands.judging.decisions import acknowledge, join
 from results.commands.judging.new_values import judge_new_values
 from results.commands.options import NumberRange, db_option, judge_option
+from results.database.urls import data_folder_of_environment
 from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.redaction import redact
@@ -21,6 +22,8 @@ from results.upkeep.housekeeping import compact, store_size
 from results.upkeep.integrity import find_faults
 from results.upkeep.merge import merge
 from results.upkeep.traces import Retention, removable_traces, remove_traces
+
+LOCAL = Path("results/data/local")
 
 
 @click.group(cls=SuggestingGroup)
@@ -102,18 +105,21 @@ def merge_command(other: str, db: str | None, *, judge: bool) -> int:
 
 
 @store.command("retain-traces")
-@click.argument("folder", metavar="[PATH]", type=click.Path(path_type=Path), default=Path("results/data/local"))
+@click.argument("folder", metavar="[PATH]", type=click.Path(path_type=Path), required=False)
 @click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep those of the N newest runs.")
 @click.option("--older-than", metavar="DAYS", type=NumberRange(min=0), help="Keep those of the last DAYS.")
 @click.option("--dry-run", is_flag=True, help="List them, remove nothing.")
 @db_option
-def retain_traces(folder: Path, keep: int | None, older_than: float | None, db: str | None, *, dry_run: bool) -> int:
-    """Remove old traces below PATH; measurements stay.
+def retain_traces(
+    folder: Path | None, keep: int | None, older_than: float | None, db: str | None, *, dry_run: bool
+) -> int:
+    """Remove old traces below PATH, or FUSEBENCH_DATA's folder, or results/data/local; measurements stay.
 
     A trace is removed only if no option given keeps it. N counts runs with traces on each machine and environment.
     """
     if keep is None and older_than is None:
         raise click.UsageError("name the traces to keep: --keep N, --older-than DAYS, or both")
+    folder = folder or data_folder_of_environment() or LOCAL
     if not folder.is_dir():
         raise click.UsageError(f"{folder} is not a folder; name the one that holds the traces")
     retention = Retention(keep=keep, older_than=None if older_than is None else timedelta(days=older_than))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 DEFAULT_PATH = Path("results/data/fusebench.db")
+NAME_IN_DATA_FOLDER = "fusebench.db"
 ACCEPTED = "an SQLite file (results/data/fusebench.db) or postgresql://USER@HOST/DATABASE"
 _LARGEST_PORT = 65535
 # libpq's keyword=value form; as a path it would become a file named after the password.
@@ -24,13 +25,27 @@ _IS_KEYWORD_FORM = re.compile(r"^\s*(host|hostaddr|user|password|dbname|port|ser
 _IS_BARE_USER_INFO = re.compile(r"^(//|[A-Za-z][\w+.-]*:/?)?[^/\s]*:.*@")
 
 
+def data_folder_of_environment() -> Path | None:
+    """Return the folder of record that FUSEBENCH_DATA names, absolute; None if it names none."""
+    named = os.environ.get("FUSEBENCH_DATA")
+    return Path(named).absolute() if named else None
+
+
+def database_of_environment() -> str | None:
+    """Return the database that FUSEBENCH_DB names, else the one in FUSEBENCH_DATA's folder; None if neither is set."""
+    if named := os.environ.get("FUSEBENCH_DB"):
+        return named
+    folder = data_folder_of_environment()
+    return None if folder is None else str(folder / NAME_IN_DATA_FOLDER)
+
+
 def url_from_text(text: str | None) -> URL:
-    """Return the URL of the database `text` names, else FUSEBENCH_DB, else the default file.
+    """Return the URL of the database `text` names, else FUSEBENCH_DB, else FUSEBENCH_DATA's, else the default file.
 
     A bare path means SQLite; postgres:// and postgresql:// mean PostgreSQL by psycopg.
     Raises: InvalidDatabaseUrl, whose message holds no password.
     """
-    named = text or os.environ.get("FUSEBENCH_DB") or str(DEFAULT_PATH)
+    named = text or database_of_environment() or str(DEFAULT_PATH)
     if ":memory:" in named:
         raise _invalid(named, "is a database in memory, which ends with the command that fills it")
     if "://" in named:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from results.commands.extras import require_modules
+from results.database.urls import NAME_IN_DATA_FOLDER, data_folder_of_environment, database_of_environment
 from results.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -56,15 +57,11 @@ class Measured:
 
 def place_of(folder: Path, *, is_recorded: bool) -> Place:
     """Return where measurements go; below `folder`, which is temporary, unless they are recorded."""
-    data, db = None, os.environ.get("FUSEBENCH_DB")
-    if not is_recorded:
-        # What no commit holds is kept only long enough to be shown.
-        data, db = folder / "data", None
-    elif named := os.environ.get("FUSEBENCH_DATA"):
-        data = Path(named).absolute()
-    if data is not None:
-        db = db or str(data / "fusebench.db")
-    return Place(folder=folder, data=data, db=db)
+    if is_recorded:
+        return Place(folder=folder, data=data_folder_of_environment(), db=database_of_environment())
+    # What no commit holds is kept only long enough to be shown.
+    data = folder / "data"
+    return Place(folder=folder, data=data, db=str(data / NAME_IN_DATA_FOLDER))
 
 
 def measure(checkout: Path, options: Sequence[str], place: Place, *, stdout: int | None = None) -> Measured:
