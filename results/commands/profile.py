@@ -16,6 +16,7 @@ from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.files.records import State
 from results.files.stacks import StackKind
+from results.measuring_again import run_again
 from results.output.profile_json import profile_as_json
 from results.output.profile_tables import profile_as_text, stacks_as_text
 from results.output.text_tables import MANY
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 
 NO_PROFILE = "No profile of this point is stored: the run that timed it did not profile it, or ended before."
 NO_STACKS = (
-    "No stacks of the {kind} are stored for this point: it ran nothing there, or an older version profiled it; "
-    "`fusebench run --again` measures it again."
+    "No stacks of the {kind} are stored for this point: it ran nothing there, or an older version profiled it. "
+    "To measure it again:\n\n{commands}"
 )
 
 NO_TRACE = (
     "No trace of this point was kept: FUSEBENCH_TRACES=BATCH,… keeps those of some batches. To measure it again with "
-    "one: `FUSEBENCH_TRACES={batch} fusebench run --again --operation {operation} --batch {batch} --hidden {hidden}`."
+    "one:\n\n{commands}"
 )
 NO_FILE = "Its trace was {path}, which is no longer there (`fusebench store retain-traces` removes old ones)."
 HOW_TO_OPEN = (
@@ -125,7 +126,7 @@ def profile(  # noqa: PLR0913 - each is an option
 def _print_stacks(store: Store, point: PointRow, kind: StackKind) -> int:
     stacks = stacks_of(store, point=point, kind=kind)
     if not stacks:
-        return nothing_to_show(NO_STACKS.format(kind=kind))
+        return nothing_to_show(NO_STACKS.format(kind=kind, commands="\n".join(run_again([point]))))
     echo_rendered(stacks_as_text(stacks))
     return ExitCode.FINE
 
@@ -133,7 +134,7 @@ def _print_stacks(store: Store, point: PointRow, kind: StackKind) -> int:
 def _print_trace(store: Store, point: PointRow) -> int:
     path = trace_of(store, point=point)
     if path is None:
-        return nothing_to_show(NO_TRACE.format(operation=point.operation, batch=point.batch, hidden=point.hidden))
+        return nothing_to_show(NO_TRACE.format(commands="\n".join(run_again([point], is_traced=True))))
     if not path.is_file():
         return nothing_to_show(NO_FILE.format(path=path))
     echo(str(path))

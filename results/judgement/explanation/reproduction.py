@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import EVERYTHING
+from results.measuring_again import compare_again
 
 if TYPE_CHECKING:
     from results.judgement.explanation.calls import ProfiledCall
@@ -19,19 +20,9 @@ def command_of(revisions: tuple[str, str], call: ProfiledCall | None, finding: F
 
     None where nothing says what to measure.
     """
-    base, head = (revision[:_HASH] for revision in revisions)
     if call is not None:
-        point = call.point
-        options = {
-            "operation": point.operation,
-            "provider": point.provider,
-            "pass": point.pass_,
-            "dtype": point.dtype,
-            "batch": point.batch,
-            "hidden": point.hidden,
-        }
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return shlex.join(["fusebench", "ab", base, head, "--axes", "full", *words])
+        return compare_again(revisions, call.point)
     if finding is not None and finding.benchmark != EVERYTHING:
+        base, head = (revision[:_HASH] for revision in revisions)
         return shlex.join(["asv", "continuous", base, head, "-b", f"^{finding.benchmark}$"])
     return None

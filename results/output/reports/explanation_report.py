@@ -12,7 +12,7 @@ from results.output.reports.explanation_tables import tables_of, texts_of
 from results.output.reports.finding_words import name_in_words, scope_in_words, size_in_words, worst_in_words
 from results.output.terminal import INDENT, UNLIMITED, Style, Terminal
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.printable import json_for_terminal
+from results.printable import json_for_terminal, printable_line
 from results.units import change_in_words, counted, percent
 
 if TYPE_CHECKING:
@@ -124,9 +124,11 @@ def _behind(one: Explanation, terminal: Terminal) -> list[str]:
         told.append(f"Conditions that differ: {', '.join(each.words for each in one.conditions)}.")
     if one.ruled_out:
         told.append(f"Ruled out: {'; '.join(one.ruled_out)}.")
+    lines = [terminal.paragraph(text) for text in told]
     if one.command:
-        told.append(f"Again: {one.command}")
-    return [*parts, "\n".join(terminal.paragraph(text) for text in told)] if told else parts
+        # Broken into lines it could not be copied.
+        lines.append(printable_line(f"Again: {one.command}"))
+    return [*parts, "\n".join(lines)] if lines else parts
 
 
 def _title(one: Explanation) -> str:

@@ -186,8 +186,8 @@ def test_a_finding_of_another_suite_has_no_inside_and_a_command_of_asv():
 
 def test_the_command_measures_the_worst_point_of_both_commits_again():
     command = explained(cpu(FUSED, 100), cpu(EAGER, 130)).command
-    assert command.startswith(f"fusebench ab {A[:12]} {B[:12]} ")
-    assert "--operation mlp --provider fused --pass forward --dtype float32 --batch 16 --hidden 256" in command
+    assert command.endswith(f" fusebench ab {A[:12]} {B[:12]} --axes point.toml")
+    assert "'batches = [16]' 'hiddens = [256]'" in command
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,8 @@ def test_what_is_left_to_choose_is_in_order(stored):
     ("arguments", "said"),
     [
         (("--stacks", "device"), "No stacks of the device are stored"),
+        (("--stacks", "device"), "fusebench run --axes point.toml --again"),
+        (("--trace",), "FUSEBENCH_TRACES=64 FUSEBENCH_THREADS=2 fusebench run --axes point.toml --again"),
         (("--where", "dtype=float16"), "dtype is one of float32"),
     ],
 )
