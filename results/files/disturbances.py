@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _MOST = 3
 # As older journals have it.
@@ -15,6 +15,9 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Of causes that differ in numbers alone the worst has the least of these, and the most of others.
 _SLOW = "the machine ran at"
 _LESS_IS_WORSE = (_SLOW, "the GPU was throttled")
+LEAST_ALIKE = 0.70
+"""Share of its best down to which a slow machine was seen to slow calls in turns alike (docs/adr/0017)."""
+_SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 # What journals have beside the cause that were written before advice was given once for all.
 _ADVICE = ("measure again", "stop them", "let it cool")
 
@@ -27,6 +30,25 @@ def disturbed_in_short(text: str) -> str:
 def is_slowness_alone(text: str) -> bool:
     """Return whether nothing disturbed a visit but that the machine was slower than at its best."""
     return all(cause.startswith(_SLOW) for cause in text.split("; "))
+
+
+def disturbs_ratios(text: str) -> bool:
+    """Return whether what disturbed a point may bias the ratio of calls that took turns.
+
+    A machine that was slower than at its best slows them alike, as far as that was measured: to LEAST_ALIKE.
+    """
+    if not is_slowness_alone(text):
+        return True
+    shares = [float(share) / 100 for share in _SHARE.findall(text)]
+    return not shares or min(shares) < LEAST_ALIKE
+
+
+def disturbed_in_words(texts: Sequence[str]) -> str:
+    """Return what disturbed points by their `texts`, and what that leaves standing."""
+    causes = causes_in_short(texts)
+    if any(disturbs_ratios(text) for text in texts):
+        return causes
+    return f"{causes}; it slows calls in turns alike, so × eager stands"
 
 
 def causes_in_short(texts: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from results.judgement.choices import Block, Choice, block_of, rows_in_words, stretches_of
-from results.judgement.winners import BASELINE, ranking_of
+from results.judgement.winners import BASELINE, is_disturbed_as_ratio, ranking_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -158,7 +158,7 @@ def _doubts(choices: Sequence[Choice]) -> Iterable[str]:
     ahead = [choice.batch for choice in found if choice.ranking.least_margin is not None]
     beaten = [choice.batch for choice in found if choice.ranking.least_margin is None]
     # Where it is the machine that a reader can do something about, not a narrow lead.
-    is_disturbed = all(choice.ranking.leader.disturbed for choice in found)
+    is_disturbed = all(is_disturbed_as_ratio(choice.ranking.leader) for choice in found)
     why = ", as the machine was disturbed" if is_disturbed else ""
     if ahead:
         yield f"{_place(ahead, choices)}the times are in doubt{why}: measure again to be sure"

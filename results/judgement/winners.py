@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from results.files.disturbances import disturbs_ratios
 from results.judgement.noise import WIDEST, doubt_about
 from results.units import counted, percent
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 BASELINE = "eager"
 WHAT_DECIDES_NOTHING = (
-    f"a time that was disturbed, is of fewer visits than planned, or is known to no better than "
-    f"± {percent(WIDEST, digits=0)}, decides nothing however large a lead"
+    f"a time that was disturbed (other than by a slow machine, which slows calls in turns alike), is of fewer visits "
+    f"than planned, or is known to no better than ± {percent(WIDEST, digits=0)}, decides nothing however large a lead"
 )
 
 
@@ -69,13 +70,17 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class _Time:
-    """Time of a call with its interval, in calls of the baseline or in seconds. doubt: why it decides nothing."""
+    """Time of a call with its interval, in calls of the baseline or in seconds.
+
+    doubt: why it decides nothing. is_disturbed: that is since it was disturbed.
+    """
 
     row: PointRow
     value: float
     low: float
     high: float
     doubt: str | None
+    is_disturbed: bool
 
 
 def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
@@ -85,7 +90,8 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
     count; by the latency where some point has no speedup. The fastest is the one whose interval is apart from every
     other's. It is undecided while the leader or the next was disturbed, has had fewer visits than its run planned or is
     known to no better than ± 5 % (`noise.doubt_about`), or any other was disturbed, or is known so badly that it may be
-    the fastest. Points of an older ruler than the newest are left out.
+    the fastest. A machine that was slow puts latencies in doubt, and no speedup (`disturbs_ratios`). Points of an older
+    ruler than the newest are left out.
 
     Disturbed is what a time is from: a visit that was left out as disturbed, beside two others, is in neither value nor
     interval, which of two visits is the wider, and puts nothing in doubt.
@@ -99,7 +105,7 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
     doubtful = [
         time
         for place, time in enumerate((leader, *rivals))
-        if time.doubt and rivals and (place < 2 or time.row.disturbed or time in touching)
+        if time.doubt and rivals and (place < 2 or time.is_disturbed or time in touching)
     ]
     standing = None
     if rivals:
@@ -115,6 +121,11 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
         standing=standing,
         doubt=_in_words(doubtful, n_timed=len(timed)),
     )
+
+
+def is_disturbed_as_ratio(row: PointRow) -> bool:
+    """Return whether the point's speedup over eager may be biased by what disturbed it."""
+    return row.disturbed is not None and disturbs_ratios(row.disturbed)
 
 
 def _least_margin(leader: _Time, rivals: Sequence[_Time]) -> float | None:
@@ -176,26 +187,29 @@ def _times(rows: Sequence[PointRow]) -> list[_Time]:
 
 
 def _against_baseline(row: PointRow) -> _Time:
-    if row.provider == BASELINE:
-        return _Time(row=row, value=1.0, low=1.0, high=1.0, doubt=_doubt(row, "speedup", 1.0, 1.0, 1.0))
-    value, low, high = row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high
+    known = (row.speedup_vs_eager, row.speedup_ci_low, row.speedup_ci_high)
+    value, low, high = (1.0, 1.0, 1.0) if row.provider == BASELINE else known
+    is_disturbed = is_disturbed_as_ratio(row)
     return _Time(
         row=row,
         value=_inverse(value),
         low=_inverse(high),
         high=_inverse(low),
-        doubt=_doubt(row, "speedup", value, low, high),
+        doubt=_doubt(row, "speedup", value, low, high, is_disturbed=is_disturbed),
+        is_disturbed=is_disturbed,
     )
 
 
 def _in_seconds(row: PointRow) -> _Time:
     value, low, high = row.latency_s or 0.0, row.latency_ci_low_s, row.latency_ci_high_s
+    is_disturbed = row.disturbed is not None
     return _Time(
         row=row,
         value=value,
         low=value if low is None else low,
         high=value if high is None else high,
-        doubt=_doubt(row, "latency", value, low, high),
+        doubt=_doubt(row, "latency", value, low, high, is_disturbed=is_disturbed),
+        is_disturbed=is_disturbed,
     )
 
 
@@ -204,8 +218,10 @@ def _inverse(speedup: float | None) -> float:
     return 1 / speedup if speedup is not None and speedup > 0 else math.inf
 
 
-def _doubt(row: PointRow, quantity: str, value: float | None, low: float | None, high: float | None) -> str | None:
-    if row.disturbed:
+def _doubt(  # noqa: PLR0913 - a quantity with its interval, of a row
+    row: PointRow, quantity: str, value: float | None, low: float | None, high: float | None, *, is_disturbed: bool
+) -> str | None:
+    if is_disturbed:
         return row.disturbed
     if row.lacks_visits:
         return f"{row.visit_count} of {counted(row.visits_planned or 0, 'visit')}"
@@ -217,8 +233,8 @@ def _in_words(doubtful: Sequence[_Time], *, n_timed: int) -> str | None:
     if not doubtful:
         return None
     # What disturbed a point is told beside it, and may be long.
-    disturbed = _listed([time.row.contender for time in doubtful if time.row.disturbed], n_timed=n_timed)
-    others = [time for time in doubtful if not time.row.disturbed]
+    disturbed = _listed([time.row.contender for time in doubtful if time.is_disturbed], n_timed=n_timed)
+    others = [time for time in doubtful if not time.is_disturbed]
     of_visits: dict[str | None, list[str]] = {}
     for time in others:
         if time.row.lacks_visits:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from results.files.disturbances import causes_in_short
+from results.files.disturbances import disturbed_in_words
 from results.judgement.choices import NAMED, rows_in_words
 from results.judgement.winners import BASELINE, Standing, far_quotients_in_words
 from results.output.advice_words import gains_in_words, provenance_in_words, recipes_of, why_in_words
@@ -109,7 +109,7 @@ def notes(advice: Advice, question: Question) -> list[str]:
     points = [row for choice in advice.choices for row in (choice.ranking.leader, choice.ranking.eager) if row]
     disturbed = [row.disturbed for row in points if row.disturbed]
     if disturbed:
-        found.append(f"disturbed while it was measured: {causes_in_short(disturbed)}; --again measures anew")
+        found.append(f"disturbed while it was measured: {disturbed_in_words(disturbed)}; --again measures anew")
     shown = [(choice.advised or choice.ranking.leader, choice.ranking.eager) for choice in advice.choices]
     if question.has_times and (far := far_quotients_in_words(shown)):
         found.append(far)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from results.files.disturbances import causes_in_short
+from results.files.disturbances import disturbed_in_words
 from results.judgement.article.cases import BASELINE, Pace
 from results.judgement.article.explanations import explanations
 from results.judgement.article.seen import ARTICLE, HARDWARE, seen_by_article, sizes_in_words
@@ -136,7 +136,7 @@ def notes(found: Sequence[Observed], setting: Setting) -> list[str]:
     entries = [entry for observed in found for entry in observed.entries]
     disturbed = [entry.row.disturbed for entry in entries if entry.row.disturbed]
     said = (
-        [f"Disturbed while it was measured: {causes_in_short(disturbed)}; --again measures it anew."]
+        [f"Disturbed while it was measured: {disturbed_in_words(disturbed)}; --again measures it anew."]
         if disturbed
         else []
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from results.files.disturbances import causes_in_short
+from results.files.disturbances import disturbed_in_words
 from results.files.records import State
 from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, far_quotients_in_words, leads_in_words, ranking_of
 from results.output.latency_parts import largest_part_in_words
@@ -208,7 +208,7 @@ def _incomplete(rows: Sequence[PointRow]) -> list[str]:
 
 def _interference(rows: Sequence[PointRow]) -> list[str]:
     texts = [row.disturbed for row in rows if row.disturbed]
-    return [f"disturbed, {len(texts)} of {len(rows)} points: {causes_in_short(texts)}"] if texts else []
+    return [f"disturbed, {len(texts)} of {len(rows)} points: {disturbed_in_words(texts)}"] if texts else []
 
 
 def _far_quotients(rows: Sequence[PointRow], rankings: Sequence[Ranking]) -> list[str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from results.judgement.winners import is_disturbed_as_ratio
+
 if TYPE_CHECKING:
     from results.judgement.article.steps import Call
     from results.rows import PointRow, ProfileRow
@@ -80,9 +82,9 @@ class Entry:
 
     @property
     def pace(self) -> Pace:
-        """Compare with eager by the interval of the paired ratio; not known where it was disturbed."""
+        """Compare with eager by the interval of the paired ratio; not known where that was disturbed."""
         low, high = self.row.speedup_ci_low, self.row.speedup_ci_high
-        if self.row.provider == BASELINE or self.row.disturbed or low is None or high is None:
+        if self.row.provider == BASELINE or is_disturbed_as_ratio(self.row) or low is None or high is None:
             return Pace.UNKNOWN
         return Pace.FASTER if low > 1 else Pace.SLOWER if high < 1 else Pace.SAME
 

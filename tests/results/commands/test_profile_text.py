@@ -98,7 +98,9 @@ def test_the_path_of_a_trace_is_printed_with_how_to_open_it(stored, tmp_path):
 def test_without_a_trace_it_says_how_to_keep_one(stored):
     answer = run_profile(stored(), *ONE_POINT, "--trace")
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
-    assert "FUSEBENCH_TRACES=64 fusebench run --again --operation mlp --batch 64 --hidden 1024" in answer.stderr
+    assert "batches = [64]\n" in answer.stderr
+    assert "hiddens = [1024]\n" in answer.stderr
+    assert "\nFUSEBENCH_TRACES=64 FUSEBENCH_THREADS=2 fusebench run --axes point.toml --again" in answer.stderr
 
 
 def test_a_trace_and_stacks_are_not_printed_at_once():

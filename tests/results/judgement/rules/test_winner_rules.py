@@ -148,3 +148,40 @@ class TestFarQuotients:
         assert "at 1 of 2 points" in far_quotients_in_words(pairs)
         assert far_quotients_in_words([(far, point("eager", latency=None, at=(1.0, 1.0)))]) is None
         assert far_quotients_in_words([]) is None
+
+
+SLOW = "the machine ran at {} % of its best (one core's arithmetic)"
+
+
+class TestASlowMachine:
+    @pytest.mark.parametrize(
+        ("disturbed", "standing"),
+        [
+            (SLOW.format(89), Standing.FASTEST),
+            (SLOW.format(70), Standing.FASTEST),
+            (f"{SLOW.format(91)}; {SLOW.format(70)}", Standing.FASTEST),
+            (SLOW.format(69), Standing.UNDECIDED),
+            (f"{SLOW.format(91)}; {SLOW.format(69)}", Standing.UNDECIDED),
+            ("the machine ran at less than 1 % of its best (reading memory)", Standing.UNDECIDED),
+            ("the machine ran at some share of its best", Standing.UNDECIDED),
+            (f"{SLOW.format(89)}; 12 % of the time was stolen by the hypervisor", Standing.UNDECIDED),
+        ],
+    )
+    def test_slows_calls_in_turns_alike_so_that_their_ratio_decides_as_far_as_that_was_measured(
+        self, disturbed, standing
+    ):
+        for who in ("eager", "fused", "compiled"):
+            rows = [EAGER, point("compiled", 1.2), point("fused", 2.0)]
+            rows = [row._replace(disturbed=disturbed) if row.provider == who else row for row in rows]
+            found = ranking_of(rows)
+            assert found.standing is standing
+            assert found.doubt == (None if standing is Standing.FASTEST else f"disturbed: {who}")
+
+    def test_leaves_a_wide_interval_in_doubt_for_its_width(self):
+        rows = [EAGER, point("fused", 2.0, of_speedup=(1.8, 2.2), disturbed=SLOW.format(80))]
+        assert ranking_of(rows).doubt == "fused: speedup known to ± 10.0\N{NARROW NO-BREAK SPACE}% only"
+
+    def test_leaves_latencies_in_doubt(self):
+        rows = [point("a", latency=1.0), point("b", latency=2.0, disturbed=SLOW.format(85))]
+        found = ranking_of(rows)
+        assert (found.standing, found.doubt) == (Standing.UNDECIDED, "disturbed: b")
