@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, set_props
 from flask import redirect, request
 
 from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
-from dashboard.pages.notices import empty_store, unjudged_note, unknown_path
+from dashboard.pages.notices import empty_store, no_sweep, unjudged_note, unknown_path
 from dashboard.pages.regressions import DECISIONS_KEY
 from dashboard.serving.faults import fault_in_words
 from dashboard.serving.hosts import LOOPBACK
@@ -146,13 +146,15 @@ def page_and_links(path: str, store: Store, *, search: str = "") -> tuple[Compon
     The links take along what their pages know of the query `search`: machine, shape, provider.
     """
     pages = _pages_with_content(store)
-    shown = next((page for page in pages if page.path == path), pages[0] if pages else None)
+    names = [(page.path, page.name) for page in pages]
+    shown = next((page for page in pages if page.path == path), None)
     if path not in {page.path for page in PAGES}:
-        return unknown_path(path, pages=[(page.path, page.name) for page in pages]), _links(
-            pages, shown=None, search=search
-        )
-    # Without a sweep, the first page that needs none stands in for the others.
-    return shown.layout() if shown else empty_store(), _links(pages, shown=shown, search=search)
+        return unknown_path(path, pages=names), _links(pages, shown=None, search=search)
+    if shown is None:
+        content = no_sweep(next(page.name for page in PAGES if page.path == path), names) if pages else empty_store()
+    else:
+        content = shown.layout()
+    return content, _links(pages, shown=shown, search=search)
 
 
 def show_error(error: Exception) -> None:

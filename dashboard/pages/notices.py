@@ -29,6 +29,21 @@ def empty_store() -> Component:
     )
 
 
+def no_sweep(name: str, pages: Sequence[tuple[str, str]]) -> Component:
+    """Build the notice for a page that shows points of a sweep, where none is stored.
+
+    name: the page's. pages: (path, name) of those that show what is stored.
+    """
+    links = [html.Li(dcc.Link(other, href=to)) for to, other in pages]
+    return _notice(
+        f"{name} has nothing to show",
+        html.P("It shows points of fusebench's own sweep; what is stored here is of other suites. They are on:"),
+        html.Ul(links),
+        html.P("To measure the sweep as well:"),
+        _steps(MEASURE[:2]),
+    )
+
+
 def unknown_path(path: str, *, pages: Sequence[tuple[str, str]]) -> Component:
     """Build the notice for a path without a page; `pages` are (path, name) of the existing ones."""
     links = [html.Li(dcc.Link(name, href=to)) for to, name in pages]

@@ -140,7 +140,17 @@ def test_where_there_is_no_sweep_the_pages_that_need_none_are_left(suite):
     assert "explore-graph" in str(page)
     assert {link.children for link in links} == {page.name for page in PAGES if not page.needs_sweep}
     assert [link.children for link in links if link.className == "link here"] == ["Explore"]
-    assert "overview-maps" in str(page_and_links("/throughput", suite)[0])
+    assert "overview-maps" in str(page_and_links("/", suite)[0])
+
+
+@pytest.mark.parametrize("name", ["Throughput", "Profile", "Roofline"])
+def test_a_page_of_the_sweep_says_that_there_is_none_and_where_to_look(suite, name):
+    page, links = page_and_links(f"/{name.lower()}", suite)
+    text = str(page)
+    assert f"{name} has nothing to show" in text
+    assert "make bench" in text
+    assert all(f"href='{link.href}'" in text for link in links)
+    assert not [link for link in links if link.className == "link here"]
 
 
 def test_our_own_sweep_has_a_history_too(journal_store):
