@@ -19,7 +19,7 @@ from dashboard.selectors import commit_props, labelled_select, provider_props, s
 from dashboard.sweep_axes import text_of
 from dashboard.tables.export import csv_of_rows
 from dashboard.tables.grids import connect_grids, grid, grid_slot
-from dashboard.tables.rooflines import COLUMNS, roofline_rows
+from dashboard.tables.rooflines import COLUMNS, columns_of, roofline_rows
 from dashboard.views.roofline import (
     ROOF_AXES,
     answer_of_roofline,
@@ -144,7 +144,7 @@ def page_props(view: RooflineView, *, is_from_url: bool) -> dict[str, Any]:
         "figure": roofline_figure(view.points, peak=view.peak, dtype=view.dtype, keeps_zoom_of=_zoom_key(view)),
         "csv": f"{PAGE.path}.csv{view.query}",
         "points_note": f"{len(rows)}, {'the nearest to its roof' if view.peak else 'the highest rate'} first",
-        "points": grid(COLUMNS, rows, grid_id=_id("points")) if rows else None,
+        "points": grid(columns_of(view.points), rows, grid_id=_id("points")) if rows else None,
     }
 
 

@@ -25,6 +25,14 @@ COLUMNS = (
     Column(field="latency_s", heading="Latency", unit="s", width=110),
 )  # fmt: skip
 
+OF_ROOF = frozenset({"roof_flop_per_s", "percent_of_roof", "bound_by"})
+
+
+def columns_of(points: Sequence[Placed]) -> tuple[Column, ...]:
+    """Return the columns of the table; none about roofs where no point has one, as without ceilings."""
+    has_roofs = any(one.roof_flop_per_s is not None for one in points)
+    return tuple(column for column in COLUMNS if has_roofs or column.field not in OF_ROOF)
+
 
 def roofline_rows(points: Sequence[Placed]) -> list[dict[str, object]]:
     """Return the rows of COLUMNS, the nearest to its roof first."""

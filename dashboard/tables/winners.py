@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from results.rows import PointRow
 
 _TOO_FAST = "The call is faster than the machine's ceilings allow: they were measured too low. Run the sweep again."
+BOUND = ("Bound by", "")
 HEADINGS = (
     ("Batch", "number"),
     ("Run this", ""),
@@ -29,7 +30,7 @@ HEADINGS = (
     ("Rows/s", "number"),
     ("Over eager", "number"),
     ("Per call", ""),
-    ("Bound by", ""),
+    BOUND,
     ("Next best, or what is in doubt", ""),
 )
 
@@ -39,10 +40,14 @@ def winners_table(rankings: Sequence[tuple[int, Ranking | None]]) -> Component:
 
     Where it is undecided, the numbers are the least time's, and the reason stands in place of the next best.
     """
-    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
+    rows = [ranking.leader for _, ranking in rankings if ranking is not None]
+    # Nothing is bound by what was never measured: without ceilings there is no such column.
+    headings = [one for one in HEADINGS if one != BOUND or any(map(_bound, rows))]
+    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
     return html.Div(
         html.Table(
-            [html.Thead(head), html.Tbody([_line(batch, ranking) for batch, ranking in rankings])], className="winners"
+            [html.Thead(head), html.Tbody([_line(batch, ranking, headings) for batch, ranking in rankings])],
+            className="winners",
         ),
         className="scrolls",
     )
@@ -68,23 +73,23 @@ def absences_list(rows: Sequence[PointRow]) -> Component | None:
     )
 
 
-def _line(batch: int, ranking: Ranking | None) -> Component:
+def _line(batch: int, ranking: Ranking | None, headings: Sequence[tuple[str, str]]) -> Component:
     head = html.Th(f"{batch}", className="number", scope="row")
     if ranking is None:
-        return html.Tr([head, html.Td("no provider is ok here", colSpan=7, className="dimmed")])
+        return html.Tr([head, html.Td("no provider is ok here", colSpan=len(headings) - 1, className="dimmed")])
     row = ranking.leader
     return html.Tr(
         [
             head,
             *labelled_cells(
-                HEADINGS[1:],
+                headings[1:],
                 [
                     _choice(ranking),
                     _latency(row),
                     "" if row.rows_per_s is None else si(row.rows_per_s, ""),
                     _speedup(row),
                     _pieces(row),
-                    _bound(row),
+                    *([_bound(row)] if BOUND in headings else []),
                     _runner_up(ranking),
                 ],
             ),
@@ -133,7 +138,7 @@ def _bound(row: PointRow) -> list[Component | str]:
     if not row.has_valid_ceiling:
         return [html.Span(CEILING_NOT_VALID, className="dimmed", title=_TOO_FAST)]
     if row.percent_of_floor_shown is None:
-        return [bound]
+        return [bound] if bound else []
     near = f"{row.percent_of_floor_shown:.0f}{THIN_SPACE}% of floor speed"
     return [bound, " ", html.Span(near, className="dimmed")]
 

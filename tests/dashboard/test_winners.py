@@ -127,3 +127,14 @@ def test_a_call_that_beats_its_floor_shows_that_the_ceilings_are_not_valid(point
 def test_no_call_is_shown_to_be_faster_than_its_floor(point, percent, shown):
     rows = [point(bound="memory", percent_of_floor=percent)]
     assert f"{shown}{THIN_SPACE}% of floor speed" in text_of(winners_table(rankings_by_batch(rows)))
+
+
+def test_what_bounds_a_call_has_a_column_only_where_ceilings_tell_it(point):
+    for bound, n_columns in ((None, 7), ("memory", 8)):
+        rankings = rankings_by_batch([point(bound=bound), point(bound=bound, batch=1)])
+        table = winners_table([*rankings, (7, None)]).children
+        head, body = table.children
+        assert ("Bound by" in text_of(head)) is (bound is not None)
+        assert len(head.children.children) == n_columns
+        assert [len(row.children) for row in body.children] == [n_columns, n_columns, 2]
+        assert body.children[-1].children[1].colSpan == n_columns - 1

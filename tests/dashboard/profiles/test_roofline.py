@@ -13,7 +13,7 @@ from dashboard.app import create_app
 from dashboard.figures.roofline import roofline_figure
 from dashboard.pages.roofline import OUTPUTS, asked_query, links_of, page_props
 from dashboard.roofs import placed, slopes_of
-from dashboard.tables.rooflines import COLUMNS, roofline_rows
+from dashboard.tables.rooflines import COLUMNS, columns_of, roofline_rows
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.roofline import roofline_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
@@ -109,6 +109,12 @@ def test_without_ceilings_points_stay_and_no_roof_is_invented(at):
     points = placed([at(KIB, KIB, 1e-6)], ceilings=None)
     assert [trace.name for trace in figure_of(points, peak=None).data] == ["eager"]
     assert points[0].roof_in_words == "not known"
+
+
+def test_without_ceilings_the_table_has_no_columns_about_roofs(at, ceilings):
+    rows = [at(4096 * KIB, 4096 * KIB * 50.0, 1e-3)]
+    names = [[one.heading for one in columns_of(placed(rows, ceilings=known))] for known in (None, ceilings)]
+    assert [name for name in names[1] if name not in names[0]] == ["Roof", "Of the roof", "Roof is made of"]
 
 
 def test_points_without_work_or_value_have_no_place(point, at):
