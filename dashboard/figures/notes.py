@@ -16,10 +16,10 @@ MOST_SUBJECTS = 120  # of commits of one axis: with more, labels say the date al
 
 
 @lru_cache(maxsize=4096)  # each of a chart's curves has a mark at the same commits
-def commit_lines(commit: str, date: datetime | None, subject: str | None) -> tuple[str, str]:
-    """Write the commit's hash, date and subject, naming what is missing."""
+def commit_lines(commit: str, date: datetime | None, subject: str | None) -> tuple[str, ...]:
+    """Write the commit's hash and date, and its subject if it has one."""
     day = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
-    return f"{commit[:10]} · {day}", wrapped(subject or "no subject")
+    return (f"{commit[:10]} · {day}", *((wrapped(subject),) if subject else ()))
 
 
 def tick_label(commit: str, date: datetime | None, subject: str | None, *, has_room: bool) -> str:

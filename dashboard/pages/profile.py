@@ -144,13 +144,14 @@ def _answer(drawing: ProfileDrawing) -> list[Component]:
         sentence = change_of_latency(difference, base=base.point, head=row)
         rows.append(base.point)
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
+    subject = f" · {row.commit_subject}" if row.commit_subject else ""
     is_sure = all(each.state == "ok" and not each.disturbed for each in rows)
     return [
         html.H1(
             [stroke(look_of(row.contender)), f"{sentence}."], className="answer" if is_sure else "answer uncertain"
         ),
         *(html.P(detail, className="detail") for detail in details),
-        html.P(f"{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}", className="detail"),
+        html.P(f"{row.commit[:10]} · {date}{subject}", className="detail"),
     ]
 
 

@@ -32,7 +32,7 @@ def chosen_point_lines(  # noqa: PLR0913 - each a part of what is shown
     return [
         html.P([
             html.Strong(f"{rows}{THIN_SPACE}{'row' if batch == 1 else 'rows'} at {commit[:10]}"),
-            f" · {day} · {subject or 'no subject'} · ",
+            f" · {day}{f' · {subject}' if subject else ''} · ",
             dcc.Link("what one call does there", href=f"{PROFILE_PATH}{profile_query}", className="inline"),
         ], className="note"),
         html.P("Measure it again, in a checkout on that machine:", className="detail"),

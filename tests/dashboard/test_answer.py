@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.figures.notes import commit_lines
 from dashboard.pages.throughput import answer_lines
+from dashboard.tables.chosen_point import chosen_point_lines
 from dashboard.views.throughput.answer import answer_from
+from dashboard.views.throughput.notes import note_of_commit
 
 
 def contender(point, provider, speedup, *, half_width=0.01, **changes):
@@ -156,6 +159,16 @@ def test_many_disturbed_providers_are_counted_not_listed(point):
     assert "(disturbed: all 4 providers)" in sentence(rows)
     some = [*rows, contender(point, "onnxruntime", 1.2)]
     assert "(disturbed: fused, compiled and 2 others)" in sentence(some)
+
+
+def test_a_commit_without_a_subject_is_named_by_hash_and_date_alone(point):
+    row = point(commit_subject=None)
+    said = [*commit_lines(row.commit, row.commit_date, row.commit_subject), note_of_commit([row])]
+    named = {"batch": 1, "commit": row.commit, "date": row.commit_date, "subject": None}
+    said += [str(one) for one in chosen_point_lines(**named, profile_query="?", commands=("ls",))]
+    assert "no subject" not in " ".join(said)
+    assert said[0].startswith(f"{row.commit[:10]} · ")
+    assert len(commit_lines(row.commit, row.commit_date, "A subject")) == 2
 
 
 def test_of_one_commit_nothing_is_said_of_since_when(point):

@@ -52,7 +52,8 @@ def note_of_commit(rows: Sequence[PointRow]) -> str:
     row = rows[0]
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
     marks = OPEN_MARKS if any(row.disturbed for row in rows) else ""
-    return f"{_leaders(rows)}{row.commit[:10]} · {date} · {row.commit_subject or 'no subject'}{marks}"
+    subject = f" · {row.commit_subject}" if row.commit_subject else ""
+    return f"{_leaders(rows)}{row.commit[:10]} · {date}{subject}{marks}"
 
 
 def note_of_beside(drawing: ThroughputDrawing) -> list[str]:
@@ -63,7 +64,7 @@ def note_of_beside(drawing: ThroughputDrawing) -> list[str]:
     for row in drawing.beside:
         if row.commit not in own:
             side = f"{getattr(row, by)} at " if by in {Colour.DTYPE, Colour.MACHINE} else ""
-            subjects[row.commit] = f"{side}{row.commit[:SHORTEST_HASH]} {row.commit_subject or 'no subject'}"
+            subjects[row.commit] = f"{side}{row.commit[:SHORTEST_HASH]} {row.commit_subject or ''}".rstrip()
     names = list(subjects.values())
     missing = [one[:SHORTEST_HASH] for one in drawing.view.choice.commits if one not in {*subjects, *own}]
     return [
