@@ -161,6 +161,26 @@ def test_many_disturbed_providers_are_counted_not_listed(point):
     assert "(disturbed: fused, compiled and 2 others)" in sentence(some)
 
 
+def test_where_another_leads_in_the_table_it_says_why_this_one_is_run(point):
+    def others(doubt):
+        return [
+            *(point(batch=batch) for batch in (1, 8, 64)),
+            *(contender(point, "fused", 2.0, batch=batch) for batch in (1, 8, 64)),
+            contender(point, "compiled", 1.5, batch=1),
+            *(contender(point, "compiled", 2.01, batch=batch, disturbed=doubt) for batch in (8, 64)),
+        ]
+
+    details = answer_from(others(None), batch=1).details
+    assert "At 8 and 64 rows, where compiled leads, fused is as fast, by the intervals." in details
+    details = answer_from(others("a neighbour"), batch=1).details
+    assert (
+        "At 8 and 64 rows, where compiled leads, fused is faster than eager, too; which of them is faster is in doubt."
+        in details
+    )
+    alone = [row for row in others(None) if row.provider != "compiled"]
+    assert not any("leads" in detail for detail in answer_from(alone, batch=1).details)
+
+
 def test_a_commit_without_a_subject_is_named_by_hash_and_date_alone(point):
     row = point(commit_subject=None)
     said = [*commit_lines(row.commit, row.commit_date, row.commit_subject), note_of_commit([row])]

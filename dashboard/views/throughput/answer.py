@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dashboard.tables.winner_flips import commit_in_words, timed_among
-from results.judgement.advice import Question, advice_from
+from results.judgement.advice import Question, advice_from, rows_in_words
 from results.judgement.leads import lead_of
 from results.judgement.winners import BASELINE, Standing, ranking_of
 from results.units import THIN_SPACE, TIMES, counted, with_prefix
@@ -47,7 +47,7 @@ def answer_from(
     """
     advice = advice_from(rows, Question())
     choice = next((choice for choice in advice.choices if choice.batch == batch), None)
-    details = advice.what if len(advice.choices) > 1 else ()
+    details = (*advice.what, *_though_others_lead(advice.choices)) if len(advice.choices) > 1 else ()
     if choice is None:
         return Answer(sentence=_nothing(rows, batch), contenders=(), is_certain=False, details=details)
     older = f" (commit {rows[0].commit[:10]}, not the newest)" if is_older else ""
@@ -59,6 +59,24 @@ def answer_from(
         is_certain=ranking.standing is Standing.FASTEST,
         details=(*_since(over_commits), *details, *_why(ranking)),
     )
+
+
+def _though_others_lead(choices: Sequence[Choice]) -> list[str]:
+    """Write why one is advised where another took the least time, as the table shows; of eager it is said."""
+    others: dict[tuple[str, bool], list[Choice]] = {}
+    for choice in choices:
+        row, ranking = choice.advised, choice.ranking
+        if row is not None and row.provider != BASELINE and row.contender != ranking.leader.contender:
+            others.setdefault((row.contender, ranking.standing is Standing.TIED), []).append(choice)
+    found = []
+    for (name, is_tied), there in others.items():
+        leaders = " or ".join(dict.fromkeys(choice.ranking.leader.contender for choice in there))
+        at = f"at {rows_in_words(choice.batch for choice in there)}, where {leaders} leads"
+        how = "is as fast, by the intervals"
+        if not is_tied:
+            how = "is faster than eager, too; which of them is faster is in doubt"
+        found.append(f"{at[0].upper()}{at[1:]}, {name} {how}.")
+    return found
 
 
 def _since(rows: Sequence[PointRow]) -> list[str]:
