@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_FRAMES = 1200
 ROW_HEIGHT, FRAME_HEIGHT = 28, 56
 COMPUTING, CALLING, AROUND = "#b8c9a4", "#dfe3e8", "#e0b3ab"
-KEY = {COMPUTING: "computes", AROUND: "outside operators, by itself", CALLING: "calls the frames below it"}
+KEY = {COMPUTING: "computes", AROUND: "takes time itself, computes nothing", CALLING: "calls the frames below it"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def _note(frame: Frame, whole_s: float, words: str | None) -> str:
 
 
 def _colour(frame: Frame, computing: Collection[str]) -> str:
-    if any(name in computing for name in frame.path):
+    if frame.path[-1] in computing:
         return COMPUTING
     return AROUND if frame.self_s >= frame.time_s / 2 else CALLING
 

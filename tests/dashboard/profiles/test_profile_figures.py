@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.figures.difference import REST, figure_of_difference, steps_of
-from dashboard.figures.flames import MOST_FRAMES, figure_of_flames, frames_of
+from dashboard.figures.flames import KEY, MOST_FRAMES, figure_of_flames, frames_of
 from dashboard.figures.latency import TimeBar, figure_of_times
 from dashboard.figures.timeline import figure_of_timeline
 from results.judgement.explanation import DifferencePart, ProfileDifference
@@ -82,6 +82,18 @@ def test_a_flame_graph_has_the_outermost_frame_above_and_colours_what_computes()
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
     colours = dict(zip(bars.text, bars.marker.color, strict=True))
     assert colours["aten::addmm"] == colours["aten::gelu"] != colours["aten::linear"]
+
+
+def test_an_operator_that_computes_nothing_is_not_coloured_as_computing_below_one_that_does():
+    stacks = [
+        FoldedStack(("forward", "aten::addmm"), 5e-6),
+        FoldedStack(("forward", "aten::addmm", "aten::empty"), 1e-6),
+    ]
+    (bars,) = figure_of_flames(stacks, side="host", computing={"aten::addmm"}, words={}).data
+    meaning = {name: KEY[colour] for name, colour in zip(bars.text, bars.marker.color, strict=True)}
+    assert meaning["aten::addmm"] == "computes"
+    assert meaning["aten::empty"] == "takes time itself, computes nothing"
+    assert meaning["forward"] == "calls the frames below it"
 
 
 def test_of_too_many_frames_the_shortest_are_left_out():
