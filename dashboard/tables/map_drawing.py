@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 FAINTEST, DEEPEST, DEEPEST_AT = 14, 48, 2.0
 UNDECIDED = f"undecided, the least time named; by 1.12{TIMES}: leads by that at least"
 LEAST_TOLD = 1.005  # a lead that is written as more than 1.00
+MOST_HEADLINES = 2  # of an operation, in sight
+FEWEST_FOLDED = 3  # so that a fold is shorter than what it hides
 HEADINGS = (
     ("Operation", ""),
     ("Provider", ""),
@@ -81,7 +83,24 @@ def map_key(maps: Sequence[WinnerMap]) -> list[Component]:
 
 
 def headlines_table(headlines: Sequence[Headline]) -> Component:
-    """Build one row per operation and contender: the median speedup over eager, the least and the greatest."""
+    """Build one row per operation and contender: the median speedup over eager, the least and the greatest.
+
+    Of each operation the first are in sight, and the others folded below them.
+    """
+    shown: list[Headline] = []
+    folded: list[Headline] = []
+    for one in headlines:
+        n_shown = sum(other.title == one.title for other in shown)
+        (shown if n_shown < MOST_HEADLINES else folded).append(one)
+    if len(folded) < FEWEST_FOLDED:
+        return _table_of(headlines)
+    rest = html.Details(
+        [html.Summary(f"{len(folded):,} more, of smaller speedup"), _table_of(folded)], className="names"
+    )
+    return html.Div([_table_of(shown), rest])
+
+
+def _table_of(headlines: Sequence[Headline]) -> Component:
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     table = html.Table([html.Thead(head), html.Tbody([_headline(each) for each in headlines])], className="winners")
     return html.Div(table, className="scrolls")
