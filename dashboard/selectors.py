@@ -10,6 +10,7 @@ from dashboard.looks import MARKERS, look_of
 from dashboard.quantities import Quantity
 from dashboard.scales import Colour, CommitSpacing, Multiples, Scale
 from dashboard.widgets import stroke
+from results.metrics import metric_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,6 +73,12 @@ def select_props(options: Sequence[str], value: str, *, is_always_shown: bool) -
     """Return a selector's properties; one with a single option is hidden unless `is_always_shown`."""
     is_shown = is_always_shown or len(options) > 1
     return {"data": list(options), "value": value, "style": {} if is_shown else {"display": "none"}}
+
+
+def metric_props(names: Sequence[str], value: str, *, is_always_shown: bool) -> dict[str, Any]:
+    """Return the properties of a selector of metrics, which calls them as axes do; hidden like `select_props`."""
+    data = [{"value": name, "label": metric_of(name, unit="").label} for name in names]
+    return {**select_props(names, value, is_always_shown=is_always_shown), "data": data}
 
 
 def quantity_props(quantities: Iterable[Quantity], *, chosen: Quantity) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dashboard.figures.ratios import RatioMark, RatioSide, note_of_mark, scatter
 from dashboard.finding_words import ratio_in_words
 from dashboard.pages import Page, csv_response
 from dashboard.quantities import MetricFormat
-from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, select_props
+from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, metric_props, select_props
 from dashboard.tables.comparison import answer_of, means_table, ratios_table, short_name
 from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
@@ -134,12 +134,17 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "project": select_props(options.projects, choice.project, is_always_shown=False),
         "along": {"value": choice.along.value, "data": _measured_axes(drawing)},
         "sides": {
-            "commit": {"data": commits, "value": [commit[:HASH_LENGTH] for commit in choice.commit], "style": {}},
+            "commit": {
+                "data": commits,
+                "value": [commit[:HASH_LENGTH] for commit in choice.commit],
+                "style": {},
+                "placeholder": "",
+            },
             "machine": _side("machine", options.machines, choice.machine, along=choice.along),
             "environment": _side("environment", options.environments, choice.environment, along=choice.along),
             "provider": _side("provider", drawing.providers, choice.provider, along=choice.along),
         },
-        "metric": select_props(drawing.metrics, choice.metric, is_always_shown=False),
+        "metric": metric_props(drawing.metrics, choice.metric, is_always_shown=False),
         "contains": choice.contains,
         "show_value": choice.show.value,
         "problems": alert(drawing.problems),
@@ -210,7 +215,13 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
 
 def _side(name: str, data: tuple[str, ...], value: tuple[str, ...], *, along: Along) -> dict[str, Any]:
     is_shown = len(data) > 1 or (along.value == name and bool(data))
-    return {"data": list(data), "value": list(value), "style": {} if is_shown else {"display": "none"}}
+    nothing = "choose two" if along.value == name else "any"
+    return {
+        "data": list(data),
+        "value": list(value),
+        "style": {} if is_shown else {"display": "none"},
+        "placeholder": "" if value else nothing,
+    }
 
 
 def _group(label: str, control: Component) -> Component:
@@ -237,7 +248,7 @@ OUTPUTS = {
     "shown": Output(_id("shown"), "data"),
     "project": {prop: Output(_id("project"), prop) for prop in SELECT},
     "along": {prop: Output(_id("along"), prop) for prop in ("value", "data")},
-    "sides": {name: {prop: Output(_id(name), prop) for prop in SELECT} for name in SIDES},
+    "sides": {name: {prop: Output(_id(name), prop) for prop in (*SELECT, "placeholder")} for name in SIDES},
     "metric": {prop: Output(_id("metric"), prop) for prop in SELECT},
     "contains": Output(_id("contains"), "value"),
     "show_value": Output(_id("show"), "value"),

@@ -23,7 +23,7 @@ from dashboard.pages.explore_cards import (
     parameter_props,
     parameter_select_props,
 )
-from dashboard.selectors import card_select, commit_props, labelled_select, select_props, switch
+from dashboard.selectors import card_select, commit_props, labelled_select, metric_props, select_props, switch
 from dashboard.tables.export import csv_of_histories
 from dashboard.tables.name_tree import name_tree
 from dashboard.views.explore_choice import CASCADE, MOST_LINES, OF_POINT, explore_view_of, query_from_explore_choice
@@ -195,7 +195,9 @@ def page_props(drawing: ExploreDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "search": no_update if is_from_url else query,
         "shown": {"query": query, "marked": YES if drawing.is_marked else "no"},
         "selects": {
-            name: select_props(view.options[name], getattr(choice, name), is_always_shown=name in ALWAYS_SHOWN)
+            name: (metric_props if name == "metric" else select_props)(
+                view.options[name], getattr(choice, name), is_always_shown=name in ALWAYS_SHOWN
+            )
             for name in CASCADE
         },
         "parameters": parameter_props(drawing),

@@ -61,6 +61,15 @@ def test_only_axes_with_two_sides_are_offered_and_without_two_nothing_is_drawn(t
         assert alone["means"] == []
 
 
+def test_empty_selectors_say_what_they_mean_and_metrics_have_their_names(store):
+    sides = shown(store)["sides"]
+    assert {name: sides[name]["placeholder"] for name in ("provider", "commit")} == {"provider": "any", "commit": ""}
+    chosen = shown(store, "?provider=fused")["sides"]["provider"]
+    assert (chosen["value"], chosen["placeholder"]) == (["fused"], "")
+    metrics = {one["value"]: one["label"] for one in shown(store)["metric"]["data"]}
+    assert metrics["latency_s"] == "latency"
+
+
 def test_of_many_sides_the_sentence_names_the_ends():
     counts = {"low": None, "high": None, "n": 9, "n_without": 0, "n_only": 0, "n_worse": 4, "n_better": 1}
     means = [Mean(mean=value, **counts) for value in (1.1, 0.5, 1.3)]

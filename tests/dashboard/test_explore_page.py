@@ -143,6 +143,12 @@ def test_where_there_is_no_sweep_the_pages_that_need_none_are_left(suite):
     assert "overview-maps" in str(page_and_links("/", suite)[0])
 
 
+def test_metrics_are_called_as_on_the_axis(journal_store, journals):
+    props = shown(journal_store(journals.history(2)))["selects"]["metric"]
+    assert {"value": "latency_s", "label": "latency"} in props["data"]
+    assert props["value"] == "latency_s"
+
+
 @pytest.mark.parametrize("name", ["Throughput", "Profile", "Roofline"])
 def test_a_page_of_the_sweep_says_that_there_is_none_and_where_to_look(suite, name):
     page, links = page_and_links(f"/{name.lower()}", suite)
