@@ -196,9 +196,16 @@ def _layout(chart: Chart, *, scale: Scale, frame: Chart) -> dict[str, object]:
             "domain": [0, max(strip, 0.01)], "type": "category", "showgrid": False, "zeroline": False,
             "visible": bool(n_absent), "fixedrange": True, "automargin": True, "tickfont": {"size": 11},
             "categoryorder": "category descending", "ticks": "",
-            "tickvals": absent, "ticktext": [escaped(_shortened(name)) for name in absent],
+            "tickvals": absent, "ticktext": _names_of_absent(chart, absent),
         },
     }  # fmt: skip
+
+
+def _names_of_absent(chart: Chart, absent: Sequence[str]) -> list[str]:
+    """Return what names the rows of missing values; of a chart of one line there is nothing to tell apart."""
+    if len({*absent, *(curve.name for curve in chart.curves)}) == 1:
+        return ["no value"]
+    return [escaped(_shortened(name)) for name in absent]
 
 
 def _shortened(name: str) -> str:

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from dashboard.serving.permissions import may_write
 from dashboard.views.regressions_drawing import finding_of
 from results.errors import ResultsError, StoreError
-from results.judgement.findings import FindingState
+from results.judgement.findings import FindingState, Turn
 from results.upkeep.decisions import acknowledge_finding, take_back_finding
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 PATH = "/regressions/decide"
 TAKE_BACK = "take_back"
-DECISIONS = (("accepted", "Accept it"), ("to_fix", "To be fixed"), ("false_alarm", "False alarm"))
+TO_FIX = "to_fix"
+DECISIONS = (("accepted", "Accept it"), (TO_FIX, "To be fixed"), ("false_alarm", "False alarm"))
 LONGEST = 500  # characters of a name or a reason
 NO_FILE = (
     "what is shown comes from files without a database of its own, so nothing can be acknowledged here; "
@@ -65,7 +66,7 @@ def decision_form(found: RankedFinding, *, refusal: str | None) -> Component:
     if refusal is not None:
         return html.P(f"Acknowledging: {refusal}.", className="detail")
     is_known = found.finding.state is FindingState.ACKNOWLEDGED
-    choices = ((TAKE_BACK, "Take the acknowledgement back"),) if is_known else DECISIONS
+    choices = ((TAKE_BACK, "Take the acknowledgement back"),) if is_known else _decisions_on(found)
     fields = [
         html.Label([text, dcc.Input(name=name, id=f"decision-{name}", required=True, maxLength=LONGEST, type="text",
                                     autoComplete="name" if name == "by" else "off", className="field")])
@@ -83,6 +84,12 @@ def decision_form(found: RankedFinding, *, refusal: str | None) -> Component:
         method="POST",
         className="decision",
     )
+
+
+def _decisions_on(found: RankedFinding) -> tuple[tuple[str, str], ...]:
+    """Return the decisions that make sense of a finding: an improvement is not to be fixed."""
+    is_gain = found.finding.turn in {Turn.FASTER, Turn.FIXED}
+    return tuple(one for one in DECISIONS if not (is_gain and one[0] == TO_FIX))
 
 
 def _decided(store: Store, found: RankedFinding, form: ImmutableMultiDict[str, str], *, file: Path) -> str:

@@ -50,6 +50,16 @@ def unknown_path(path: str, *, pages: Sequence[tuple[str, str]]) -> Component:
     return _notice(f"There is no page {path}", html.Ul(links))
 
 
+def judging_note() -> Component:
+    """Build what stands in place of findings until all histories are judged; it appears only if that takes a while."""
+    return html.P(
+        "Judging all histories for what changed … After an upgrade, or when much is new, the first visit judges them "
+        "anew; on a large store that takes a while. What was found is kept, and the next visits are quick.",
+        className="detail late",
+        role="status",
+    )
+
+
 def unjudged_note(places: Sequence[UnjudgedPlace]) -> list[Component | str]:
     """Build the line that tells of values nobody has judged for others to read; nothing without any."""
     if not places:

@@ -8,6 +8,7 @@ from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard.pages import Page
+from dashboard.pages.notices import judging_note
 from dashboard.selectors import labelled_select, select_props
 from dashboard.sweep_axes import text_of
 from dashboard.tables.findings import findings_list
@@ -46,7 +47,7 @@ def layout() -> Component:
             dcc.Store(id=_id("shown")),
             html.H1("Did the last commit make it slower?"),
             html.Div(html.P("Judging the newest commits …", className="dimmed"), id=_id("changes"), className="charts"),
-            html.Div(id=_id("open")),
+            html.Div(judging_note(), id=_id("open")),
             html.Section(
                 [
                     html.H2("Which one to run", className="headline"),

@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.pages import Page, csv_response
 from dashboard.pages.acknowledging import decision_form, refusal_of, register_decisions
+from dashboard.pages.notices import judging_note
 from dashboard.selectors import labelled_select, select_props
 from dashboard.tables.export import csv_of_findings
 from dashboard.tables.finding_card import finding_facts
@@ -60,7 +61,7 @@ def layout() -> Component:
             html.Section(
                 [
                     html.H1("Judging all histories …", id=_id("answer"), className="answer uncertain"),
-                    html.Div(id=_id("lists"), className="keys"),
+                    html.Div(judging_note(), id=_id("lists"), className="keys"),
                 ],
                 className="card",
             ),

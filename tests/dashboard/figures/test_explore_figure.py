@@ -65,6 +65,15 @@ def test_marks_of_what_has_no_value_go_before_lines_do():
     assert "what has no value is not marked" in notes
 
 
+def test_on_a_chart_of_one_line_missing_values_are_named_as_such_and_not_by_a_cut_name():
+    name = "a.benchmark.of.another.project.with_a_long_name"
+    absences = tuple(Absence(name=one, look=PLAIN, at="c0", key="0", state="crashed", note="") for one in (name,))
+    alone = drawn(chart(curve(3, name=name), absences=absences))
+    assert (alone.layout.yaxis2.tickvals, alone.layout.yaxis2.ticktext) == ((name,), ("no value",))
+    beside = drawn(chart(curve(3, name=name), curve(3, name="other"), absences=absences))
+    assert beside.layout.yaxis2.ticktext[0].endswith("with_a_long_name")
+
+
 @pytest.mark.parametrize("sizes", [(20000,), (3000, 3000, 40), (900,) * 12])
 def test_a_figure_has_five_thousand_points_at_most_its_ends_and_extremes_among_them(sizes):
     spike = sizes[0] // 3
