@@ -95,7 +95,7 @@ def headlines_table(headlines: Sequence[Headline]) -> Component:
     if len(folded) < FEWEST_FOLDED:
         return _table_of(headlines)
     rest = html.Details(
-        [html.Summary(f"{len(folded):,} more, of smaller speedup"), _table_of(folded)], className="names"
+        [html.Summary(f"{len(folded):,} more, behind these in their operation"), _table_of(folded)], className="names"
     )
     return html.Div([_table_of(shown), rest])
 

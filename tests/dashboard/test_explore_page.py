@@ -4,7 +4,7 @@ import pytest
 from dash import dcc, html
 from dash.exceptions import PreventUpdate
 
-from dashboard.app import PAGES, create_app, page_and_links
+from dashboard.app import create_app, page_and_links
 from dashboard.looks import DASHES, PLACED_LOOKS, look_at, look_of
 from dashboard.pages.explore import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
@@ -135,28 +135,10 @@ def test_the_url_we_wrote_ourselves_draws_nothing_again(suite):
         asked(suite, query=shown(suite)["shown"]["query"], triggered="url")
 
 
-def test_where_there_is_no_sweep_the_pages_that_need_none_are_left(suite):
-    page, links = page_and_links("/explore", suite)
-    assert "explore-graph" in str(page)
-    assert {link.children for link in links} == {page.name for page in PAGES if not page.needs_sweep}
-    assert [link.children for link in links if link.className == "link here"] == ["Explore"]
-    assert "overview-maps" in str(page_and_links("/", suite)[0])
-
-
 def test_metrics_are_called_as_on_the_axis(journal_store, journals):
     props = shown(journal_store(journals.history(2)))["selects"]["metric"]
     assert {"value": "latency_s", "label": "latency"} in props["data"]
     assert props["value"] == "latency_s"
-
-
-@pytest.mark.parametrize("name", ["Throughput", "Profile", "Roofline"])
-def test_a_page_of_the_sweep_says_that_there_is_none_and_where_to_look(suite, name):
-    page, links = page_and_links(f"/{name.lower()}", suite)
-    text = str(page)
-    assert f"{name} has nothing to show" in text
-    assert "make bench" in text
-    assert all(f"href='{link.href}'" in text for link in links)
-    assert not [link for link in links if link.className == "link here"]
 
 
 def test_our_own_sweep_has_a_history_too(journal_store):

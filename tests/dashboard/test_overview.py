@@ -11,10 +11,10 @@ from dash.exceptions import PreventUpdate
 from dashboard.app import create_app
 from dashboard.finding_words import ratio_in_words
 from dashboard.pages.overview import HIDDEN, OUTPUTS, asked_query, change_cards, failing_cards, page_props
-from dashboard.tables.map_drawing import headlines_table, map_card
+from dashboard.tables.map_drawing import map_card
 from dashboard.tables.standings import failing_in_words, freshness_in_words
 from dashboard.tables.surfaces import explore_link, surfaces_list
-from dashboard.tables.winner_map import headlines_of, map_in_words, winner_maps_of
+from dashboard.tables.winner_map import map_in_words, winner_maps_of
 from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
@@ -239,38 +239,6 @@ def test_the_activation_with_most_shapes_is_shown_and_the_others_are_named(point
     rows = [point(activation=None), *(point(activation="silu", batch=batch) for batch in (1, 2))]
     [one] = winner_maps_of(rows, order={"a" * 40: 0})
     assert (one.activation, one.others) == ("silu", ("none",))
-
-
-def test_headline_speedups_have_their_ends_and_intervals(journal_store, journals):
-    view = maps_view_of(journal_store(journals.history(2)), query="")
-    fused = next(each for each in view.headlines if (each.title, each.contender) == ("mlp · gelu", "fused"))
-    assert fused.n == 4
-    assert (fused.least.speedup_vs_eager, fused.middle, fused.most.speedup_vs_eager) == pytest.approx((1.6, 1.6, 1.6))
-    assert "eager" not in {each.contender for each in view.headlines}
-    shown = str(page_props(view, is_from_url=True)["headlines"])
-    assert "[1.59, 1.61]" in shown
-
-
-def test_of_many_headlines_the_first_of_each_operation_are_in_sight(point):
-    rows = [
-        point(provider=f"p{number}", operation=operation, speedup_vs_eager=1.0 + number)
-        for number in range(5) for operation in ("mlp", "linear")
-    ]  # fmt: skip
-    maps = winner_maps_of(rows, order={"a" * 40: 0})
-    headlines = headlines_of(rows, maps, order={"a" * 40: 0})
-    shown, rest = headlines_table(headlines).children
-    providers = [f"p{number}" for number in range(5)]
-    assert [name for name in providers if f"'{name}'" in str(shown)] == ["p3", "p4"]
-    assert [name for name in providers if f"'{name}'" in str(rest)] == ["p0", "p1", "p2"]
-    assert rest.children[0].children == "6 more, of smaller speedup"
-    assert "Details(" not in str(headlines_table(headlines[:4]))
-
-
-def test_disturbed_points_of_a_headline_are_counted(point):
-    rows = [point(provider="fused", speedup_vs_eager=2.0, batch=batch, disturbed="x") for batch in (1, 2)]
-    maps = winner_maps_of(rows, order={"a" * 40: 0})
-    [headline] = headlines_of(rows, maps, order={"a" * 40: 0})
-    assert (headline.n, headline.n_disturbed) == (2, 2)
 
 
 def test_the_machine_of_the_maps_is_in_the_url_and_an_unknown_one_is_named(journal_store, journals):

@@ -11,8 +11,6 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
-from dashboard.pages import overview, regressions
-from dashboard.pages.acknowledging import decision_form
 from dashboard.pages.overview import open_cards
 from dashboard.pages.regressions import OUTPUTS, asked_query, page_props
 from dashboard.tables.finding_card import finding_facts
@@ -197,21 +195,6 @@ def decide(store, file, *, given=None, **changes):
     uid = regressions_drawing_of(store, query="").found[0].uid if given is None else given
     form = {"finding": uid, "by": "Ada", "note": "pays for accuracy", "decision": "accepted", **changes}
     return create_app(store, decisions=file).server.test_client().post("/regressions/decide", data=form, **HERE)
-
-
-def test_only_what_got_worse_is_offered_to_be_fixed(planted):
-    for turn, has_fix in (("worse", True), ("better", False)):
-        found = regressions_drawing_of(planted, query=f"?turn={turn}&class=all").found[0]
-        form = str(decision_form(found, refusal=None))
-        assert ("To be fixed" in form) is has_fix
-        assert "Accept it" in form
-        assert "False alarm" in form
-
-
-def test_until_all_histories_are_judged_the_pages_say_so():
-    for page in (regressions.PAGE, overview.PAGE):
-        assert "the first visit judges them anew" in str(page.layout())
-    assert OUTPUTS["lists"].component_id == "regressions-lists"  # what is found takes its place
 
 
 def test_a_finding_is_acknowledged_with_a_name_and_a_reason_and_taken_back(own, tmp_path):

@@ -1,0 +1,34 @@
+"""Pages over a store of another project's asv results alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.app import PAGES, page_and_links
+from results.store import open_store
+
+
+@pytest.fixture
+def suite(tmp_path, write_asv_tree):
+    folder = write_asv_tree(tmp_path / "results", times=[[4e-6, 4e-5]], tracked=[10.0])
+    with open_store(str(tmp_path / "suite.db")) as store:
+        store.ingest([folder])
+        yield store
+
+
+def test_where_there_is_no_sweep_the_pages_that_need_none_are_left(suite):
+    page, links = page_and_links("/explore", suite)
+    assert "explore-graph" in str(page)
+    assert {link.children for link in links} == {page.name for page in PAGES if not page.needs_sweep}
+    assert [link.children for link in links if link.className == "link here"] == ["Explore"]
+    assert "overview-maps" in str(page_and_links("/", suite)[0])
+
+
+@pytest.mark.parametrize("name", ["Throughput", "Profile", "Roofline"])
+def test_a_page_of_the_sweep_says_that_there_is_none_and_where_to_look(suite, name):
+    page, links = page_and_links(f"/{name.lower()}", suite)
+    text = str(page)
+    assert f"{name} has nothing to show" in text
+    assert "make bench" in text
+    assert all(f"href='{link.href}'" in text for link in links)
+    assert not [link for link in links if link.className == "link here"]
