@@ -11,7 +11,7 @@ import click
 from results.commands.echo import echo
 from results.commands.options import db_option, judge_option
 from results.commands.progress import progress_bar
-from results.database.urls import data_folder_of_environment
+from results.data_folder import data_folder_of_environment
 from results.exit_codes import ExitCode
 from results.questions.judged import unjudged_places
 from results.store import OpenMode, open_store

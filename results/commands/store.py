@@ -12,7 +12,7 @@ from results.commands.groups import SuggestingGroup
 from results.commands.judging.decisions import acknowledge, join
 from results.commands.judging.new_values import judge_new_values
 from results.commands.options import NumberRange, db_option, judge_option
-from results.database.urls import data_folder_of_environment
+from results.data_folder import data_folder_of_environment
 from results.errors import NoStore
 from results.exit_codes import ExitCode
 from results.redaction import redact

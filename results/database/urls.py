@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
+from results.data_folder import database_of_environment
 from results.errors import InvalidDatabaseUrl
 from results.redaction import redact
 
@@ -17,26 +17,11 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
 DEFAULT_PATH = Path("results/data/fusebench.db")
-NAME_IN_DATA_FOLDER = "fusebench.db"
 ACCEPTED = "an SQLite file (results/data/fusebench.db) or postgresql://USER@HOST/DATABASE"
 _LARGEST_PORT = 65535
 # libpq's keyword=value form; as a path it would become a file named after the password.
 _IS_KEYWORD_FORM = re.compile(r"^\s*(host|hostaddr|user|password|dbname|port|service|passfile)\s*=", re.IGNORECASE)
 _IS_BARE_USER_INFO = re.compile(r"^(//|[A-Za-z][\w+.-]*:/?)?[^/\s]*:.*@")
-
-
-def data_folder_of_environment() -> Path | None:
-    """Return the folder of record that FUSEBENCH_DATA names, absolute; None if it names none."""
-    named = os.environ.get("FUSEBENCH_DATA")
-    return Path(named).absolute() if named else None
-
-
-def database_of_environment() -> str | None:
-    """Return the database that FUSEBENCH_DB names, else the one in FUSEBENCH_DATA's folder; None if neither is set."""
-    if named := os.environ.get("FUSEBENCH_DB"):
-        return named
-    folder = data_folder_of_environment()
-    return None if folder is None else str(folder / NAME_IN_DATA_FOLDER)
 
 
 def url_from_text(text: str | None) -> URL:

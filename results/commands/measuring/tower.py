@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from results.commands.extras import require_modules
-from results.database.urls import NAME_IN_DATA_FOLDER, data_folder_of_environment, database_of_environment
+from results.data_folder import NAME_IN_DATA_FOLDER, data_folder_of_environment, database_of_environment
 from results.exit_codes import ExitCode
 
 if TYPE_CHECKING:
