@@ -184,7 +184,7 @@ def test_a_variable_called_out_changes_nothing(campaign):
 def test_the_table_comes_last_with_ratios_and_counts(campaign):
     table = campaign.second.out.rsplit("== pack", 1)[1]
     assert "**fused, wall time**" in table
-    row = r"^\| mlp gelu_tanh 16, 64, 256 \| [\d.]+.* \| \d+% \| [\d.]+ \([\d.]+–[\d.]+\)"
+    row = r"^\| mlp gelu_tanh 16, 64, 256 \| [\d.]+.* \| \d+\s% \| [\d.]+ \([\d.]+–[\d.]+\)"
     assert re.search(row, table, re.MULTILINE)
     assert re.search(r"^\| shapes \| \| \| \d+ ahead, \d+ even, \d+ behind", table, re.MULTILINE)
 

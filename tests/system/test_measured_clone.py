@@ -90,7 +90,7 @@ def test_the_table_names_every_point_with_its_units(measured_clone):
             for part in printed.split("\n\n")
             if f"{point['operation']} {point['pass']} " in part and f"hidden {point['hidden']}," in part
         )
-        row = rf"^ *{point['batch']} +{point['provider']} +[\d.]+ (ns|µs|ms|s) +(> 100|[\d.]+)% "
+        row = rf"^ *{point['batch']} +{point['provider']} +[\d.]+ (ns|µs|ms|s) +(> 100|[\d.]+)\s% "
         assert re.search(row, section, re.MULTILINE), f"{row} is not in\n{section}"
         assert "rows/s" in section
         assert "TFLOP/s" in section

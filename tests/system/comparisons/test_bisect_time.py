@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+# Ten minutes; what is found by a count is tried at every change (test_bisect.py).
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.timeout(3600)]
 
 AXES = """
 operations = ["mlp"]
