@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-# Ten minutes; what is found by a count is tried at every change (test_bisect.py).
+# Minutes of measuring; what is found by a count is tried at every change (test_bisect.py).
 pytestmark = [pytest.mark.slow, pytest.mark.exhaustive, pytest.mark.timeout(3600)]
 
 AXES = """
