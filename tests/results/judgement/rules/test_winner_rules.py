@@ -185,3 +185,20 @@ class TestASlowMachine:
         rows = [point("a", latency=1.0), point("b", latency=2.0, disturbed=SLOW.format(85))]
         found = ranking_of(rows)
         assert (found.standing, found.doubt) == (Standing.UNDECIDED, "disturbed: b")
+
+
+@pytest.mark.parametrize(
+    ("n_disturbed", "n_timed", "named"),
+    [
+        (3, 4, "p0, p1, p2"),
+        (3, 3, "p0, p1, p2"),
+        (4, 4, "all 4 providers"),
+        (4, 5, "p0, p1 and 2 others"),
+        (6, 9, "p0, p1 and 4 others"),
+    ],
+)
+def test_of_many_disturbed_contenders_two_are_named_and_the_others_counted(n_disturbed, n_timed, named):
+    rows = [
+        point(f"p{i}", latency=1.0 + i, disturbed="stolen time" if i < n_disturbed else None) for i in range(n_timed)
+    ]
+    assert ranking_of(rows).doubt == f"disturbed: {named}"
