@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 KINDS = {Turn.SLOWER: "bad", Turn.FASTER: "good", Turn.CHANGED: ""}
 FACTOR_FROM = 3.0
+LONGEST_SUBJECT = 64
 DIVIDED = "\N{DIVISION SIGN}"
 
 
@@ -62,7 +63,7 @@ def since_of(found: RankedFinding) -> str:
         return found.finding.first_bad[:8]
     day = "no date" if run.commit_date is None else f"{run.commit_date:%Y-%m-%d}"
     subject = run.commit_subject or ""
-    return f"{day} {subject if len(subject) <= 48 else subject[:47] + '…'}".strip()
+    return f"{day} {subject if len(subject) <= LONGEST_SUBJECT else subject[: LONGEST_SUBJECT - 1] + '…'}".strip()
 
 
 def _factor(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Direction(StrEnum):
@@ -114,6 +115,7 @@ BYTES = {"byte", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib"}
 ASV_LABELS = {"time": "time", "memory": "size", "peakmemory": "peak memory", "track": "value"}
 
 
+@lru_cache(maxsize=1024)  # asked for every value of a commit
 def metric_of(name: str, *, unit: str, dtype: str | None = None) -> Metric:
     """Return the metric `name`: one of the sweep's, of values of `dtype`, or asv's type in `unit`.
 

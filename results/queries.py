@@ -9,10 +9,10 @@ Two commits are judged here, for the gate and the dashboard alike, and so are al
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from results.database.fetching import gc_paused
 from results.files.records import Decided, TriageDecision
 from results.files.stacks import FoldedStack, StackKind
 from results.judgement.changes.from_histories import NOTHING_JUDGED, changes_of_place
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FoldedStack",
     "StackKind",
+    "all_values_at",
     "benchmark_names",
     "benchmarks",
     "ceilings_of",
@@ -76,6 +77,7 @@ __all__ = [
     "judged_commits",
     "judged_rounds",
     "judged_series",
+    "judged_values",
     "known_changes",
     "latest_points",
     "noise_at",
@@ -118,39 +120,45 @@ def judged_commits(
     thresholds: Sequence[Threshold] = (),
     **chosen: Unpack[SeriesFilter],
 ) -> Judgement:
-    """Judge the series that `chosen` takes between two commits, full hashes, by all their runs there.
+    """Judge the series that `chosen` takes between two commits, full hashes, by all their runs there."""
+    before, after = (all_values_at(store, commit=commit, **chosen) for commit in (base, head))
+    return judged_values(store, before, after, base=base, head=head, least_change=least_change, thresholds=thresholds)
+
+
+@gc_paused()
+def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
+    store: Store,
+    before: Sequence[SeriesValueRow],
+    after: Sequence[SeriesValueRow],
+    *,
+    base: str,
+    head: str,
+    least_change: float = LEAST_RELEVANT_CHANGE,
+    thresholds: Sequence[Threshold] = (),
+) -> Judgement:
+    """Judge what `all_values_at` tells of two commits, full hashes.
 
     What looks changed is judged again by how it varied from run to run up to now; acknowledged changes are known.
     """
 
-    def judged(spreads: dict[int, Prior] | None = None) -> Judgement:
-        return judge(
-            before,
-            after,
-            base_commit=base,
-            head_commit=head,
-            least_change=least_change,
-            thresholds=thresholds,
-            spreads=spreads,
-        )
-
-    before, after = (all_values_at(store, commit=commit, **chosen) for commit in (base, head))
-    judgement = judged()
-    suspected = [
-        verdict.head.series_id
-        for verdict in judgement.verdicts
-        if verdict.evidence and abs(math.log(verdict.evidence.ratio)) >= math.log1p(verdict.least_change)
-    ]
-    if suspected:
+    def spreads_of(suspected: list[int]) -> dict[int, Prior]:
         controls = controls_among(after, suspected)
-        spreads = run_spreads(
+        return run_spreads(
             history_of(store, series_ids=suspected),
             without=head,
             controls=controls,
             control_histories=history_of(store, series_ids=set(controls.values())),
         )
-        if spreads:
-            judgement = judged(spreads)
+
+    judgement = judge(
+        before,
+        after,
+        base_commit=base,
+        head_commit=head,
+        least_change=least_change,
+        thresholds=thresholds,
+        spreads=spreads_of,
+    )
     if series_ids := in_question(judgement):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement

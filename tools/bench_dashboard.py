@@ -1,9 +1,8 @@
 """Benchmark the dashboard as its users meet it: `make bench-dashboard CORPUS=PATH`.
 
-PATH is an asv results tree; without it only the generated store of 1,200 series × `--commits` commits is measured. The
-dashboard runs as the command does, in a process of its own; times are a client's on the same machine, so that they hold
-the whole way. Each figure stands beside its aim, with pass or FAIL; the exit code counts the FAILs. No caches help the
-callbacks, since no question is asked twice; what one question costs when it is asked again is a line of its own.
+PATH is an asv results tree; without it only a made store of 1,200 series × `--commits` commits is measured. Times are a
+client's, of a dashboard in a process of its own. Each figure stands beside its aim, with pass or FAIL; the exit code
+counts the FAILs. No question is asked twice. asv's page of the same values is opened in the same browser.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file, not as a module of a package
 
+from asv_page.compare import bench_beside_asv
 from chromium import browser
 from figures import Figures, paced
 from page_questions import Client, dependency_of, payload_of
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from results.store import Store
 
 ROOT = Path(__file__).parents[1]
-N_QUESTIONS = 60
+N_QUESTIONS, N_READERS = 60, 30
 WINDOW: ViewportSize = {"width": 1440, "height": 900}
-N_READERS = 30
 # Of what each reader asks for: like others, most look at a few curves, and now and then at any.
 N_POPULAR = 20
 SHARE_POPULAR = 0.8
@@ -257,11 +256,12 @@ def bench_store(figures: Figures, column: str, db: Path, *, reading_s: float) ->
     """Measure all of the dashboard on one database; return how many aims were missed."""
     with open_store(str(db), mode=OpenMode.READ) as store:
         queries = queries_of(store)
-    with paced(figures, "all", column), served(db) as (address, pid):
-        bench = Bench(figures, column, address, pid, reading_s)
-        bench_callbacks(bench, queries)
-        bench_readers(bench, queries)
-        bench_first_visits(bench, queries)
+        with paced(figures, "all", column), served(db) as (address, pid):
+            bench = Bench(figures, column, address, pid, reading_s)
+            bench_callbacks(bench, queries)
+            bench_readers(bench, queries)
+            bench_first_visits(bench, queries)
+            bench_beside_asv(figures, column, store, address)
     return bench.n_failed
 
 

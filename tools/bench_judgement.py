@@ -40,6 +40,7 @@ Detector = Callable[[np.ndarray], list[list[tuple[int, float]]]]  # [series, com
 STEPS = (
     Cell("gauss 1 %", 0.06, 150),
     Cell("gauss 1 %", 0.06, 50),
+    Cell("gauss 1 %", 0.06, 20),
     Cell("1 % + 2 % outliers ×2–5", 0.06, 150),
     Cell("1 % + 2 % outliers ×1.3", 0.06, 150),
     Cell("3 % + 2 % outliers ×2–5", 0.10, 150),
@@ -208,13 +209,13 @@ def report(*, n_series: int, n_rivals: int, seed: int) -> Iterator[str]:
         yield _row(name, [f"{one:,.0f}" for one in rates])
 
 
-def ever_alarmed_shares(kind: Noise, *, n_series: int, seed: int) -> list[bool]:
-    """Return for each flat series whether any of COMMITS commits was called a change after it was measured again."""
+def ever_alarmed_shares(kind: Noise, *, n_series: int, seed: int, n_commits: int = COMMITS) -> list[bool]:
+    """Return for each flat series whether any of its commits was called a change after it was measured again."""
     rng = np.random.default_rng(seed)
-    slow, fast = kind.make(rng, n_series, COMMITS)
+    slow, fast = kind.make(rng, n_series, n_commits)
 
     def again() -> np.ndarray:
-        return slow + kind.make(rng, n_series, COMMITS)[1]
+        return slow + kind.make(rng, n_series, n_commits)[1]
 
     return list(ever_alarmed(slow + fast, again, least_change=LEAST_CHANGE))
 

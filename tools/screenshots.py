@@ -35,7 +35,8 @@ HEIGHT = 1000
 # Elements that stick out of the window to the right, but for what scrolls by itself.
 OVERFLOWING = """() => [...document.querySelectorAll('#page *')]
   .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scrolls, .js-plotly-plot'))
-  .map(one => `${one.tagName.toLowerCase()}.${one.className}`).slice(0, 5)"""
+  .map(one => `${one.tagName.toLowerCase()}.${one.className}`).slice(0, 5)
+  .concat(document.documentElement.scrollWidth > innerWidth + 1 ? ['the text of the page'] : [])"""
 
 
 def main() -> int:

@@ -29,21 +29,44 @@ def mark_change_points(figure: go.Figure, chart: Chart) -> None:
     lines = [line for point in points for line in point.text.split("\n")]
     room = LEAST_APART * max([LETTERS, *map(len, lines)]) / LETTERS
     has_text = _places_of_texts([point.at for point in points], index, room=room * len(index))
+    # All at once: plotly validates those there are anew with each that is added.
+    shapes, annotations = [], []
     for point in points:
         colour = TONE_COLOURS.get(point.kind, NEUTRAL)
-        figure.add_shape(
-            type="line", x0=point.at, x1=point.at, y0=0, y1=1, yref="paper", layer="below",
-            line={"color": colour, "width": 1.5, "dash": "dash"}, name=f"change point {point.text}",
-        )  # fmt: skip
+        shapes.append(
+            {
+                "type": "line",
+                "x0": point.at,
+                "x1": point.at,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "layer": "below",
+                "line": {"color": colour, "width": 1.5, "dash": "dash"},
+                "name": f"change point {point.text}",
+            }
+        )
         if point.at in has_text:
-            figure.add_annotation(
-                x=point.at, y=1, yref="paper", yanchor="bottom", text=escaped(point.text).replace("\n", "<br>"),
-                showarrow=False, hovertext=point.note, font={"size": 12, "color": colour},
-                xanchor=_anchor(index[point.at] / len(index), room / 2),
-            )  # fmt: skip
+            annotations.append(
+                {
+                    "x": point.at,
+                    "y": 1,
+                    "yref": "paper",
+                    "yanchor": "bottom",
+                    "xanchor": _anchor(index[point.at] / len(index), room / 2),
+                    "text": escaped(point.text).replace("\n", "<br>"),
+                    "hovertext": point.note,
+                    "showarrow": False,
+                    "font": {"size": 12, "color": colour},
+                }
+            )
     if points:
         n_lines = max(point.text.count("\n") + 1 for point in points)
-        figure.update_layout(margin={"t": MARGIN + LINE_HEIGHT * n_lines})
+        figure.update_layout(
+            margin={"t": MARGIN + LINE_HEIGHT * n_lines},
+            shapes=[*figure.layout.shapes, *shapes],
+            annotations=[*figure.layout.annotations, *annotations],
+        )
 
 
 def _places_of_texts(places: Sequence[Position], index: Mapping[Position, int], *, room: float) -> set[Position]:

@@ -52,6 +52,12 @@ def height_of_times(bars: Sequence[TimeBar]) -> int:
     return FRAME_HEIGHT + BAR_HEIGHT * max(len(bars), 1)
 
 
+def key_of_times(bars: Sequence[TimeBar]) -> dict[str, str]:
+    """Return the colour of each part that is drawn, by its name."""
+    drawn = (part for bar in bars for part in zip(bar.part_names, bar.parts, strict=True))
+    return {name: PART_COLOURS[each.part] for name, each in drawn if each.time_s > 0}
+
+
 def figure_of_times(bars: Sequence[TimeBar]) -> go.Figure:
     """Draw the bars from the top; where the parts are more than the latency, what overlaps is hatched beyond it."""
     figure = go.Figure(layout=_layout(bars))

@@ -98,6 +98,8 @@ def _decided(store: Store, found: RankedFinding, form: ImmutableMultiDict[str, s
     if decision == TAKE_BACK:
         n = take_back_finding(store, found.finding, by=by, note=note, file=file)
         return f"{by} took back {n} acknowledgements of {what}: {note}"
+    if decision == TO_FIX and TO_FIX not in dict(_decisions_on(found)):
+        raise ResultsError("an improvement is not to be fixed; it can be accepted, or be a false alarm")
     n = acknowledge_finding(store, found.finding, decision=decision, by=by, note=note, file=file)
     return f"{by} acknowledged {what} ({decision}, {n} series): {note}"
 

@@ -147,7 +147,7 @@ def register(app: Dash, store: Store) -> None:
             raise PreventUpdate
         drawing = explore_drawing_of(store, query=shown["query"], waits=True)
         if not drawing.chart.change_points:
-            raise PreventUpdate
+            return no_update, no_update, note_of_lines(drawing)
         props = chart_props(drawing)
         return props["figure"], props["panels"], note_of_lines(drawing)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MOST_FAILING = 10
 MOST_OPEN = 5
 MOST_FLIPS = 6
+JUDGING = "Judging the newest commits …"
 
 
 def layout() -> Component:
@@ -46,8 +47,13 @@ def layout() -> Component:
             dcc.Location(id=_id("url"), refresh="callback-nav"),
             dcc.Store(id=_id("shown")),
             html.H1("Did the last commit make it slower?"),
-            html.Div(html.P("Judging the newest commits …", className="dimmed"), id=_id("changes"), className="charts"),
-            html.Div(judging_note(), id=_id("open")),
+            html.Div(
+                [
+                    html.Div(html.P(JUDGING, className="dimmed"), id=_id("changes"), className="charts"),
+                    html.Div(judging_note(), id=_id("open")),
+                ],
+                className="pair",
+            ),
             html.Section(
                 [
                     html.H2("Which one to run", className="headline"),
@@ -55,8 +61,7 @@ def layout() -> Component:
                              className="bar"),
                     html.Div(id=_id("problems"), className="problems"),
                     html.Div(id=_id("maps")),
-                    html.Div(id=_id("flips")),
-                    html.Div(id=_id("headlines")),
+                    html.Div([html.Div(id=_id("headlines")), html.Div(id=_id("flips"))], className="pair"),
                 ],
                 id=_id("sweep"), className="page", style=HIDDEN,
             ),

@@ -190,6 +190,7 @@ OUTPUTS = {
     "problems": Output(page_id("problems"), "children"),
     "answer": Output(page_id("answer"), "children"),
     "content_style": Output(page_id("content"), "style"),
+    "times_key": Output(page_id("times-key"), "children"),
     "graphs": {
         name: {"figure": Output(page_id(f"{name}-graph"), "figure"), "style": Output(page_id(f"{name}-graph"), "style"),
                "box": Output(page_id(f"{name}-box"), "style"), "note": Output(page_id(f"{name}-note"), "children")}

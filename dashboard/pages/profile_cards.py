@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from dash import dcc, html
 
 from dashboard.figures.flames import KEY as FLAME_COLOURS
-from dashboard.figures.latency import PART_COLOURS
 from dashboard.selectors import labelled_select, switch_of
 from dashboard.sweep_axes import AXES
 from dashboard.tables.grids import grid_slot
 from dashboard.tables.profiles import KERNEL_COLUMNS, OPERATOR_COLUMNS, RUNTIME_COLUMNS
 from dashboard.widgets import GRAPH_CONFIG, at_end, card, picture_buttons
-from results.judgement.latency_parts import Part
 from results.queries import StackKind
 
 if TYPE_CHECKING:
@@ -35,9 +33,6 @@ HOW_TO_OPEN = (
     "once it was visited. chrome://tracing in Chromium opens it, too."
 )
 SIDES = {str(side): str(side) for side in StackKind}
-KEY = (Part.FLOOR, Part.PRODUCTS, Part.OPERATORS, Part.OUTSIDE, Part.REST)
-KEY_NAMES = {Part.OUTSIDE: "outside operators, or the device waits for the host"}
-PARTS_KEY = {KEY_NAMES.get(part, str(part)): PART_COLOURS[part] for part in KEY}
 FLAME_KEY = {name: colour for colour, name in FLAME_COLOURS.items()}
 
 
@@ -81,18 +76,15 @@ def _cards() -> list[Component]:
 
 
 def _times_card() -> Component:
-    return _graph_card([html.H2("Where the time goes")], name="times", key=PARTS_KEY)
+    return _graph_card([html.H2("Where the time goes")], name="times", key={})
 
 
-def _key(colours: Mapping[str, str]) -> Component:
+def key_items(colours: Mapping[str, str]) -> list[Component]:
     """Build the key of areas: what each colour is of, by its name."""
-    return html.Div(
-        [
-            html.Span([html.Span(className="square", style={"backgroundColor": colour}), name], className="provider")
-            for name, colour in colours.items()
-        ],
-        className="keys",
-    )
+    return [
+        html.Span([html.Span(className="square", style={"backgroundColor": colour}), name], className="provider")
+        for name, colour in colours.items()
+    ]
 
 
 def _expected_card() -> Component:
@@ -147,7 +139,8 @@ def _timeline_card() -> Component:
 
 def _graph_card(title: Sequence[Component], *, name: str, key: Mapping[str, str]) -> Component:
     note = html.Div(id=page_id(f"{name}-note"), className="note")
-    graph = html.Div([_key(key), _graph(f"{name}-graph"), picture_buttons()], id=page_id(f"{name}-box"))
+    keys = html.Div(key_items(key), id=page_id(f"{name}-key"), className="keys")
+    graph = html.Div([keys, _graph(f"{name}-graph"), picture_buttons()], id=page_id(f"{name}-box"))
     return html.Div(card(title, note, graph), id=page_id(f"{name}-card"))
 
 

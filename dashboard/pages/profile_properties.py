@@ -8,9 +8,9 @@ from dash import html
 
 from dashboard.figures.difference import figure_of_difference, height_of_difference
 from dashboard.figures.flames import figure_of_flames, height_of_flames
-from dashboard.figures.latency import figure_of_times, height_of_times
+from dashboard.figures.latency import figure_of_times, height_of_times, key_of_times
 from dashboard.figures.timeline import figure_of_timeline, height_of_timeline
-from dashboard.pages.profile_cards import GRIDS, page_id
+from dashboard.pages.profile_cards import GRIDS, key_items, page_id
 from dashboard.tables.grids import grid
 from dashboard.tables.profiles import (
     DIFFERENCE_COLUMNS,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
+    from dashboard.figures.latency import TimeBar
     from dashboard.views.profiles.drawing import CallView, ProfileDrawing
 
 HIDDEN = {"display": "none"}
@@ -56,11 +57,13 @@ def content_props(drawing: ProfileDrawing, *, query: str) -> dict[str, Any]:
     }
     sides = [side for side in StackKind if call.stacks[side]]
     has_trace = isinstance(drawing.timeline, TimelineRow)
+    bars = _bars(call, drawing.base)
     return {
         "content_style": {},
+        "times_key": key_items(key_of_times(bars)),
         "side_style": {} if len(sides) > 1 else HIDDEN,
         "graphs": {
-            "times": _times(call, drawing.base),
+            "times": _graph(figure_of_times(bars), height_of_times(bars), note_of_parts(call)),
             "flames": _flames(call, drawing.view.choice.side),
             "timeline": _timeline(drawing),
         },
@@ -76,6 +79,7 @@ def _nothing() -> dict[str, Any]:
     graph = {"figure": {}, "style": {}, "box": HIDDEN, "note": ""}
     table = {"table": None, "box": HIDDEN, "note": "", "csv": ""}
     return {
+        "times_key": [],
         "side_style": HIDDEN,
         "graphs": dict.fromkeys(("times", "flames", "timeline"), graph),
         "expected": [],
@@ -86,13 +90,11 @@ def _nothing() -> dict[str, Any]:
     }
 
 
-def _times(call: CallView, base: CallView | None) -> dict[str, Any]:
+def _bars(call: CallView, base: CallView | None) -> list[TimeBar]:
     if base is None or base.point.state != "ok":
-        bars = bars_of_call(call)
-    else:
-        bars = bars_of_call(base, prefix=f"{title_of(base.point, than=call.point)}: ")
-        bars += bars_of_call(call, prefix=f"{title_of(call.point, than=base.point)}: ")
-    return _graph(figure_of_times(bars), height_of_times(bars), note_of_parts(call))
+        return bars_of_call(call)
+    bars = bars_of_call(base, prefix=f"{title_of(base.point, than=call.point)}: ")
+    return bars + bars_of_call(call, prefix=f"{title_of(call.point, than=base.point)}: ")
 
 
 def _flames(call: CallView, side: StackKind) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def register(app: Dash, store: Store) -> None:
             raise PreventUpdate
         drawing = throughput_drawing_of(store, query=shown["query"], waits=True)
         if not drawing.commits_chart.change_points:
-            raise PreventUpdate
+            return no_update, note_of_commits(drawing)
         return commits_figure(drawing), note_of_commits(drawing)
 
 

@@ -46,7 +46,10 @@ def batch_card() -> Component:
         html.H2("Over batch"),
         html.Span("at commit"),
         card_select(component_id=id_of("commit"), label="Commit", is_wide=True),
-        at_end(html.Div(switch("batch_scale", component_id=id_of("batch_scale")), id=id_of("batch-scales"))),
+        at_end(
+            html.Div(switch("multiples", component_id=id_of("multiples")), id=id_of("multiples-switch")),
+            html.Div(switch("batch_scale", component_id=id_of("batch_scale")), id=id_of("batch-scales")),
+        ),
     ]
     beside: Component = dmc.MultiSelect(
         id=id_of("commits"), data=[], value=[], searchable=True, limit=MOST_SUGGESTIONS, size="xs",
@@ -55,8 +58,7 @@ def batch_card() -> Component:
         comboboxProps={"width": "max-content", "position": "bottom-start"},
     )  # fmt: skip
     panels = html.Div(id=id_of("panels"), className="panels")
-    multiples = html.Div(switch("multiples", component_id=id_of("multiples")), id=id_of("multiples-switch"))
-    return _graph_card(title, name="batch", above=[html.Div([beside, multiples], className="more")], below=[panels])
+    return _graph_card(title, name="batch", above=[html.Div(beside, className="more")], below=[panels])
 
 
 def commits_card() -> Component:

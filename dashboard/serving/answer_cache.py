@@ -18,7 +18,7 @@ from dashboard.serving.permissions import is_loopback
 from results.errors import ResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from flask import Flask
 
@@ -43,14 +43,16 @@ class Answer:
 class AnswerCache:
     """Answers by key, the least recently used evicted beyond `most_bytes`; all are dropped when the state changes.
 
-    Safe to share between threads.
+    Each is forgotten LONGEST_KEPT_S after it was made, since it tells how long ago things were. Safe to share between
+    threads. clock: seconds.
     """
 
-    def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, *, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._state: Hashable = None
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._answers: OrderedDict[str, tuple[Answer, float]] = OrderedDict()
         self._n_bytes = 0
         self._being_made: dict[tuple[Hashable, str], threading.Event] = {}
 
@@ -59,8 +61,11 @@ class AnswerCache:
         with self._lock:
             if state != self._state or key not in self._answers:
                 return None
+            answer, made_at = self._answers[key]
+            if self._clock() - made_at > LONGEST_KEPT_S:
+                return None
             self._answers.move_to_end(key)
-            return self._answers[key]
+            return answer
 
     def set(self, key: str, answer: Answer, *, state: Hashable) -> None:
         """Keep `answer`, made in that state of the store."""
@@ -69,11 +74,11 @@ class AnswerCache:
                 self._answers.clear()
                 self._state, self._n_bytes = state, 0
             if key in self._answers:
-                self._n_bytes -= len(self._answers.pop(key).body)
-            self._answers[key] = answer
+                self._n_bytes -= len(self._answers.pop(key)[0].body)
+            self._answers[key] = answer, self._clock()
             self._n_bytes += len(answer.body)
             while self._n_bytes > self._most_bytes:
-                self._n_bytes -= len(self._answers.popitem(last=False)[1].body)
+                self._n_bytes -= len(self._answers.popitem(last=False)[1][0].body)
 
     def wait_or_begin(self, key: str, *, state: Hashable) -> Answer | None:
         """Return the answer if it is kept or another thread makes it; None: the caller makes it, and calls `end`."""
@@ -136,9 +141,9 @@ def cache_answers(server: Flask, store: Store, cache: AnswerCache) -> None:
 
 
 def _state_of(store: Store) -> Hashable:
-    """Return in what state of the store, and for how long, an answer holds; None if the store fails."""
+    """Return in what state of the store an answer holds; None if the store fails."""
     try:
-        return store.fingerprint(), int(time.time() / LONGEST_KEPT_S)
+        return store.fingerprint()
     except ResultsError:
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,9 @@ def serve(server: Flask, *, listener: socket.socket, n_threads: int = N_THREADS)
         # A proxy's headers are believed by nobody, but show that there is one: behind it, nobody may write.
         clear_untrusted_proxy_headers=False,
     )
+    # What is loaded lives as long as the server: looking through it again took a third of an answer's time.
+    gc.collect()
+    gc.freeze()
     try:
         created.run()
     finally:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dashboard.tables.ratios import Mean, Ratio, RatioRow
 
 MOST_ROWS = 60
+MOST_IN_SIGHT = 20
+FEWEST_FOLDED = 5  # so that a fold is shorter than what it hides
 COMMIT = re.compile(r"[0-9a-f]{8}( \d{4}-\d\d-\d\d)?(?= |$)")
 MANY_SIDES = 3
 """Sides, beside the first, from which on a sentence names the ends; the table below it has each."""
@@ -46,9 +48,25 @@ def means_table(
 
 
 def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Component]:
-    """Build a row for each of the first points: its value at the first side, and its ratio at each other one."""
+    """Build a row for each of the first points: its value at the first side, and its ratio at each other one.
+
+    The first are in sight, and the others folded below them.
+    """
     if not rows:
         return []
+    shown = rows[:MOST_ROWS]
+    n_in_sight = MOST_IN_SIGHT if len(shown) >= MOST_IN_SIGHT + FEWEST_FOLDED else len(shown)
+    parts = [_ratios(shown[:n_in_sight], names)]
+    if folded := shown[n_in_sight:]:
+        summary = html.Summary(f"{counted(len(folded), 'point')} more that changed less or have no ratio")
+        parts.append(html.Details([summary, _ratios(folded, names)], className="names"))
+    if len(rows) > MOST_ROWS:
+        more = f"… and {counted(len(rows) - MOST_ROWS, 'point')} that changed less: save all of them as CSV"
+        parts.append(html.P(more, className="dimmed"))
+    return parts
+
+
+def _ratios(rows: Sequence[RatioRow], names: Sequence[str]) -> Component:
     headings = [("Point", ""), *((short_name(name), "number") for name in names)]
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
     body = [
@@ -58,17 +76,10 @@ def ratios_table(rows: Sequence[RatioRow], names: Sequence[str]) -> list[Compone
                 [row.name, in_words(row.base.value, unit=row.base.unit), *(_ratio_cell(one) for one in row.ratios)],
             )
         )
-        for row in rows[:MOST_ROWS]
+        for row in rows
     ]
-    parts: list[Component] = [
-        html.Div(
-            html.Table([html.Thead(head), html.Tbody(body)], className="winners findings ratios"), className="scrolls"
-        )
-    ]
-    if len(rows) > MOST_ROWS:
-        more = f"… and {counted(len(rows) - MOST_ROWS, 'point')} that changed less: save all of them as CSV"
-        parts.append(html.P(more, className="dimmed"))
-    return parts
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="winners findings ratios")
+    return html.Div(table, className="scrolls")
 
 
 def short_name(name: str) -> str:

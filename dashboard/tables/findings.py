@@ -42,7 +42,7 @@ def findings_table(
         return []
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
     rows = [_row(one, link=link_to(one.uid), is_chosen=one.uid == chosen) for one in found[:MOST_ROWS]]
-    table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings")
+    table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings listed")
     parts: list[Component] = [html.Div(table, className="scrolls")]
     if len(found) > MOST_ROWS:
         text = f"… and {len(found) - MOST_ROWS} of less weight: narrow the choice above, or save all of them as CSV"

@@ -72,13 +72,7 @@ def map_key(maps: Sequence[WinnerMap]) -> list[Component]:
     return [
         *(contender_label(name) for name in names),
         html.Span("+12 %: the next takes that much longer", className="dimmed"),
-        html.Span(
-            [
-                html.Span(className="cell hatched sample"),
-                "undecided, the least time named; by 1.12×: leads by that at least",
-            ],
-            className="dimmed",
-        ),
+        html.Span([html.Span(className="cell hatched sample"), UNDECIDED], className="dimmed"),
     ]
 
 
@@ -102,7 +96,9 @@ def headlines_table(headlines: Sequence[Headline]) -> Component:
 
 def _table_of(headlines: Sequence[Headline]) -> Component:
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
-    table = html.Table([html.Thead(head), html.Tbody([_headline(each) for each in headlines])], className="winners")
+    table = html.Table(
+        [html.Thead(head), html.Tbody([_headline(each) for each in headlines])], className="winners headlines"
+    )
     return html.Div(table, className="scrolls")
 
 

@@ -165,7 +165,7 @@ def commits_of(comparison: Comparison) -> Component:
     """Build the line that names the two commits."""
     parts: list[Component | str] = _commit(comparison.head)
     if comparison.base is not None:
-        parts += [" against ", *_commit(comparison.base)]
+        parts.append(html.Span([" against ", *_commit(comparison.base)], className="against"))
     if left_out := left_out_in_words(comparison.n_beside):
         parts.append(f"; {left_out}")
     return html.P(parts, className="detail")
@@ -179,7 +179,9 @@ def surfaces_list(comparison: Comparison, *, most: int) -> list[Component]:
     lines: list[Component] = [_line(surface) for surface in surfaces[:most]]
     if len(surfaces) > most and comparison.base is not None:
         command = f"fusebench gate --base {comparison.base.commit[:12]} --head {comparison.head.commit[:12]}"
-        lines.append(html.Li([f"… and {len(surfaces) - most} more, all by ", html.Code(command)], className="dimmed"))
+        lines.append(
+            html.Li([f"… and {len(surfaces) - most} more, all by ", html.Code(command)], className="dimmed rest")
+        )
     return [html.Ul(lines, className="surfaces")]
 
 

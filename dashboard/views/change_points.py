@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
     from results.rows import SeriesRow
 
+LOOKING = "looking for change points…"  # until the histories are judged, which the curves do not wait for
 WORDS = {Turn.SLOWER: "worse", Turn.FASTER: "better", Turn.CHANGED: "changed"}
 
 

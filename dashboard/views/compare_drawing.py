@@ -17,7 +17,7 @@ from dashboard.tables.ratios import (
 from dashboard.views.compare_choice import Along, Show, compare_choice_of
 from results.judgement.explanation.conditions import differing_conditions
 from results.metrics import Role, metric_of
-from results.queries import judged_commits, run_conditions, values_at
+from results.queries import all_values_at, judged_values, run_conditions
 from results.rows import contender_of, parameters_in_words
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     """Query the store for what the URL's `query` shows."""
     problems: list[str] = []
     choice, options = compare_choice_of(store, query=query, problems=problems)
-    every = [_values(store, choice, number) for number in range(_n_sides(choice))]
+    measured = [_values(store, choice, number) for number in range(_n_sides(choice))]
+    every = [_newest_of(rows) for rows in measured]
     metrics = _metrics(every)
     choice = replace(choice, metric=_metric(choice.metric, metrics, problems))
     providers = _providers(every)
@@ -82,7 +83,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     ]
     shared = shared_parameters(sides[0].values()) if sides else ()
     unnamed = without | {one.name for one in shared}
-    rows = _rows(store, choice, sides, unnamed) if len(sides) > 1 else []
+    rows = _rows(store, choice, measured, sides, unnamed) if len(sides) > 1 else []
     base = sides[0].keys() if sides else set()
     return CompareDrawing(
         choice=choice,
@@ -106,29 +107,34 @@ def _n_sides(choice: CompareChoice) -> int:
 
 
 def _values(store: Store, choice: CompareChoice, number: int) -> list[SeriesValueRow]:
-    """Return the values of one side, of every metric."""
+    """Return the values of one side, of every judged metric and run; those of a series come oldest first."""
     at = {name: getattr(choice, name) for name in ("commit", "machine", "environment")}
     chosen = {
         name: values[number] if choice.along.value == name else values[0] for name, values in at.items() if values
     }
     if len(chosen) < len(at):
         return []
-    rows = values_at(store, project=choice.project, **chosen)
+    rows = all_values_at(store, project=choice.project, **chosen)
     return [row for row in rows if metric_of(row.metric, unit=row.unit).role is Role.JUDGED]
 
 
+def _newest_of(rows: Sequence[SeriesValueRow]) -> list[SeriesValueRow]:
+    return list({row.series_id: row for row in rows}.values())
+
+
 def _rows(
-    store: Store, choice: CompareChoice, sides: Sequence[Mapping[Key, SeriesValueRow]], unnamed: Collection[str]
+    store: Store,
+    choice: CompareChoice,
+    measured: Sequence[Sequence[SeriesValueRow]],
+    sides: Sequence[Mapping[Key, SeriesValueRow]],
+    unnamed: Collection[str],
 ) -> list[RatioRow]:
     if choice.along is Along.COMMIT:
-        base, *heads = choice.commit
-        judgements = [
-            judged_commits(
-                store, base=base, head=head, project=choice.project, machine=choice.machine[0],
-                environment=choice.environment[0], metric=choice.metric,
-            )
-            for head in heads
-        ]  # fmt: skip
+        base, *heads = (
+            (commit, [row for row in rows if row.metric == choice.metric])
+            for commit, rows in zip(choice.commit, measured, strict=True)
+        )
+        judgements = [judged_values(store, base[1], rows, base=base[0], head=commit) for commit, rows in heads]
         rows = rows_from_judgements(judgements, sides[0].values(), unnamed=unnamed)
     else:
         rows = rows_from_values(sides, unnamed=unnamed)

@@ -11,7 +11,7 @@ from dashboard.figures.relative import RelativeFormat, relative_to
 from dashboard.lines import parameter_choices, words_of
 from dashboard.quantities import MetricFormat
 from dashboard.tables.changes import counts_of, summary_of
-from dashboard.views.change_points import change_points_of
+from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
 from results.metrics import Role, metric_of
@@ -161,7 +161,9 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
     if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
     parts += drawing.left_out
-    if drawing.chart.change_points:
+    if not drawing.is_marked and len(rows) > 1:
+        parts.append(LOOKING)
+    elif drawing.chart.change_points:
         parts.append(counted(len(drawing.chart.change_points), "change point"))
     parts += [choice.machine, choice.environment if len(choice.environment) <= 40 else choice.environment[:39] + "…"]
     return " · ".join(parts)

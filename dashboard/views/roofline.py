@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 ROOF_AXES = tuple(axis for axis in AXES if axis.name not in {"batch", "hidden", "dim"})
 KEYS = (*(axis.name for axis in ROOF_AXES), "commit", "providers")
 MEASURE_THEM = (
-    "They can be measured on that machine only: there fusebench run does so before its points, while nothing disturbs "
-    "it, and with --again where they were refused. A run elsewhere adds that machine to the choice, with its own roof"
+    "Only that machine can measure them: fusebench run does so there, before its points, and once more with "
+    "\N{NON-BREAKING HYPHEN}\N{NON-BREAKING HYPHEN}again if something disturbed it. To see a roof now, run make "
+    "bench on your own machine: that adds it to the choice, with its roof"
 )
 
 
@@ -155,7 +156,8 @@ def note_of_roofline(view: RooflineView) -> str:
     commit = f"commit {next(iter(where))[:10]}" if len(where) == 1 else counted(len(where), "commit")
     parts = [f"{counted(len(view.points), 'point')} at {counted(len(shapes), 'shape')}, {commit}"]
     if view.ceilings is not None and view.ceilings.measured_at is not None:
-        parts.append(f"ceilings measured {view.ceilings.measured_at:%Y-%m-%d}")
+        slow = view.ceilings.slow_in_words
+        parts.append(f"ceilings measured {view.ceilings.measured_at:%Y-%m-%d}{f' {slow}' if slow else ''}")
     if any(one.row.disturbed for one in view.points):
         parts.append("open marks: disturbed while measured")
     return " · ".join(parts)

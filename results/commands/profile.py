@@ -12,6 +12,7 @@ from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected
 from results.commands.options import all_option, db_option, where_option
 from results.commands.selected_rows import SelectedPoints, select_rows
 from results.commands.selection import AXES, selection_from_texts
+from results.commands.slow_ceilings import slow_ceilings_in_words
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.files.records import State
@@ -24,7 +25,7 @@ from results.queries import profile_of, stacks_of, trace_of, visits_of
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from results.rows import PointRow
     from results.store import Store
@@ -82,6 +83,8 @@ def profile(  # noqa: PLR0913 - each is an option
 ) -> int:
     """Print what one call of a point does inside: newest, or at commit REV; --where leaves one point.
 
+    Of several machines it is the one that measured last, unless --where names a machine.
+
     Where its latency was measured in several visits, each is listed.
 
     \b
@@ -111,6 +114,7 @@ def profile(  # noqa: PLR0913 - each is an option
             return not_measured(store, error)
         if not points:
             return nothing_selected(store, selected, selection)
+        points = _of_the_newest_machine(points)
         if len(points) > 1:
             raise click.UsageError(_which_one(points))
         point = points[0]
@@ -157,7 +161,18 @@ def _print(store: Store, point: PointRow, profile_format: ProfileFormat, *, show
     limit = None if shows_all else MANY
     terminal = terminal_of_output()
     echo_rendered(profile_as_text(point, found, terminal, visits=visits, stacks=stacks, limit=limit))
+    for line in slow_ceilings_in_words(store, [point]):
+        echo(f"\n{line}")
     return ExitCode.FINE
+
+
+def _of_the_newest_machine(points: Sequence[PointRow]) -> list[PointRow]:
+    """Return the points of the machine that measured last, and say so where others have points as well."""
+    newest = max(points, key=lambda point: point.measured_at).machine
+    others = _sorted({point.machine for point in points} - {newest})
+    if others:
+        echo(f"Of {newest}, which measured last; --where machine=… for another ({', '.join(others)}).", err=True)
+    return [point for point in points if point.machine == newest]
 
 
 def _which_one(points: Sequence[PointRow]) -> str:
@@ -167,7 +182,7 @@ def _which_one(points: Sequence[PointRow]) -> str:
     return "\n  ".join([f"{len(points)} points match, and a profile is of one; add one of each", *options])
 
 
-def _sorted(values: set[int | str | None]) -> list[str]:
+def _sorted(values: Collection[int | str | None]) -> list[str]:
     """Return values as they are typed, numbers by size before texts by letter."""
     numbers = sorted(value for value in values if isinstance(value, int))
     return [*map(str, numbers), *sorted(str(value) for value in values if not isinstance(value, int))]

@@ -13,6 +13,7 @@ from results.commands.no_data import EMPTY_STORE, not_measured, nothing_selected
 from results.commands.options import all_option, db_option, where_option
 from results.commands.selected_rows import SelectedPoints, SelectedValues, select_rows
 from results.commands.selection import selection_from_texts
+from results.commands.slow_ceilings import slow_ceilings_in_words
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.known_changes import known_changes_as_text
@@ -125,6 +126,8 @@ def _print_points(store: Store, rows: Sequence[PointRow], show_format: ShowForma
         case ShowFormat.TEXT:
             shown = rows if shows_all or len(rows) <= LONG else most_important_points(rows, count=MANY)
             echo_rendered(points_as_text(rows, terminal_of_output(), shown=shown))
+            for line in slow_ceilings_in_words(store, rows):
+                echo(f"\n{line}")
             _echo_known(known_of_points(store, rows), shows_all=shows_all)
             _echo_count(shown, rows, "points: failed ones, then the fastest of each shape")
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 CEILINGS_FORMATS = (1, 2)
-# What they were measured with: no quantity, though some of it is numbers.
+# What they were measured with: no quantity, though some of it is numbers; but for what says that they may be too low.
 _CONDITIONS = "conditions"
+_TOLD_CONDITIONS = ("slow_rounds", "machine_speed")
 
 
 class _Ceilings(msgspec.Struct):
@@ -56,6 +57,8 @@ def _quantities(fields: Mapping[str, object], *, prefix: str = "") -> Iterator[t
     """Yield the numbers in `fields`, one level deep, as `quantity` or `quantity.kind`."""
     for key, found in fields.items():
         if key == _CONDITIONS:
+            told = {name: found[name] for name in _TOLD_CONDITIONS if name in found} if is_object(found) else {}
+            yield from _quantities(told, prefix=f"{key}.")
             continue
         if is_object(found) and not prefix:
             yield from _quantities(found, prefix=f"{key}.")

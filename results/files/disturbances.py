@@ -14,7 +14,7 @@ _UNSPACED_PERCENT = re.compile(r"(?<=\d)%")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 # Of causes that differ in numbers alone the worst has the least of these, and the most of others.
 _SLOW = "the machine ran at"
-_LESS_IS_WORSE = (_SLOW, "the GPU was throttled")
+_LESS_IS_WORSE = (_SLOW, "the GPU's host ran at", "the GPU was throttled")
 LEAST_ALIKE = 0.70
 """Share of its best down to which a slow machine was seen to slow calls in turns alike (docs/adr/0017)."""
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ __all__ = [
     "with_known",
 ]
 
+SpreadsOf = Callable[[list[int]], "Mapping[int, Prior]"]
 _LEAST_OF_ALL = 10
 _SE_OF_MEDIAN = 1.2533 * 1.4826  # of one value, normally distributed, by the median distance from the median
 _GONE = "gone"
@@ -63,7 +65,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     base_commit: str,
     head_commit: str,
     least_change: float = LEAST_RELEVANT_CHANGE,
-    spreads: Mapping[int, Prior] | None = None,
+    spreads: Mapping[int, Prior] | SpreadsOf | None = None,
     is_paired: bool = False,
     has_controls: bool = True,
     q: float = Q,
@@ -72,23 +74,29 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     """Compare the values of two commits, all series at once; rows of one series are its runs, all of which count.
 
     Metrics that only explain others are left out. least_change: smallest relative change of a noisy metric that is
-    relevant. spreads: how series vary from run to run, by id (`run_spreads`). is_paired: the processes of the two were
-    measured in rounds, one after the other. has_controls: whether eager is the same on both sides; on another stack it
-    is a series like any other. q: share of false findings. thresholds: of series whose least relevant change is
-    another one, or whose exact metrics have a tolerance.
+    relevant. spreads: how series vary from run to run, by id (`run_spreads`), or a function that tells it of those that
+    look changed. is_paired: the processes of the two were measured in rounds, one after the other. has_controls:
+    whether eager is the same on both sides; on another stack it is a series like any other. q: share of false findings.
+    thresholds: of series whose least relevant change is another one, or whose exact metrics have a tolerance.
     """
     at_base, at_head = (sides_of(row for row in rows if _is_judged(row)) for rows in (base, head))
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
     pairs = _pairs(both, is_paired=is_paired)
     if not has_controls:
         pairs = [replace(pair, control=None, is_control=False) for pair in pairs]
-    compared = compare(pairs, is_paired=is_paired, spreads=dict((spreads or {}).items()), q=q)
+    limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}
+
+    def compared_by(known: Mapping[int, Prior]) -> Compared:
+        return compare(pairs, is_paired=is_paired, spreads=dict(known.items()), q=q)
+
+    compared = compared_by(known := {} if spreads is None or callable(spreads) else spreads)
+    if callable(spreads) and (changed := _look_changed(pairs, compared, limits)) and (known := spreads(changed)):
+        compared = compared_by(known)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
     shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else {}
     evidence = dict(zip((pair.name for pair in pairs), compared.evidence, strict=True))
     of_pair = {pair.name: pair for pair in pairs}
-    limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}
     verdicts = [
         verdict_on(
             *sides,
@@ -97,7 +105,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
                 limits=limits[key],
                 cause=_cause(of_pair.get(key), moved=moved, shifted=shifted),
                 is_control=key in of_pair and of_pair[key].is_control,
-                has_spread=key in (spreads or {}),
+                has_spread=key in known,
                 is_paired=is_paired,
             ),
         )
@@ -146,6 +154,15 @@ def _pairs(both: Mapping[int, tuple[Side, Side]], *, is_paired: bool) -> list[Pa
     ]
     found = [with_alike_rounds(pair) for pair in found] if is_paired else found
     return with_controls(found, {key: head.row for key, (_, head) in both.items()})
+
+
+def _look_changed(pairs: Sequence[Pair], compared: Compared, limits: Mapping[int, Limits]) -> list[int]:
+    """Return the series whose values differ by a relevant change, whatever their noise."""
+    return [
+        pair.name
+        for pair, evidence in zip(pairs, compared.evidence, strict=True)
+        if isinstance(pair.name, int) and abs(math.log(evidence.ratio)) >= math.log1p(limits[pair.name].least_change)
+    ]
 
 
 def _control_changes(controls: Mapping[Hashable, Controls], *, least_change: float) -> dict[Hashable, ControlChange]:

@@ -11,7 +11,14 @@ from results.output.report_json import as_json
 from results.output.reports.annotations import Level, annotations_of
 from results.output.reports.finding_words import name_in_words, own_class, unexplained
 from results.output.reports.gate_comment import gate_comment
-from results.output.reports.judgement_words import benchmark_in_words, headline, notes, shared_parameters, warnings
+from results.output.reports.judgement_words import (
+    benchmark_in_words,
+    headline,
+    how_to_be_sure,
+    notes,
+    shared_parameters,
+    warnings,
+)
 from results.output.reports.junit import gate_junit
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
@@ -30,7 +37,7 @@ SECTIONS = (
     ("Regressions", (Outcome.REGRESSION,), Style.BAD),
     ("Known", (Outcome.KNOWN,), Style.PLAIN),
     (
-        "Undecided: looks changed, and is not certain (measure both again: fusebench ab, or fusebench run --again)",
+        "Undecided: looks changed, and is not certain ({how_to_be_sure})",
         (Outcome.UNDECIDED,),
         Style.DOUBTFUL,
     ),
@@ -115,7 +122,8 @@ def _reasons(judgement: Judgement, terminal: Terminal, *, limit: int | None, exp
 
 def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, list[Verdict], Style]]:
     """Yield the title, verdicts and style of every section that has any, the largest changes first."""
-    for heading, outcomes, style in SECTIONS:
+    for words, outcomes, style in SECTIONS:
+        heading = words.format(how_to_be_sure=how_to_be_sure(judgement))
         verdicts = judgement.with_outcome(*outcomes)
         if verdicts:
             is_cut = limit is not None and len(verdicts) > limit

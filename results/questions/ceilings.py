@@ -12,6 +12,7 @@ from results.rows import CeilingsRow
 if TYPE_CHECKING:
     from results.store import Store
 
+SLOW_ROUNDS, SPEED = "conditions.slow_rounds", "conditions.machine_speed"
 MATMUL, BANDWIDTH, COPY = "matmul_flop_per_s.", "bandwidth_bytes_per_s.", "copy_bytes_per_s"
 
 
@@ -23,11 +24,14 @@ def ceilings_of(store: Store, *, machine: str, environment: str) -> CeilingsRow 
             .join(Machine, Machine.id == Ceiling.machine_id)
             .join(Environment, Environment.id == Ceiling.environment_id)
             .where(Machine.name == machine, Environment.name == environment)
+            .order_by(Ceiling.measured_at.desc(), Ceiling.quantity)
         ).all()
     if not found:
         return None
     values = {row.quantity: row.value for row in found}
     sizes = {name.removeprefix(BANDWIDTH): value for name, value in values.items() if name.startswith(BANDWIDTH)}
+    # What a merge left of an earlier measurement says nothing of this one.
+    now = {row.quantity: row.value for row in found if row.measured_at == found[0].measured_at}
     return CeilingsRow(
         machine=machine,
         environment=environment,
@@ -37,4 +41,6 @@ def ceilings_of(store: Store, *, machine: str, environment: str) -> CeilingsRow 
         },
         bandwidth_bytes_per_s={int(size): value for size, value in sizes.items() if size.isdecimal()},
         copy_bytes_per_s=values.get(COPY),
+        slow_rounds=int(now.get(SLOW_ROUNDS, 0)),
+        speed=now.get(SPEED),
     )

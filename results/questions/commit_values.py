@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -37,8 +36,8 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
         found = connection.execute(_values_at(run_ids).where(*conditions_from(chosen))).all()
         parameters = parameters_of_points(connection, {row.point_id for row in found})
         joined = joined_series(connection)
-    # Ordered, so that the newest run is last.
-    newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
+        # Ordered, so that the newest run is last.
+        newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
     return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
 
 
@@ -62,13 +61,15 @@ def all_values_at(
             (run_id, point_id): of_run
             for run_id, point_id, of_run in connection.execute(of_point.where(Measurement.run_id.in_(ids)))
         }
-    rows = [
-        replace(
-            _series_value(row, parameters, joined),
-            processes=_processes(row, visits.get((row.run, row.point_id)) if row.metric == LATENCY.name else None),
-        )
-        for row in found
-    ]
+        rows = [
+            _series_value(
+                row,
+                parameters,
+                joined,
+                _processes(row, visits.get((row.run, row.point_id)) if row.metric == LATENCY.name else None),
+            )
+            for row in found
+        ]
     return sorted(rows, key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
 
 
@@ -127,7 +128,10 @@ def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
 
 
 def _series_value(
-    row: DatabaseRow, parameters: ParametersOfPoint, joined: dict[int, tuple[int, ...]]
+    row: DatabaseRow,
+    parameters: ParametersOfPoint,
+    joined: dict[int, tuple[int, ...]],
+    processes: tuple[ProcessValue, ...] = (),
 ) -> SeriesValueRow:
     return SeriesValueRow(
         series_id=first_of(row.series_id, joined),
@@ -154,4 +158,5 @@ def _series_value(
         run_id=row.uid,
         measured_at=row.started_at,
         calls_per_sample=row.calls_per_sample,
+        processes=processes,
     )

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import shutil
+import sqlite3
 import sys
 import threading
 from dataclasses import replace
@@ -220,3 +221,34 @@ def profiled_store(tmp_path, made_profiles):
     yield build
     for store in stores:
         store.close()
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory, journals):
+    """A store of 40 commits in which mlp's fused is 6 % slower from the 26th on, and linear's compiled faster."""
+    sweeps = journals.history(40, operations=("linear", "mlp"), batches=(1, 16, 64), hiddens=(256,))
+    for number, sweep in enumerate(sweeps):
+        wobble = 1 + 0.004 * ((number * 7) % 5 - 2)
+        for operation in sweep.operations:
+            for provider in sweep.providers:
+                sweep.slowdowns[operation, provider] = wobble
+        if number >= 25:
+            sweep.slowdowns["mlp", "fused"] = 1.06 * wobble
+            sweep.slowdowns["linear", "compiled"] = 0.9 * wobble
+    folder = tmp_path_factory.mktemp("planted")
+    journals.write_journals(folder, sweeps)
+    with open_store(str(folder / "fusebench.db")) as store:
+        store.ingest([folder])
+        yield store
+
+
+@pytest.fixture
+def own(tmp_path, planted):
+    """A copy of the planted store, to write to."""
+    path = tmp_path / "own.db"
+    with sqlite3.connect(planted.engine.url.database) as source, sqlite3.connect(path) as copy:
+        source.backup(copy)
+    source.close()
+    copy.close()
+    with open_store(str(path)) as store:
+        yield store

@@ -100,6 +100,24 @@ def test_from_the_overview_one_click_leads_to_the_answer_at_a_shape(visit):
     assert "batch=64" in page.url
 
 
+def test_on_a_narrow_page_speedups_are_short_cards_and_the_map_keeps_its_hidden_dims(visit):
+    page = visit("/", graph=None, viewport={"width": 400, "height": 900})
+    page.wait_for_selector(".headlines tbody tr")
+    heights = page.evaluate("() => [...document.querySelectorAll('.headlines tbody tr')].map(one => one.offsetHeight)")
+    assert max(heights) <= 150
+    box = page.locator(".maps .scrolls").first
+    box.evaluate("one => { one.scrollLeft = 60 }")
+    head = box.locator("tbody th").first
+    assert head.bounding_box()["x"] >= box.bounding_box()["x"] - 1
+    assert page.locator(".map .down").first.bounding_box()["height"] <= 24
+
+
+def test_in_a_card_of_a_narrow_page_the_name_of_a_provider_is_whole(visit):
+    page = visit("/throughput?operation=mlp", viewport={"width": 400, "height": 900})
+    for name in page.locator(".winners td .provider").all():
+        assert name.bounding_box()["height"] <= 24, name.inner_text()
+
+
 @pytest.mark.parametrize("path", [page.path for page in PAGES])
 def test_a_first_visit_loads_two_megabytes_at_most(browser, address, path):
     page = browser.new_context().new_page()

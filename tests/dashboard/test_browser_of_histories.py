@@ -94,6 +94,43 @@ def test_nothing_sticks_out_of_a_narrow_page(visit, path, scheme):
     assert page.evaluate(OVERFLOWING) == []
 
 
+def height(page, selector):
+    return page.evaluate("name => document.querySelector(name).getBoundingClientRect().height", selector)
+
+
+def test_a_finding_is_a_short_card_on_a_narrow_page_with_its_name_on_top(visit):
+    page = opened(visit, "/regressions", viewport={"width": 400, "height": 900})
+    page.wait_for_selector(".listed tbody tr")
+    assert height(page, ".listed tbody tr") <= 170
+    assert page.locator(".listed td.course + td").first.bounding_box()["width"] >= 200
+
+
+def test_a_long_name_in_the_answer_stays_on_a_narrow_page(visit):
+    page = opened(visit, "/regressions", viewport={"width": 400, "height": 900})
+    long = "stats.DistributionsAll.time_distribution_of_all"
+    page.evaluate("name => { document.querySelector('.answer').textContent = name }", long)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+
+
+def test_the_answer_and_the_open_regressions_share_a_line_of_a_wide_page(visit):
+    page = visit("/", graph=None, viewport={"width": 2560, "height": 1400})
+    page.wait_for_selector("#overview-open a")
+    page.wait_for_selector("#overview-changes .answer")
+    answer, regressions = (page.locator(name).bounding_box() for name in ("#overview-changes", "#overview-open"))
+    assert answer["y"] == regressions["y"]
+    assert answer["width"] == regressions["width"] >= 1000
+
+
+def test_names_and_headings_wrap_only_where_there_is_no_room(visit):
+    page = opened(visit, "/regressions")
+    page.wait_for_selector(".finding-link")
+    assert height(page, ".finding-link") <= 24
+    page.goto(page.url.split("/regressions")[0] + "/compare")
+    page.wait_for_selector(".findings.ratios thead th")
+    for heading in page.locator(".findings thead th").all():
+        assert heading.bounding_box()["height"] <= 36, heading.inner_text()
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_the_values_are_saved_as_csv(visit, path, tmp_path):
     page = opened(visit, path)

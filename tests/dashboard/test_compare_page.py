@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from dash import html
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
@@ -13,7 +14,7 @@ from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_
 from dashboard.looks import look_of
 from dashboard.pages.compare import OUTPUTS, PICKED, asked_query, page_props
 from dashboard.quantities import MetricFormat
-from dashboard.tables.comparison import answer_of, short_name
+from dashboard.tables.comparison import MOST_IN_SIGHT, MOST_ROWS, answer_of, ratios_table, short_name
 from dashboard.tables.ratios import Mean, mean_of, ratio_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_choice import compare_choice_of, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
@@ -68,6 +69,19 @@ def test_empty_selectors_say_what_they_mean_and_metrics_have_their_names(store):
     assert (chosen["value"], chosen["placeholder"]) == (["fused"], "")
     metrics = {one["value"]: one["label"] for one in shown(store)["metric"]["data"]}
     assert metrics["latency_s"] == "latency"
+
+
+@pytest.mark.parametrize(
+    ("n", "in_sight", "folded"),
+    [(MOST_IN_SIGHT + 4, MOST_IN_SIGHT + 4, 0), (MOST_IN_SIGHT + 5, MOST_IN_SIGHT, 5), (200, MOST_IN_SIGHT, 40)],
+)
+def test_the_first_points_are_in_sight_and_the_others_folded(n, in_sight, folded):
+    base = {number: row(1.0 + number, batch=number) for number in range(n)}
+    parts = ratios_table(rows_from_values([base, base]), ["one", "other"])
+    bodies = [len(one.children) for part in parts for one in part._traverse() if isinstance(one, html.Tbody)]
+    assert bodies == [in_sight, *([folded] if folded else [])]
+    assert isinstance(parts[1], html.Details) if folded else len(parts) == 1
+    assert any("140 points that changed less" in str(part) for part in parts) is (n > MOST_ROWS)
 
 
 def test_of_many_sides_the_sentence_names_the_ends():

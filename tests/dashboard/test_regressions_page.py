@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sqlite3
-import tomllib
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,42 +15,10 @@ from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import RegressionsChoice, query_from_regressions_choice
 from dashboard.views.regressions_drawing import open_regressions_of, regressions_drawing_of
 from results.judgement.findings import FindingState, Turn
-from results.store import open_store
 
 N, AT, BY = 40, 25, 1.06
 ATOM = "{http://www.w3.org/2005/Atom}"
 HERE = {"base_url": "http://localhost", "headers": {"Origin": "http://localhost"}}
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory, journals):
-    """A store of 40 commits in which mlp's fused is 6 % slower from the 26th on, and linear's compiled faster."""
-    sweeps = journals.history(N, operations=("linear", "mlp"), batches=(1, 16, 64), hiddens=(256,))
-    for number, sweep in enumerate(sweeps):
-        wobble = 1 + 0.004 * ((number * 7) % 5 - 2)
-        for operation in sweep.operations:
-            for provider in sweep.providers:
-                sweep.slowdowns[operation, provider] = wobble
-        if number >= AT:
-            sweep.slowdowns["mlp", "fused"] = BY * wobble
-            sweep.slowdowns["linear", "compiled"] = 0.9 * wobble
-    folder = tmp_path_factory.mktemp("planted")
-    journals.write_journals(folder, sweeps)
-    with open_store(str(folder / "fusebench.db")) as store:
-        store.ingest([folder])
-        yield store
-
-
-@pytest.fixture
-def own(tmp_path, planted):
-    """A copy of the planted store, to write to."""
-    path = tmp_path / "own.db"
-    with sqlite3.connect(planted.engine.url.database) as source, sqlite3.connect(path) as copy:
-        source.backup(copy)
-    source.close()
-    copy.close()
-    with open_store(str(path)) as store:
-        yield store
 
 
 def shown(store, query="", **given):
@@ -189,100 +154,6 @@ def test_the_list_is_saved_as_csv(planted):
     heading, *lines = text.splitlines()
     assert heading.startswith("project,machine,environment,benchmark,metric")
     assert len(lines) == len(regressions_drawing_of(planted, query="?turn=all&class=all").found)
-
-
-def decide(store, file, *, given=None, **changes):
-    uid = regressions_drawing_of(store, query="").found[0].uid if given is None else given
-    form = {"finding": uid, "by": "Ada", "note": "pays for accuracy", "decision": "accepted", **changes}
-    return create_app(store, decisions=file).server.test_client().post("/regressions/decide", data=form, **HERE)
-
-
-def test_a_finding_is_acknowledged_with_a_name_and_a_reason_and_taken_back(own, tmp_path):
-    file = tmp_path / "decisions.toml"
-    uid = regressions_drawing_of(own, query="").found[0].uid
-    answer = decide(own, file)
-    assert answer.status_code == 303
-    assert answer.location.endswith(f"finding={uid}")
-    [written] = tomllib.loads(file.read_text())["acknowledgement"]
-    assert (written["by"], written["note"], written["decision"]) == ("Ada", "pays for accuracy", "accepted")
-    assert (written["benchmark"], written["parameters"]["provider"]) == ("mlp", "fused")
-    known = {one.uid: one.finding for one in judged_histories(own)}
-    assert known[uid].state is FindingState.ACKNOWLEDGED
-    assert "pays for accuracy" in known[uid].why
-    assert uid not in {one.uid for one in regressions_drawing_of(own, query="").found}
-    assert decide(own, file, given=uid, decision="take_back", by="Eve", note="it was not").status_code == 303
-    assert "acknowledgement" not in tomllib.loads(file.read_text())
-    assert uid in {one.uid for one in regressions_drawing_of(own, query="").found}
-
-
-def test_who_took_an_acknowledgement_back_and_why_is_kept_and_shown_at_its_finding_alone(own, tmp_path):
-    file = tmp_path / "decisions.toml"
-    [uid, other] = [one.uid for one in regressions_drawing_of(own, query="?turn=all").found][:2]
-    decide(own, file, given=uid)
-    assert "taken back" not in str(shown(own, f"?turn=all&state=all&finding={uid}")["facts"])
-    decide(own, file, given=uid, decision="take_back", by="Eve", note="it was not")
-    [written] = tomllib.loads(file.read_text())["withdrawal"]
-    assert (written["by"], written["withdrawn_by"], written["withdrawn_note"]) == ("Ada", "Eve", "it was not")
-    facts = str(shown(own, f"?turn=all&finding={uid}")["facts"])
-    assert re.search(
-        r"Accepted by Ada on [\d-]{10}: pays for accuracy; taken back by Eve on [\d-]{10}: it was not\.", facts
-    )
-    assert "taken back" not in str(shown(own, f"?turn=all&finding={other}")["facts"])
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [({"by": " "}, "needs a name"), ({"note": ""}, "needs a reason"), ({"decision": "drop"}, "not one of accepted"),
-     ({"decision": "take_back"}, "no acknowledgement"), ({"note": "a\0b"}, "needs a reason")],
-)  # fmt: skip
-def test_a_wrong_decision_is_refused_in_words_and_nothing_is_written(own, tmp_path, changes, words):
-    answer = decide(own, tmp_path / "decisions.toml", **changes)
-    assert (answer.status_code, words in answer.text) == (400, True), answer.text
-    assert not (tmp_path / "decisions.toml").exists()
-
-
-def test_a_file_that_cannot_be_changed_is_named_without_its_folder(own, tmp_path):
-    file = tmp_path / "decisions.toml"
-    file.write_text("this is [ no toml")
-    answer = decide(own, file)
-    assert answer.status_code == 400
-    assert "decisions.toml could not be changed" in answer.text
-    assert str(tmp_path) not in answer.text
-
-
-def test_the_only_finding_known_leaves_no_open_regression(own, tmp_path):
-    [found] = open_regressions_of(own)
-    assert decide(own, tmp_path / "decisions.toml").status_code == 303
-    drawing = regressions_drawing_of(own, query=f"?finding={found.uid}")
-    assert (drawing.chosen.uid, drawing.answer) == (found.uid, "No open regression")
-
-
-@pytest.mark.parametrize(
-    "request_of",
-    [
-        {"base_url": "http://localhost", "headers": {"Origin": "http://evil.example"}},
-        {"base_url": "http://localhost"},
-        {**HERE, "environ_overrides": {"REMOTE_ADDR": "192.168.1.9"}},
-    ],
-)
-def test_nobody_else_may_decide(own, tmp_path, request_of):
-    file = tmp_path / "decisions.toml"
-    uid = judged_histories(own)[0].uid
-    form = {"finding": uid, "by": "Eve", "note": "mine", "decision": "accepted"}
-    answer = create_app(own, decisions=file).server.test_client().post("/regressions/decide", data=form, **request_of)
-    assert answer.status_code == 403
-    assert not file.exists()
-
-
-def test_without_a_file_for_decisions_the_page_says_what_to_do(planted):
-    uid = judged_histories(planted)[0].uid
-    answer = create_app(planted).server.test_client().post("/regressions/decide", data={"finding": uid}, **HERE)
-    assert answer.status_code == 403
-    assert "start the dashboard over the database" in answer.text
-
-
-def test_a_finding_that_is_gone_is_said(own, tmp_path):
-    assert decide(own, tmp_path / "decisions.toml", given="0" * 16).status_code == 404
 
 
 def test_the_overview_lists_it_too_one_click_from_its_finding(planted):

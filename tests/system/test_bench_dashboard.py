@@ -41,4 +41,10 @@ def test_each_figure_is_printed_with_its_aim_and_what_is_not_measured_with_the_r
         "memory",
     ):
         assert any(name in line for line in judged), (name, done.stdout, done.stderr)
+    beside = [line for line in done.stdout.splitlines() if "beside asv's page" in line]
+    if shutil.which("npm"):
+        for name in ("to curve, first", "to curve, warm", "bytes of the first load", "lines drawn"):
+            assert any(name in line for line in beside), (name, done.stdout, done.stderr)
+    else:
+        assert any("not measured: asv's page needs jquery" in line for line in beside), done.stdout
     assert done.returncode == sum(line.endswith("FAIL") for line in judged)

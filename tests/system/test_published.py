@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ pytest.importorskip("dash")
 
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.commands.ingest import ingest
+from results.commands.profile import profile
 from results.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,3 +87,13 @@ def test_the_picture_is_of_the_curves_over_commits(clone):
     assert content.startswith(b"\x89PNG")
     width, height = (int.from_bytes(content[at : at + 4]) for at in (16, 20))
     assert width > height > 500
+
+
+def test_the_readmes_profile_is_of_one_point_that_is_published(tmp_path):
+    [line] = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("fusebench profile ")]
+    db = str(tmp_path / "published.db")
+    with open_store(db) as store:
+        store.ingest([ROOT / "results" / "data" / "published"])
+    result = CliRunner().invoke(profile, [*shlex.split(line, comments=True)[2:], "--db", db])
+    assert result.exit_code == 0, result.output
+    assert "batch 16, fused, one call" in result.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.sweep.visits import usual_of, valued, visits_samples
 from benchmarks.ruler.worker.protocol import Task
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
-    from benchmarks.ruler.record.outcome import TimingOutcome
+    from benchmarks.ruler.record.outcome import TimingOutcome, Visit
 
 _SAME_AGAIN = """
 def build(load):
@@ -36,8 +38,17 @@ LATER = 10
 LEAST_COVERED = 0.9
 # Of the later visits so many have to be undisturbed, that their median says where the machine's times lie.
 _LEAST_LATER = 5
+LATENCY, SPEEDUP = "latency", "speedup"
 
 Points = dict[tuple["Shape", Contender], "TimingOutcome"]
+
+
+class Calm(StrEnum):
+    """How calm the machine was. SLOW: slower than its best and nothing else, which biases latencies and no ratio."""
+
+    UNDISTURBED = "undisturbed"
+    SLOW = "slow alone"
+    DISTURBED = "disturbed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,19 +98,24 @@ def _speedup(outcome: TimingOutcome) -> Speedup:
 def report_of_equals(found: Sequence[Speedup]) -> tuple[list[str], Conclusion]:
     """Return the lines about speedups of a function over itself, and whether enough intervals contain 1.
 
-    What was disturbed is not counted; a function that has no time, though it is the baseline's own, fails the check.
+    What disturbs ratios is told and not counted. A function that has no time, though it is the baseline's own, fails
+    the check.
     """
-    counted = [each for each in found if each.failure is None and each.disturbed is None]
     failures = [each.failure for each in found if each.failure is not None]
-    n_disturbed = len(found) - len(counted) - len(failures)
+    timed = [each for each in found if each.failure is None]
+    counted = [each for each in timed if not disturbs_ratios(each.disturbed)]
+    n_disturbed = len(timed) - len(counted)
     lines = [f"no speedup: {failure}" for failure in failures]
+    for name, some in (
+        (Calm.UNDISTURBED, [each for each in counted if each.disturbed is None]),
+        (Calm.SLOW, [each for each in counted if each.disturbed is not None]),
+        (Calm.DISTURBED, [each for each in timed if disturbs_ratios(each.disturbed)]),
+    ):
+        if some:
+            lines.append(_line_of_equals(name, some))
     words, holds = "no interval was counted", not failures
     if counted:
-        share = sum(each.contains_one() for each in counted) / len(counted)
-        widest = max(each.high - each.low for each in counted)
-        farthest = max(abs(each.median - 1) for each in counted)
-        farthest_text, widest_text = (percent(each, digits=2) for each in (farthest, widest))
-        lines.append(f"farthest median from 1.0: {farthest_text}; widest interval: {widest_text}")
+        share = _share_with_one(counted)
         words = f"{percent(share)} of {len(counted)} intervals contain 1.0; 95 % should"
         holds = holds and share >= LEAST_OF_EQUALS
     if failures:
@@ -113,17 +129,35 @@ def report_of_equals(found: Sequence[Speedup]) -> tuple[list[str], Conclusion]:
     )
 
 
+def _line_of_equals(name: str, some: Sequence[Speedup]) -> str:
+    farthest = max(abs(each.median - 1) for each in some)
+    width = median(each.high - each.low for each in some)
+    return (
+        f"{name}: {percent(_share_with_one(some))} of {len(some)} intervals contain 1.0; farthest median from it "
+        f"{percent(farthest, digits=2)}, median width {percent(width, digits=2)}"
+    )
+
+
+def _share_with_one(some: Sequence[Speedup]) -> float:
+    return sum(each.contains_one() for each in some) / len(some)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Held:
     """One interval against later visits. quantity: latency or speedup; half_width: as a part of the value.
 
-    is_disturbed: too few of the visits that made it, or of the later ones, were undisturbed.
+    calm: DISTURBED, too, where too few of the later visits were no worse than those that made it may be.
     """
 
     quantity: str
     half_width: float
     is_held: bool
-    is_disturbed: bool
+    calm: Calm
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether what the machine did may have moved the quantity, so that it is not counted."""
+        return self.calm is Calm.DISTURBED or (self.quantity == LATENCY and self.calm is Calm.SLOW)
 
 
 def visited_often(settings: Settings, *, operations: Sequence[str] = ("linear", "mlp")) -> Points:
@@ -140,7 +174,7 @@ def visited_often(settings: Settings, *, operations: Sequence[str] = ("linear", 
 def held(points: Mapping[tuple[Shape, Contender], TimingOutcome]) -> Iterator[Held]:
     """Yield, for every few consecutive visits, whether the intervals made of them hold the other visits' median.
 
-    Of the others the undisturbed ones count.
+    Of the others the undisturbed ones count; of speedups, which slowness alone moves no more than chance, these too.
     """
     n_visits = min((len(outcome.visits) for outcome in points.values()), default=0)
     for first in range(n_visits - QUICK.visits + 1):
@@ -150,52 +184,67 @@ def held(points: Mapping[tuple[Shape, Contender], TimingOutcome]) -> Iterator[He
             baseline = chosen.get((key[0], Contender(provider=BASELINE)))
             found = valued(outcome, baseline, usual=usual)
             others = [each for number, each in enumerate(points[key].visits) if not 0 <= number - first < QUICK.visits]
+            calm, later = _calm_visits(found.disturbed, others)
             latency = (found.latency_s, found.latency_ci_low_s, found.latency_ci_high_s)
             speedup = (found.speedup_vs_eager, found.speedup_ci_low, found.speedup_ci_high)
-            calm = [each for each in others if each.disturbed is None]
-            is_disturbed = found.disturbed is not None or len(calm) < _LEAST_LATER
-            later_visits = others if is_disturbed else calm
-            for quantity, (value, low, high), later in (
-                ("latency", latency, [each.median_s for each in later_visits]),
-                ("speedup", speedup, [each.speedup_vs_eager for each in later_visits]),
+            for quantity, interval, known in (
+                (LATENCY, latency, [each.median_s for each in later]),
+                (SPEEDUP, speedup, [each.speedup_vs_eager for each in later if each.speedup_vs_eager is not None]),
             ):
-                known = [each for each in later if each is not None]
+                value, low, high = interval
                 if value is None or low is None or high is None or not known:
                     continue
-                yield Held(
-                    quantity=quantity,
-                    half_width=(high - low) / 2 / value,
-                    is_held=low <= median(known) <= high,
-                    is_disturbed=is_disturbed,
-                )
+                half_width, is_held = (high - low) / 2 / value, low <= median(known) <= high
+                yield Held(quantity=quantity, half_width=half_width, is_held=is_held, calm=calm)
 
 
-def report(found: Sequence[Held]) -> tuple[list[str], Conclusion]:
-    """Return the lines of a table, and whether enough intervals held; what was disturbed is shown and not counted."""
-    lines, holds = [], True
-    counted = [each for each in found if not each.is_disturbed]
-    for quantity in ("latency", "speedup"):
-        for name, some, is_counted in (
-            (quantity, [each for each in counted if each.quantity == quantity], True),
-            (f"{quantity}, disturbed", [e for e in found if e.quantity == quantity and e.is_disturbed], False),
-        ):
-            if not some:
-                lines.append(f"{name:22} no interval")
-                holds = holds and not is_counted
-                continue
-            share = sum(each.is_held for each in some) / len(some)
-            width = median(each.half_width for each in some)
-            held_text = f"{percent(share):>5} of {len(some)} intervals hold"
-            lines.append(f"{name:22} {held_text}; half width ± {percent(width, digits=1)} (median)")
-            holds = holds and (share >= LEAST_COVERED or not is_counted)
-    intervals = f"intervals of {QUICK.visits} visits"
-    return lines, concluded(
-        f"at least {percent(LEAST_COVERED)} of the {intervals} should hold the median of the other {LATER}",
-        holds=holds,
-        n_counted=len(counted),
-        not_counted={DISTURBED: len(found) - len(counted)},
-        is_share=True,
-    )
+def _calm_visits(disturbed: str | None, others: Sequence[Visit]) -> tuple[Calm, Sequence[Visit]]:
+    """Return how calm the machine was for an interval that `disturbed`, and which of the other visits it is held to."""
+    undisturbed = [each for each in others if each.disturbed is None]
+    alike = [each for each in others if not disturbs_ratios(each.disturbed)]
+    if disturbed is None and len(undisturbed) >= _LEAST_LATER:
+        return Calm.UNDISTURBED, undisturbed
+    if not disturbs_ratios(disturbed) and len(alike) >= _LEAST_LATER:
+        return Calm.SLOW, alike
+    return Calm.DISTURBED, others
+
+
+def report(found: Sequence[Held]) -> tuple[list[str], list[Conclusion]]:
+    """Return the lines of a table, and of latencies and of speedups whether enough intervals held.
+
+    What was disturbed is shown and not counted; of latencies that is a slow machine, too.
+    """
+    lines: list[str] = []
+    conclusions: list[Conclusion] = []
+    for quantity in (LATENCY, SPEEDUP):
+        some = [each for each in found if each.quantity == quantity]
+        lines.extend(
+            f"{f'{quantity}, {calm}':22} {_held_in_words([each for each in some if each.calm is calm])}"
+            for calm in Calm
+        )
+        counted = [each for each in some if not each.is_disturbed]
+        conclusions.append(
+            concluded(
+                f"{quantity}: at least {percent(LEAST_COVERED)} of the intervals of {QUICK.visits} visits should hold "
+                f"the median of the other {LATER}",
+                holds=bool(counted) and _share_held(counted) >= LEAST_COVERED,
+                n_counted=len(counted),
+                not_counted={DISTURBED: len(some) - len(counted)},
+                is_share=True,
+            )
+        )
+    return lines, conclusions
+
+
+def _held_in_words(some: Sequence[Held]) -> str:
+    if not some:
+        return "no interval"
+    width = percent(median(each.half_width for each in some), digits=1)
+    return f"{percent(_share_held(some)):>5} of {len(some)} intervals hold; half width ± {width} (median)"
+
+
+def _share_held(some: Sequence[Held]) -> float:
+    return sum(each.is_held for each in some) / len(some)
 
 
 def _visits(outcome: TimingOutcome, start: int, end: int) -> TimingOutcome:

@@ -15,6 +15,7 @@ from benchmarks.ruler.plan.roofline import MEMORY_SWINGS, MOST_PERCENT_OF_FLOOR,
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.part_speed import speed_of_slow
 from benchmarks.ruler.record.provenance import environment_name, machine_name
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.sweep.measure import measure
@@ -151,8 +152,11 @@ def sizes_between_levels(found: Ceilings) -> list[int]:
     return [size for size, before, at, after in triples if before > STEEP * at and at > STEEP * after]
 
 
-def summary_of_repeats(found: Sequence[Repeated]) -> Conclusion:
-    """Conclude from how far two measurements lie apart whether that is little enough."""
+def summary_of_repeats(found: Sequence[Repeated], *, was_slow: bool = False) -> Conclusion:
+    """Conclude from how far two measurements lie apart whether that is little enough.
+
+    was_slow: the machine was, throughout: how far they lie apart then is told, and not judged.
+    """
     counted = [each for each in found if not each.is_between_levels and not each.has_swung]
     worst = max(counted, key=lambda each: each.apart, default=None)
     words = f"two measurements lie at most {percent(MOST_APART)} apart"
@@ -164,6 +168,8 @@ def summary_of_repeats(found: Sequence[Repeated]) -> Conclusion:
     if n_between := sum(each.is_between_levels for each in found):
         words += f"; {n_between} between two levels of the caches do not count"
     n_swung = sum(each.has_swung and not each.is_between_levels for each in found)
+    if was_slow:
+        return concluded(words, holds=True, n_counted=0, not_counted={"the machine was slow throughout": len(found)})
     holds = worst is not None and worst.apart <= MOST_APART
     return concluded(words, holds=holds, n_counted=len(counted), not_counted={_SWUNG: n_swung})
 
@@ -212,13 +218,14 @@ def rows_of(recorded: Recorded, operation: str) -> Iterator[FloorRow]:
 def summary_of_floors(found: Sequence[FloorRow]) -> Conclusion:
     """Conclude whether floors are floors and bounds tell points apart.
 
-    A point that beats its floor counts however disturbed it was, as that only made it slower. Where no point has a
-    floor, the ceilings were refused.
+    A point that beats its floor counts however disturbed it was, as that only made it slower. One that does not counts
+    undisturbed, or where the machine was merely slow and it would not at the machine's best either: its bound is a part
+    of its time, which slowness leaves. Where no point has a floor, the ceilings were refused.
     """
     has_ceilings = any(row.percent is not None for row in found)
-    judged = [row for row in found if row.disturbed is None] if has_ceilings else []
+    judged = [row for row in found if _is_judged(row)] if has_ceilings else []
     unknown = sum(row.percent is None or row.bound is None for row in judged)
-    beaten = sum((row.percent or 0.0) > MOST_PERCENT_OF_FLOOR for row in found)
+    beaten = sum(_is_beaten(row) for row in found)
     bounds = Counter(row.bound for row in judged if row.bound is not None)
     kinds = ", ".join(f"{n} {bound}" for bound, n in bounds.most_common()) or "none"
     words = f"of {len(found)} points {beaten} beat their floor by more than a tenth; bounds: {kinds}"
@@ -226,13 +233,26 @@ def summary_of_floors(found: Sequence[FloorRow]) -> Conclusion:
         words += f"; {unknown} have no floor or no bound"
     # What few points have in common says nothing of the others.
     is_told_apart = len(bounds) >= LEAST_KINDS or len(judged) < LEAST_COUNTED * len(found)
-    n_disturbed = sum(row.disturbed is not None for row in found) if has_ceilings else 0
+    n_beaten_besides = sum(_is_beaten(row) and not _is_judged(row) for row in found)
+    n_disturbed = len(found) - len(judged) - n_beaten_besides if has_ceilings else 0
     return concluded(
         words,
         holds=not beaten and not unknown and is_told_apart,
-        n_counted=max(len(judged), beaten),
+        n_counted=len(judged) + n_beaten_besides,
         not_counted={DISTURBED: n_disturbed, "ceilings were refused": 0 if has_ceilings else len(found)},
     )
+
+
+def _is_beaten(row: FloorRow) -> bool:
+    return (row.percent or 0.0) > MOST_PERCENT_OF_FLOOR
+
+
+def _is_judged(row: FloorRow) -> bool:
+    """Return whether what the machine did leaves it open neither what bounds the point nor that its floor holds."""
+    speed = speed_of_slow(row.disturbed)
+    if speed is None:
+        return False
+    return row.disturbed is None or (row.percent or 0.0) <= speed * MOST_PERCENT_OF_FLOOR
 
 
 def _bandwidth_name(size: int) -> str:

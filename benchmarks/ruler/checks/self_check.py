@@ -35,6 +35,7 @@ from benchmarks.ruler.record.provenance import expected_device, measured_commit
 from benchmarks.ruler.sweep.measure import measure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from benchmarks.ruler.checks.conclusion import Conclusion
@@ -92,7 +93,7 @@ def aa(*, points: int) -> None:
     """Measure the same function under two names, beside two others; 95 in 100 of the intervals should contain 1.0."""
     with scratch_settings() as settings:
         found = list(coverage.equal_speedups(settings, n_points=points))
-    _tell(coverage.report_of_equals(found))
+    _tell(*coverage.report_of_equals(found))
 
 
 @main.command(name="coverage")
@@ -100,7 +101,8 @@ def coverage_of_intervals() -> None:
     """Visit a few groups many times: an interval should hold what later processes find, 9 times in 10."""
     with scratch_settings() as settings:
         found = list(coverage.held(coverage.visited_often(settings)))
-    _tell(coverage.report(found))
+    lines, conclusions = coverage.report(found)
+    _tell(lines, *conclusions)
 
 
 @main.command(name="company")
@@ -108,13 +110,12 @@ def company_of_rivals() -> None:
     """Time providers in company, alone and by torch's Timer in a fresh process; all three should agree."""
     with scratch_settings() as settings:
         found = list(company.rows(settings))
-    _tell(company.report(found))
+    _tell(*company.report(found))
 
 
-def _tell(report: tuple[list[str], Conclusion]) -> None:
-    lines, found = report
+def _tell(lines: Sequence[str], *conclusions: Conclusion) -> NoReturn:
     click.echo("\n".join(lines))
-    _conclude(found)
+    _conclude(*conclusions)
 
 
 @main.command()
@@ -189,7 +190,8 @@ def ceilings() -> None:
         click.echo(
             f"{each.quantity:34} {each.first:10.3g} {each.second:10.3g} {percent(each.apart, digits=1):>7}{where}"
         )
-    _conclude(floors.summary_of_repeats(repeats), of_load)
+    was_slow = any(found.slow_rounds for found in (first, second))
+    _conclude(floors.summary_of_repeats(repeats, was_slow=was_slow), of_load)
 
 
 @main.command(name="floors")

@@ -15,7 +15,14 @@ from benchmarks.ruler.measure.counters import cpu_quota, read_counters, window_b
 from benchmarks.ruler.measure.disturbances import LEAST_LOST
 from benchmarks.ruler.measure.probe import Probe
 from benchmarks.ruler.plan.units import percent
-from benchmarks.ruler.record.part_speed import LEAST_SPEED, Part, speed_in_words
+from benchmarks.ruler.record.part_speed import (
+    LEAST_ALIKE,
+    LEAST_SPEED,
+    Part,
+    slow_quarter,
+    slowest_part,
+    speed_in_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,14 +120,25 @@ def speed(
         "speed",
         f"{_WORK[worst]} ran below {percent(LEAST_SPEED)} of its best in {percent(share)} of {len(readings)} looks, "
         f"typically at {speed_in_words(typical)}",
-        mend=_MEND_EXPLAINED if is_explained else _MEND_UNEXPLAINED,
+        mend=_MEND_EXPLAINED if is_explained else f"{_MEND_UNEXPLAINED} {_what_stands(readings, best_s)}",
     )
+
+
+def _what_stands(readings: Sequence[Mapping[Part, float]], best_s: Mapping[str, float]) -> str:
+    """Return what slowness alone leaves of a measurement made now: × eager, unless a visit would be slower still."""
+    least_s = {part: min(reading[part] for reading in readings) for part in Part}
+    best = {str(part): min(least_s[part], best_s.get(part, least_s[part])) for part in Part}
+    speeds = (slowest_part(reading, best) for reading in readings)
+    speed = slow_quarter(sorted(found[1] for found in speeds if found is not None))
+    if speed is not None and speed >= LEAST_ALIKE:
+        return "latencies are marked as disturbed, and × eager stands on a CPU"
+    return "latencies and × eager are marked as disturbed"
 
 
 _MEND_EXPLAINED = "mend what else is found here first, and look again; until then times are marked as disturbed"
 _MEND_UNEXPLAINED = (
     "nothing here shows why: a host's other guests or a clock that changes. Measure at another time, or on a "
-    "machine of your own; until then times are marked as disturbed"
+    "machine of your own; until then"
 )
 
 

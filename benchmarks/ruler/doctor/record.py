@@ -16,7 +16,7 @@ from benchmarks.ruler.errors import DamagedCeilings
 from benchmarks.ruler.plan.roofline import MOST_PERCENT_OF_FLOOR, Ceilings
 from benchmarks.ruler.plan.settings import temporary_folder
 from benchmarks.ruler.sweep.machine_file import kept_ceilings
-from benchmarks.ruler.sweep.sweep_ceilings import why_invalid
+from benchmarks.ruler.sweep.sweep_ceilings import slow_in_words, why_invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,9 +139,11 @@ def ceilings(
             f"invalid: measured too low on {known.measured_at}: {', '.join(low)}",
             mend="fusebench run --again, while the machine is quiet, measures them anew",
         )
-    checked = "; the machine does no better now" if isinstance(now, Ceilings) else ""
+    checked = ""
+    if isinstance(now, Ceilings):
+        checked = f"; the machine does no better now{', while it is slow' if now.slow_rounds else ''}"
     refused = f"; not looked at again: {now}" if isinstance(now, str) else ""
-    return fine(subject, f"of {known.measured_at}{checked}{refused}")
+    return fine(subject, f"of {known.measured_at}{checked}{refused}{slow_in_words(known)}")
 
 
 def beaten(kept: Ceilings, now: Ceilings) -> list[str]:

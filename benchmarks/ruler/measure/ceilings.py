@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from benchmarks.ruler.measure.bandwidth import BANDWIDTH, COPY, trials_on_cpu, trials_on_cuda
-from benchmarks.ruler.measure.best_rates import Rates, Trial, best_rates
+from benchmarks.ruler.measure.best_rates import Rates, RoundWatch, Trial, best_rates
 from benchmarks.ruler.measure.clock import CpuClock, CudaClock, time_behind_blocked_stream
 from benchmarks.ruler.measure.conditions import device_name, fixed_conditions
-from benchmarks.ruler.plan.roofline import MEMORY_SWINGS, Ceilings
+from benchmarks.ruler.plan.roofline import MEMORY_SWINGS, SLOW_ROUNDS, Ceilings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.ruler.measure.clock import Clock
-    from benchmarks.ruler.measure.timing import Watch
 
 _PRODUCT_SIZES = {"cpu": (256, 512, 1024, 1536), "cuda": (4096, 8192)}
 _DTYPES = {"cpu": ("float32", "bfloat16"), "cuda": ("float32", "bfloat16", "float16")}
@@ -34,12 +33,15 @@ _LOOKS = 3
 _Product = Callable[[], object]
 
 
-def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.5, patience_s: float = 3.0) -> Ceilings:
+def measure_ceilings(
+    device: torch.device, *, watch: RoundWatch, budget_s: float = 2.5, patience_s: float = 3.0
+) -> Ceilings:
     """Measure the ceilings of `device` with torch's current threads, in `budget_s` seconds or a little more.
 
     Products are of N(0, 1) squares, 256³ to 1536³ on a CPU, 4096³ and 8192³ on a GPU, each in several ways; bandwidth
     is taken at every size from the smallest cache's to memory's. Each ceiling is the best of at least 5 samples, taken
-    in rounds of all, that nothing disturbed. Raises: MachineDisturbed if `patience_s` of rounds were.
+    in rounds of all, that nothing disturbed, or of 12 on a machine that is slow throughout (condition SLOW_ROUNDS).
+    Raises: MachineDisturbed if `patience_s` of rounds were disturbed otherwise.
     """
     torch.manual_seed(0)
     clock: Clock = CudaClock() if device.type == "cuda" else CpuClock()
@@ -51,10 +53,11 @@ def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.
 
     with torch.inference_mode():
         if device.type == "cuda":
-            launch_s = 1 / best(_launches(device), 0.1).per_s[_LAUNCH]
+            launches = best(_launches(device), 0.1)
+            launch_s, n_slow = 1 / launches.per_s[_LAUNCH], launches.n_slow
             found = best(_on_cuda(device, clock, launch_s), 0.9)
         else:
-            launch_s = None
+            launch_s, n_slow = None, 0
             found = best(_on_cpu(device, clock), 1.0)
     rates = found.per_s
     products = _beginning_with(_PRODUCT, rates)
@@ -67,7 +70,11 @@ def measure_ceilings(device: torch.device, *, watch: Watch, budget_s: float = 2.
         dispatch_s=1 / rates[_DISPATCH],
         launch_s=launch_s,
         bandwidth_bytes_per_s=_beginning_with(BANDWIDTH, rates),
-        conditions={**fixed_conditions(device), MEMORY_SWINGS: round(found.typical_over_best[COPY], 3)},
+        conditions={
+            **fixed_conditions(device),
+            MEMORY_SWINGS: round(found.typical_over_best[COPY], 3),
+            SLOW_ROUNDS: max(n_slow, found.n_slow),
+        },
     )
 
 

@@ -82,6 +82,7 @@ class MachineWatch:
         self._times_s: list[dict[Part, float]] = []
         self._before = self._read()
         self._most_others: float | None = None
+        self._is_merely_slow = False
 
     def start(self) -> None:
         """Start an observation window; the probe that ended the window before begins this one."""
@@ -103,12 +104,20 @@ class MachineWatch:
         if window.others_cores is not None:
             self._most_others = max(window.others_cores, self._most_others or 0.0)
         slowest = slowest_part(self._times_around(window), self._best_s)
-        return (
-            (slowest and slowness(*slowest))
-            or theft(window, durations_s)
+        slow = slowest and slowness(*slowest, is_on_host=self._demand.is_on_host)
+        taken = (
+            theft(window, durations_s)
             or throttling(window, durations_s)
             or contention(window, durations_s, n_cpus=self._demand.n_cpus)
         )
+        is_alone = window.others_cores is not None and window.others_cores <= _BUSY_CORES
+        self._is_merely_slow = slow is not None and taken is None and is_alone
+        return taken or slow  # what others take harms ratios as well, and slowness latencies alone
+
+    @property
+    def is_merely_slow(self) -> bool:
+        """Whether all that disturbed the last window was a slow machine, on which nobody else was seen."""
+        return self._is_merely_slow
 
     def machine_speed(self) -> float | None:
         """Return the speed that a quarter of the stretches did not reach, 1 where it was the best; None if unknown.
@@ -191,4 +200,4 @@ def _harm_of(samples_s: Sequence[float], lost: float) -> float:
     typical = median(samples_s)
     if typical >= _SLICE_S or len(samples_s) < 5:
         return lost
-    return typical / quantiles(samples_s, n=5, method="inclusive")[0] - 1
+    return max(0.0, typical / quantiles(samples_s, n=5, method="inclusive")[0] - 1)

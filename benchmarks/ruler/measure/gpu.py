@@ -10,7 +10,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from benchmarks.ruler.measure.timing import Watch
+    from benchmarks.ruler.measure.best_rates import RoundWatch
 
 # Bits of nvmlDeviceGetCurrentClocksThrottleReasons that slow the clock down, in words a person can act on. An idle
 # GPU and clocks that somebody has set are no disturbance, nor is the power limit: large products always run against it.
@@ -58,9 +58,10 @@ class GpuWatch:
     `read` is injected so that the rule is tested without a GPU.
     """
 
-    def __init__(self, others: Watch, *, read: Callable[[], GpuState | None]) -> None:
+    def __init__(self, others: RoundWatch, *, read: Callable[[], GpuState | None]) -> None:
         self._others = others
         self._read = read
+        self._was_throttled = False
         self.readings: list[GpuState] = []
 
     def start(self) -> None:
@@ -73,12 +74,19 @@ class GpuWatch:
         state = self._read()
         if state is not None:
             self.readings.append(state)
-            if reason := state.throttled_by():
-                return (
-                    f"the GPU was throttled by {reason} ({state.sm_clock_mhz} MHz, {state.temperature_c} °C, "
-                    f"{state.power_w:.0f} W)"
-                )
+        reason = state and state.throttled_by()
+        self._was_throttled = bool(reason)
+        if state is not None and reason:
+            return (
+                f"the GPU was throttled by {reason} ({state.sm_clock_mhz} MHz, {state.temperature_c} °C, "
+                f"{state.power_w:.0f} W)"
+            )
         return of_host
+
+    @property
+    def is_merely_slow(self) -> bool:
+        """Whether all that disturbed the last window was a slow host, on which nobody else was seen."""
+        return self._others.is_merely_slow and not self._was_throttled
 
     def forget(self) -> None:
         """Forget the last stretch: what was measured in it is thrown away."""

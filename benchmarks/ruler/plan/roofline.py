@@ -18,6 +18,11 @@ MEMORY_SWINGS = "memory_swings"
 """Condition of ceilings: what copying memory took in the median over the least, of rounds that nothing disturbed."""
 SWINGING = 1.25
 """From here on memory swings; that of a machine of one's own takes a few percent more than its least in most rounds."""
+SLOW_ROUNDS = "slow_rounds"
+"""Condition of ceilings: of how many slow rounds they are the best, on a machine that was slow throughout; else 0."""
+
+MACHINE_SPEED = "machine_speed"
+"""Condition: the speed, 1 at the machine's best, that a quarter of the measurement did not reach."""
 
 
 class Bound(StrEnum):
@@ -61,6 +66,23 @@ class Ceilings:
         for name, rate in rates.items():
             if not 0 < rate < math.inf:
                 raise ValueError(f"{name} is {rate!r}, and no ceiling")
+
+    @property
+    def slow_rounds(self) -> int:
+        """Of how many rounds they are the best, where the machine was slow throughout; 0 where it was not."""
+        rounds = self.conditions.get(SLOW_ROUNDS)
+        return rounds if isinstance(rounds, int) else 0
+
+    @property
+    def speed(self) -> float:
+        """Speed of the machine while they were measured, in ]0, 1], 1 at its best or where that is not known."""
+        speed = self.conditions.get(MACHINE_SPEED)
+        return speed if self.slow_rounds and isinstance(speed, float) and 0 < speed < 1 else 1.0
+
+    @property
+    def speed_of_products(self) -> float:
+        """Speed at which products were measured, in ]0, 1]; 1 on a GPU, whose products a slow host does not slow."""
+        return 1.0 if self.launch_s is not None else self.speed
 
     def bytes_per_s(self, working_set_bytes: int) -> float:
         """Return the bandwidth of data of that size, used over and over: that of the level it lives in.

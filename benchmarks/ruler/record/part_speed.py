@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ LEAST_SPEED = 0.92
 MOST_SLOW = 0.25
 """More of what is kept of a visit makes it slow."""
 
+LEAST_ALIKE = 0.70
+"""Share of its best down to which a slow machine was seen to slow calls in turns alike (docs/adr/0017)."""
 
 SLOW_QUARTER = "slow_quarter_"
 """Conditions that begin so are of a visit: what a piece of the probe's work took, by part, where it was slow."""
@@ -32,6 +35,9 @@ class Part(StrEnum):
     MEMORY = "memory"
 
 
+_RAN_AT = "the machine ran at"
+_HOST_RAN_AT = "the GPU's host ran at"
+_SPEED = re.compile(rf"{_RAN_AT} (\d+(?:\.\d+)?) ?%")
 _PART_WORDS = {
     Part.CORE: "one core's arithmetic",
     Part.PRODUCT: "a small matrix product",
@@ -39,11 +45,36 @@ _PART_WORDS = {
 }
 
 
-def slowness(part: Part, speed: float) -> str | None:
-    """Return in words that the machine ran slower than it can, or None."""
+def slowness(part: Part, speed: float, *, is_on_host: bool = True) -> str | None:
+    """Return in words that the machine ran slower than it can, or None.
+
+    is_on_host: the calls compute on the CPU. A GPU's slow host is told otherwise: it slows those calls alone that wait
+    for it, and so disturbs ratios (`disturbs_ratios`).
+    """
     if speed >= LEAST_SPEED:
         return None
-    return f"the machine ran at {speed_in_words(speed)} of its best ({_PART_WORDS[part]})"
+    ran_at = _RAN_AT if is_on_host else _HOST_RAN_AT
+    return f"{ran_at} {speed_in_words(speed)} of its best ({_PART_WORDS[part]})"
+
+
+def disturbs_ratios(disturbed: str | None) -> bool:
+    """Return whether what disturbed calls that took turns may bias the ratio of their times.
+
+    disturbed: causes as an outcome has them, None for none. Slowness alone does not, down to LEAST_ALIKE.
+    """
+    return speed_of_slow(disturbed) is None
+
+
+def speed_of_slow(disturbed: str | None) -> float | None:
+    """Return the speed, in ]0, 1], of a machine that was `disturbed` by slowness alone, at no less than LEAST_ALIKE.
+
+    1 where nothing disturbed it; None where anything else did, or more.
+    """
+    if disturbed is None:
+        return 1.0
+    found = [_SPEED.match(cause) for cause in disturbed.split("; ")]
+    speeds = [float(speed[1]) / 100 if speed else 0.0 for speed in found]
+    return min(speeds) if min(speeds) >= LEAST_ALIKE else None
 
 
 def speed_in_words(speed: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import BASELINE, Contender, Shape
 from benchmarks.ruler.record.outcome import ProfileOutcome, State, TimingOutcome
+from benchmarks.ruler.record.part_speed import speed_in_words
 
 if TYPE_CHECKING:
     from benchmarks.ruler.plan.roofline import Ceilings
@@ -29,17 +30,21 @@ def plausible_timing(
     as well.
     """
     peak = ceilings.matmul_flop_per_s.get(shape.dtype) if ceilings else None
-    if peak is None or outcome.latency_s is None or contender.provider == BASELINE:
+    if ceilings is None or peak is None or outcome.latency_s is None or contender.provider == BASELINE:
         return outcome
-    products_s = work.flop(shape) / peak
+    at_ceiling_s = work.flop(shape) / peak
+    # What was measured while the machine was slow may be so much too low.
+    products_s = ceilings.speed_of_products * at_ceiling_s
     baseline_s = outcome.latency_s * (outcome.speedup_vs_eager or float("inf"))
     if products_s <= TIMES_FASTER * outcome.latency_s or baseline_s < products_s:
         return outcome
-    took, least = outcome.latency_s * 1e6, products_s * 1e6
     reason = (
-        f"implausible: {took:.2f} µs a call, where its products alone take {least:.2f} µs "
-        f"at this machine's ceiling of {peak / 1e9:.0f} GFLOP/s"
+        f"implausible: {outcome.latency_s * 1e6:.2f} µs a call, where its products alone take "
+        f"{at_ceiling_s * 1e6:.2f} µs at this machine's ceiling of {peak / 1e9:.0f} GFLOP/s"
     )
+    if products_s < at_ceiling_s:
+        slow = speed_in_words(ceilings.speed_of_products)
+        reason += f", measured at {slow} of its best speed (at all of it {products_s * 1e6:.2f} µs)"
     return TimingOutcome(state=State.WRONG, reason=reason, error_rel=outcome.error_rel)
 
 

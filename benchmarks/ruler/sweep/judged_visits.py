@@ -47,6 +47,10 @@ def _rejudged(outcome: TimingOutcome, best_s: Mapping[str, float]) -> TimingOutc
 
 def _visit(visit: Visit, best_s: Mapping[str, float]) -> Visit:
     slowest = slowest_part(visit.slow_quarter_s, best_s)
-    if visit.disturbed is not None or slowest is None or (told := slowness(*slowest)) is None:
+    if (
+        visit.disturbed is not None
+        or slowest is None
+        or (told := slowness(*slowest, is_on_host=visit.device_time_s is None)) is None
+    ):
         return visit
     return replace(visit, machine_speed=round(slowest[1], 4), disturbed=told)

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.plan import roofline
-from benchmarks.ruler.plan.roofline import Ceilings
+from benchmarks.ruler.plan.roofline import MACHINE_SPEED, Ceilings
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.lines import TimingLine
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.part_speed import speed_in_words
 from benchmarks.ruler.sweep.journal_lines import judged_line
 from benchmarks.ruler.sweep.machine_file import keep_ceilings, kept_ceilings
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.worker.process import WorkerProcess
 
 LONGEST_KEPT = timedelta(days=30)
+LONGEST_KEPT_OF_SLOW = timedelta(hours=12)
 # What a machine can do at best depends on these of its conditions.
 _CONDITIONS = ("device", "os", "torch", "cpu_governor", "cuda", "driver", "tf32", "float32_matmul_precision")
 
@@ -48,6 +50,8 @@ def why_outdated(kept: Ceilings, *, now: datetime, since: str | None) -> str | N
     measured_at = _moment(kept.measured_at)
     if since is not None and measured_at < _moment(since):
         return "this run measures everything anew"
+    if kept.slow_rounds and now - measured_at > LONGEST_KEPT_OF_SLOW:
+        return "the machine was slow when they were measured"
     if now - measured_at > LONGEST_KEPT:
         return f"they are {(now - measured_at).days} days old"
     return None
@@ -59,7 +63,11 @@ def _moment(text: str) -> datetime:
 
 
 def highest(one: Ceilings, other: Ceilings) -> Ceilings:
-    """Return the best that the same machine did in either measurement; time and conditions are those of `other`."""
+    """Return the best that the same machine did in either measurement; time and conditions are those of `other`.
+
+    But for the machine's speed, if it was slow then: the higher one's, as no ceiling of both is lower than the faster
+    machine's.
+    """
 
     def best(ours: Mapping[str, float], theirs: Mapping[str, float]) -> dict[str, float]:
         return {name: max(ours.get(name, 0.0), theirs.get(name, 0.0)) for name in {**ours, **theirs}}
@@ -73,6 +81,9 @@ def highest(one: Ceilings, other: Ceilings) -> Ceilings:
         vector_instruction_per_s=max(one.vector_instruction_per_s, other.vector_instruction_per_s),
         dispatch_s=min(one.dispatch_s, other.dispatch_s),
         launch_s=min(launches, default=None),
+        conditions={**other.conditions, MACHINE_SPEED: max(one.speed, other.speed)}
+        if other.slow_rounds
+        else other.conditions,
     )
 
 
@@ -119,12 +130,13 @@ class SweepCeilings:
         if found["ceilings"] is None:
             return self._refused(reason, found["refused"])
         measured = value_from_json(Ceilings, found["ceilings"])
-        if self._beaten_by and kept is not None and not invalid:
-            measured, self._was_beaten = highest(kept, measured), True
+        if kept is not None and not invalid and (self._beaten_by or measured.slow_rounds):
+            # Of a slow machine the best may not have been met, nor is what it once did any less possible.
+            measured, self._was_beaten = highest(kept, measured), self._was_beaten or self._beaten_by is not None
         self._beaten_by = None
         self.value = measured
         keep_ceilings(self._data_dir, measured, machine=self._machine, environment=self._environment)
-        return f"the machine's ceilings were measured: {reason}{_swings_in_words(measured)}"
+        return f"the machine's ceilings were measured: {reason}{slow_in_words(measured) or _swings_in_words(measured)}"
 
     def _why_measure(self, kept: Ceilings | None, invalid: str | None) -> str | None:
         if kept is None:
@@ -162,6 +174,19 @@ class SweepCeilings:
             f"the machine's ceilings were refused: {disturbance}; {kept}; "
             f"fusebench doctor looks for what disturbs it ({reason})"
         )
+
+
+def slow_in_words(ceilings: Ceilings) -> str:
+    """Return that the machine was slow while its ceilings were measured, and what follows; else empty."""
+    if not ceilings.slow_rounds:
+        return ""
+    again = "measured again after half a day or when a call beats them"
+    if ceilings.speed == 1:
+        return f"; the machine was slow throughout: what it did before counts where that was more; they are {again}"
+    return (
+        f"; the machine was slow throughout, a quarter of the time at {speed_in_words(ceilings.speed)} of its best or "
+        f"less: they are the best of the fast moments that {ceilings.slow_rounds} rounds met, and {again}"
+    )
 
 
 def _swings_in_words(ceilings: Ceilings) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dashboard.figures.notes import SHORTEST_HASH
 from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
+from dashboard.views.change_points import LOOKING
 from results.judgement.winners import WHAT_DECIDES_NOTHING, Standing, leads_in_words, ranking_of
 from results.rows import beside_among
 from results.units import change_in_words
@@ -107,7 +108,10 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
         note += f", {len(beside)} of other branches not judged"
     if any(row.disturbed for row in drawing.by_commit):
         note += OPEN_MARKS
-    note = " · ".join([note, *drawing.commits_left_out, *_changes(drawing.commits_chart.change_points)])
+    changes = _changes(drawing.commits_chart.change_points)
+    if not drawing.is_marked and len(measured) > 1:
+        changes = [LOOKING]
+    note = " · ".join([note, *drawing.commits_left_out, *changes])
     if undated and drawing.view.choice.spacing is CommitSpacing.DATE:
         return f"{note}, {undated} without a date left out"
     return note

@@ -138,7 +138,7 @@ def _has_function_mode() -> bool:
 
 def _goes_with(weight: torch.Tensor, x: torch.Tensor, *, autocast: bool) -> bool:
     is_plain = torch.compiler.is_compiling() or (type(weight) in _PLAIN and weight.layout is torch.strided)
-    return is_plain and weight.device == x.device and (weight.dtype == x.dtype or autocast)
+    return is_plain and weight.dim() == 2 and weight.device == x.device and (weight.dtype == x.dtype or autocast)
 
 
 _unavailable: dict[str, str | None] = {}

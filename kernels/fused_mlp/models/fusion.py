@@ -79,9 +79,11 @@ def fuse(
         chosen = chosen_modules(model, include, exclude)
         # Whatever is on around the call: what activations compute is found on tensors of the CPU, with gradients.
         with torch.inference_mode(mode=False), torch.device("cpu"):
-            plans, kept = _planned(model, mode, chosen, policy, packs=prepare)
+            settings = _settings(model, mode, policy, packs=prepare)
+            plans, kept = _planned(model, chosen, settings)
         replaced, packed = _applied(model, plans, rows, packs=prepare and mode is Mode.INFERENCE)
-    return FusionReport(model=model, replaced=replaced, kept=tuple(kept), packed=packed)
+    why = settings.why_packed_only
+    return FusionReport(model=model, replaced=replaced, kept=tuple(kept), packed=packed, why_packed_only=why)
 
 
 def unfuse(model: nn.Module) -> nn.Module:
@@ -182,9 +184,7 @@ def _packables(module: nn.Module) -> list[PackableModule | BiasedGatedMLP]:
     return own + [fused_call.module for fused_call in fused_calls_of(module)]
 
 
-def _planned(
-    model: nn.Module, mode: Mode, chosen: set[nn.Module], recompute: str, *, packs: bool
-) -> tuple[list[Plan], list[Kept]]:
+def _planned(model: nn.Module, chosen: set[nn.Module], settings: Settings) -> tuple[list[Plan], list[Kept]]:
     paths = paths_in(model)
     holders = dict.fromkeys(module for module in paths if _is_candidate(module))
     if reason := why_hooked_globally():
@@ -192,7 +192,6 @@ def _planned(
     plans: dict[nn.Module, Plan] = {}
     reasons: dict[nn.Module, list[str]] = {}
     done = Done(module for module in paths if isinstance(module, FusedBlock | PackableModule))
-    settings = _settings(model, mode, recompute, packs=packs)
     # Children first, so that the smallest block that holds a whole MLP is the one that is fused.
     for attempt in (plan_chains, plan_layers):
         for module in children_first(model):

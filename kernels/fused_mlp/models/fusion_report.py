@@ -50,12 +50,18 @@ class Packed:
 
 @dataclass(frozen=True, kw_only=True)
 class FusionReport:
-    """Result of `fuse`; prints as a table. model: the model, the same object."""
+    """Result of `fuse`; prints as a table.
+
+    Attributes:
+        model: the model, the same object.
+        why_packed_only: why the operations cannot run here on plain weights, at its length; None if they can.
+    """
 
     model: nn.Module
     replaced: tuple[Replaced, ...]
     kept: tuple[Kept, ...]
     packed: tuple[Packed, ...] = ()
+    why_packed_only: str | None = None
 
     def __str__(self) -> str:
         if not self.replaced and not self.kept:
@@ -75,6 +81,8 @@ class FusionReport:
             n_bytes = sum(item.report.n_bytes for item in self.packed)
             seconds = sum(item.report.seconds for item in self.packed)
             text += f"\n{len(self.packed)} packed: {n_bytes / 2**20:.1f} MiB beside the weights, in {seconds:.2f} s"
+        if self.why_packed_only is not None:
+            text += f"\nno fused operation runs here on plain weights: {self.why_packed_only}"
         return text
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from fused_mlp.models.reading.block_patterns import Pattern
 
+CANNOT_RUN = "the fused operations cannot run here"
+"""Why a block is kept, in a row; the report says once what is missing, which may be a compiler's whole command."""
+
 
 class Mode(StrEnum):
     """What a model is fused for. INFERENCE leaves training to the blocks' own code."""

@@ -9,7 +9,7 @@ from torch import nn
 from fused_mlp.models.derived import module_of
 from fused_mlp.models.fused_calls import FusedCall
 from fused_mlp.models.guard import Guard
-from fused_mlp.models.plan import Mode, Plan
+from fused_mlp.models.plan import CANNOT_RUN, Mode, Plan
 from fused_mlp.models.reading.block_patterns import Match, Matcher
 from fused_mlp.models.reading.inlined import Run, Source
 from fused_mlp.models.reading.linear_layers import is_linear, is_transposed, why_not_parameters, why_not_plain
@@ -200,7 +200,7 @@ def _allows(plan: Plan, match: Match, settings: Settings, done: Done) -> bool:
                 f"{pattern.layers[0]} has its weight transposed, which only packed copies make up for: mode='inference'"
             )
     if reason is None and settings.why_packed_only is not None and settings.mode is Mode.TRAINING:
-        reason = settings.why_packed_only
+        reason = CANNOT_RUN
     if reason is None and any(done.is_computed_around(layer, block) for layer in layers):
         reason = f"{pattern.layers[0]} is part of another block that is fused"
     if reason is not None and reason not in plan.reasons:

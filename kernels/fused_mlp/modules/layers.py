@@ -26,7 +26,7 @@ from fused_mlp.mlp import mlp_by_names
 from fused_mlp.mlp.onednn import mlp_onednn
 from fused_mlp.modules.packable import PackableModule, layer_weight_and_bias, weight_and_bias
 from fused_mlp.modules.packed import gated_mlp_packed, linear_packed, mlp_packed
-from fused_mlp.modules.scripting import ScriptableGatedMLP, ScriptableLinear, ScriptableMLP
+from fused_mlp.modules.scripting import gated_mlp_in_script, linear_in_script, mlp_in_script, scripted_as
 from fused_mlp.ops.recomputation import Recompute, name_from_recompute
 from fused_mlp.ops.validation import fault_in_gated_mlp, fault_in_linear, fault_in_mlp
 from fused_mlp.vocabulary import Implementation, Operation
@@ -47,6 +47,7 @@ class FusedLinear(PackableModule):
     """
 
     _operation = Operation.LINEAR
+    forward = scripted_as(PackableModule.forward, linear_in_script)
 
     def __init__(
         self,
@@ -113,9 +114,6 @@ class FusedLinear(PackableModule):
     def _fault(self, x: Tensor, parameters: Parameters) -> InvalidArgument | None:
         return fault_in_linear(x, *parameters)
 
-    def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableLinear(self.activation, self.recompute, *self._parameters_in_order()).train(self.training)
-
 
 class FusedMLP(PackableModule):
     """act(x·W1ᵀ + b1)·W2ᵀ + b2. x: [..., dim] → [..., dim].
@@ -125,6 +123,7 @@ class FusedMLP(PackableModule):
     """
 
     _operation = Operation.MLP
+    forward = scripted_as(PackableModule.forward, mlp_in_script)
 
     def __init__(
         self,
@@ -191,9 +190,6 @@ class FusedMLP(PackableModule):
         """Return the activation between the layers."""
         return f"activation={self.activation}"
 
-    def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableMLP(self.activation, self.recompute, *self._parameters_in_order()).train(self.training)
-
 
 class FusedGatedMLP(PackableModule):
     """(act(x·Wgᵀ) ⊙ x·Wuᵀ)·Wdᵀ, no bias. x: [..., dim] → [..., dim].
@@ -203,6 +199,7 @@ class FusedGatedMLP(PackableModule):
     """
 
     _operation = Operation.GATED_MLP
+    forward = scripted_as(PackableModule.forward, gated_mlp_in_script)
 
     def __init__(
         self,
@@ -272,9 +269,6 @@ class FusedGatedMLP(PackableModule):
     def extra_repr(self) -> str:
         """Return the activation of the gate."""
         return f"activation={self.activation}"
-
-    def __prepare_scriptable__(self) -> nn.Module:
-        return ScriptableGatedMLP(self.activation, self.recompute, *self._parameters_in_order()).train(self.training)
 
 
 def _distinct(names: Sequence[str], *, n: int) -> Any:

@@ -90,6 +90,8 @@ class PackableModule(nn.Module):
     """Whether the parameters are registered as fast_calls reads them."""
     _operation: Operation
     _packed: PackedWeights | None = None
+    __jit_ignored_attributes__ = ("_packed",)
+    __jit_unused_properties__ = ("is_prepared", "uses_onednn")
 
     def prepare(self, *, rows: int | None = None, implementation: Implementation | str | None = None) -> PackReport:
         """Pack the weights for inference; returns who packed them, and the time and memory it took.
@@ -221,6 +223,17 @@ class PackableModule(nn.Module):
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> PackableModule:  # noqa: FBT001, FBT002 - nn.Module's
         self._packed = None
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
+
+    def __prepare_scriptable__(self) -> PackableModule:
+        # What this returns, torch.jit.script leaves in the model. TorchScript finds layers by their order alone.
+        self._parameters_in_order()
+        names = getattr(self, "names", ())
+        if tuple(self._modules) != names:
+            got = f"the children {', '.join(self._modules)}"
+            raise InvalidArgument(
+                "a module to script", got=got, expected=f"{', '.join(names) or 'none'}, in this order"
+            )
         return self
 
     def __getstate__(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from results.judgement.verdicts import Judgement
     from results.rows import SeriesValueRow
 
+_HASH = 10
+
 
 def headline(judgement: Judgement) -> str:
     """Return the commits, how much was compared, and how many series had which outcome."""
@@ -49,12 +51,21 @@ def warnings(judgement: Judgement) -> list[str]:
     found = []
     if judgement.n_perhaps_worse:
         found.append(
-            f"{judgement.n_perhaps_worse:,} series look worse and were not measured well enough to say: measure both "
-            "commits again, side by side (fusebench ab) or with fusebench run --again."
+            f"{judgement.n_perhaps_worse:,} series look worse and were not measured well enough to say: "
+            f"{how_to_be_sure(judgement)}."
         )
     if not judgement.verdicts:
         found.append("Nothing was measured at both commits on the same machine.")
     return [*found, *_moved_controls(judgement)]
+
+
+def how_to_be_sure(judgement: Judgement) -> str:
+    """Return what decides the undecided: only the sweep's points can be measured by our own command."""
+    undecided = judgement.with_outcome(Outcome.UNDECIDED)
+    if not any(verdict.metric.name in SWEEP_METRICS for verdict in undecided):
+        return "measure both commits again with the suite's own runner"
+    base, head = (commit[:_HASH] for commit in (judgement.base_commit, judgement.head_commit))
+    return f"measure both commits side by side, fusebench ab {base} {head}"
 
 
 def notes(judgement: Judgement) -> list[str]:

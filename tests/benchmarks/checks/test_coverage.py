@@ -9,10 +9,17 @@ import pytest
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.coverage import Speedup, held, report, report_of_equals
 from benchmarks.ruler.plan.points import Contender
+from benchmarks.ruler.record import part_speed
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.sweep.visits import Usual, with_visit
+from results.files import disturbances
 
+SLOW = "the machine ran at {} % of its best (reading memory)"
 EAGER, FUSED = Contender(provider="eager"), Contender(provider="fused")
+
+
+def kinds(found):
+    return [each.kind for each in report(found)[1]]
 
 
 @pytest.fixture
@@ -43,19 +50,27 @@ def test_every_few_consecutive_visits_are_held_against_the_other_ten(visited):
     found = list(held(visited(0.01)))
     assert len(found) == 8 * 11 * 3  # two latencies and one speedup
     assert {one.quantity for one in found} == {"latency", "speedup"}
-    assert report(found)[1].kind is Kind.PASS
+    assert kinds(found) == [Kind.PASS, Kind.PASS]
 
 
 def test_intervals_that_miss_the_other_visits_fail(visited):
-    assert report(list(held(visited(0.001, drift=0.5, n_shapes=1)))[:3])[1].kind is Kind.FAIL
-    assert report([])[1].kind is Kind.UNDECIDED
+    assert kinds(list(held(visited(0.001, drift=0.5, n_shapes=1)))[:3]) == [Kind.FAIL, Kind.FAIL]
+    assert kinds([]) == [Kind.UNDECIDED] * 2
 
 
 def test_what_was_disturbed_is_told_and_not_counted(visited):
-    lines, found = report(list(held(visited(0.01, disturbed="load"))))
+    lines, (of_latency, of_speedup) = report(list(held(visited(0.01, disturbed="load"))))
     assert any(line.startswith("latency, disturbed") and "intervals hold" in line for line in lines)
-    assert found.kind is Kind.UNDECIDED
-    assert "the machine was disturbed, 264 of 264 cases not counted" in found.words
+    assert (of_latency.kind, of_speedup.kind) == (Kind.UNDECIDED, Kind.UNDECIDED)
+    assert "the machine was disturbed, 176 of 176 cases not counted" in of_latency.words
+
+
+@pytest.mark.parametrize(("percent", "of_speedup"), [(84, Kind.PASS), (70, Kind.PASS), (69, Kind.UNDECIDED)])
+def test_a_slow_machine_biases_latencies_and_no_ratio(visited, percent, of_speedup):
+    lines, found = report(list(held(visited(0.01, disturbed=SLOW.format(percent)))))
+    assert [each.kind for each in found] == [Kind.UNDECIDED, of_speedup]
+    [line] = [line for line in lines if line.startswith("speedup, slow alone")]
+    assert ("of 88 intervals hold" in line) == (of_speedup is Kind.PASS)
 
 
 def test_later_visits_that_were_disturbed_say_nothing_of_an_interval(visited):
@@ -82,6 +97,16 @@ def test_later_visits_that_were_disturbed_say_nothing_of_an_interval(visited):
     assert {one.is_disturbed for one in held(few)} == {True}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [SLOW.format(70), SLOW.format("69.5"), SLOW.format("less than 1"), f"{SLOW.format(80)}; load", "load", "x; y"],
+)
+def test_the_ruler_and_the_store_agree_on_what_disturbs_ratios(text):
+    assert part_speed.disturbs_ratios(text) == disturbances.disturbs_ratios(text)
+    assert part_speed.LEAST_ALIKE == disturbances.LEAST_ALIKE
+    assert not part_speed.disturbs_ratios(None)
+
+
 @pytest.mark.parametrize(("n_holding", "passes"), [(19, True), (18, False), (0, False)])
 def test_equal_contenders_pass_if_95_in_100_intervals_contain_one(n_holding, passes):
     holding, missing = (Speedup(median=m, low=m - 0.1, high=m + 0.1, disturbed=None) for m in (1.0, 1.2))
@@ -95,6 +120,10 @@ def test_of_equals_what_was_disturbed_is_not_counted_and_a_failure_is_one():
     few = report_of_equals([holding] * 4 + [slow] * 5)[1]
     assert few.kind is Kind.UNDECIDED
     assert "the machine was disturbed, 5 of 9 cases not counted" in few.words
+    slow_alone = replace(slow, disturbed=SLOW.format(80))
+    lines, found = report_of_equals([holding] * 5 + [slow_alone] * 5)
+    assert found.kind is Kind.FAIL
+    assert lines[1].startswith("slow alone: 0 % of 5 intervals contain 1.0; farthest median from it 20.00 %")
     lines, found = report_of_equals([holding] * 9 + [Speedup(failure="wrong: implausible")])
     assert lines[0] == "no speedup: wrong: implausible"
     assert found.kind is Kind.FAIL

@@ -28,6 +28,14 @@ def test_ceilings_that_repeat_within_a_twentieth_pass_and_the_worst_is_named(kno
     assert "dispatch" in found.words
 
 
+def test_how_far_ceilings_of_a_slow_machine_lie_apart_is_told_and_not_judged(known_ceilings):
+    far = replace(known_ceilings, dispatch_s=known_ceilings.dispatch_s * 1.1)
+    found = floors.summary_of_repeats(floors.repeated(known_ceilings, far), was_slow=True)
+    assert found.kind is Kind.UNDECIDED
+    assert "dispatch" in found.words
+    assert "the machine was slow throughout, 6 of 6 cases not counted" in found.words
+
+
 def test_every_dtype_and_size_is_compared(known_ceilings):
     names = [each.quantity for each in floors.repeated(known_ceilings, known_ceilings)]
     assert len(names) == len(set(names)) == 2 + 2 + 2
@@ -64,6 +72,10 @@ def test_ceilings_under_load_have_to_be_refused(known_ceilings):
     assert floors.summary_of_load(known_ceilings, is_quiet=False).kind is Kind.FAIL
 
 
+SLOW = "the machine ran at 80 % of its best (one core's arithmetic)"
+VERY_SLOW = SLOW.replace("80", "60")
+
+
 def test_a_machine_that_gives_no_ceilings_decides_nothing_and_says_why():
     found = floors.summary_of_refusal(Refusal(reason="others"))
     assert found.kind is Kind.UNDECIDED
@@ -83,6 +95,10 @@ def test_a_machine_that_gives_no_ceilings_decides_nothing_and_says_why():
         ([row(), row(disturbed="load"), row(disturbed="load")], Kind.UNDECIDED, "2 of 3 cases not counted"),
         ([row(), row(bound="compute"), row(111.0, disturbed="load")], Kind.FAIL, "1 beat their floor"),
         ([row(111.0, disturbed="load")], Kind.FAIL, "1 beat their floor"),
+        ([row(55.0, disturbed=SLOW), row(bound="compute", disturbed=SLOW)], Kind.PASS, "1 memory, 1 compute"),
+        ([row(92.0, disturbed=SLOW), row(91.0, disturbed=SLOW)], Kind.UNDECIDED, "2 of 2 cases not counted"),
+        ([row(None, disturbed=SLOW), row(bound="compute", disturbed=SLOW)], Kind.FAIL, "1 have no floor"),
+        ([row(disturbed=VERY_SLOW), row(bound="compute", disturbed=VERY_SLOW)], Kind.UNDECIDED, "2 of 2 cases not"),
         ([], Kind.UNDECIDED, "of 0 points"),
     ],
 )

@@ -122,6 +122,9 @@ class TestMachine:
         explained = machine.speed(readings([1.0] * 4 + [2.0] * 6), {}, is_explained=True)
         assert explained.mend.startswith("mend what else is found here first")
         kept = machine.speed(readings([1.0] * 10), {"core": 0.5})
+        assert "latencies and × eager are marked as disturbed" in kept.mend
+        merely_slow = machine.speed(readings([1.0] * 4 + [1.25] * 6), {})
+        assert merely_slow.mend.endswith("latencies are marked as disturbed, and × eager stands on a CPU")
         assert "in 100 % of 10 looks, typically at 50 %" in kept.what
 
     @pytest.mark.parametrize(

@@ -141,6 +141,17 @@ class TestCeilings:
         refused = record.ceilings(lambda: KEPT, CONDITIONS, "others were busy")
         assert (refused.status, "not looked at again: others were busy" in refused.what) == (Status.FINE, True)
 
+    def test_those_of_a_slow_machine_say_so(self):
+        slow = replace(KEPT, conditions={**CONDITIONS, "slow_rounds": 12, "machine_speed": 0.57})
+        found = record.ceilings(lambda: slow, CONDITIONS, None)
+        assert found.status is Status.FINE
+        assert "the machine was slow throughout, a quarter of the time at 57 % of its best or less" in found.what
+
+    def test_a_machine_that_is_slow_now_does_not_show_that_it_does_no_better(self):
+        slow = replace(KEPT, conditions={**CONDITIONS, "slow_rounds": 12, "machine_speed": 0.57})
+        found = record.ceilings(lambda: KEPT, CONDITIONS, slow)
+        assert found.what.endswith("; the machine does no better now, while it is slow")
+
     def test_none_are_no_problem_unless_they_are_refused_now(self):
         assert record.ceilings(lambda: None, CONDITIONS, KEPT).status is Status.NOTE
         assert record.ceilings(lambda: None, CONDITIONS, "others were busy").status is Status.PROBLEM

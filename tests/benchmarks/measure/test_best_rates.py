@@ -2,15 +2,15 @@
 
 import pytest
 
-from benchmarks.ruler.measure.best_rates import LEAST_ROUNDS, MachineDisturbed, Trial, best_rates
+from benchmarks.ruler.measure.best_rates import LEAST_ROUNDS, LEAST_SLOW_ROUNDS, MachineDisturbed, Trial, best_rates
 
 
 class Machine:
-    """A machine whose first sample of each trial takes ten times the budget; disturbed at the rounds named."""
+    """A machine whose first sample of each trial takes ten times the budget; disturbed or slow at the rounds named."""
 
-    def __init__(self, *, disturbed=lambda _: False):
+    def __init__(self, *, disturbed=lambda _: False, slow=lambda _: False):
         self.time_s, self.n_rounds, self.samples = 0.0, 0, {}
-        self.disturbed = disturbed
+        self.disturbed, self.slow = disturbed, slow
 
     def now(self):
         return self.time_s
@@ -20,7 +20,13 @@ class Machine:
 
     def disturbance(self, durations_s):
         assert durations_s
-        return "the neighbours drill" if self.disturbed(self.n_rounds) else None
+        if self.disturbed(self.n_rounds):
+            return "the neighbours drill"
+        return "the machine ran at half its best" if self.is_merely_slow else None
+
+    @property
+    def is_merely_slow(self):
+        return bool(self.slow(self.n_rounds)) and not self.disturbed(self.n_rounds)
 
     def trial(self, quantity, *, seconds, amount=1.0):
         def sample_s():
@@ -83,3 +89,37 @@ def test_how_far_undisturbed_rounds_lie_apart_is_told_of_each_quantity():
     )
     assert rates.per_s == {"steady": 2.0, "swinging": 4.0}
     assert rates.typical_over_best == {"steady": 1.0, "swinging": 1.5}
+
+
+def test_of_a_machine_that_is_slow_throughout_the_best_of_many_rounds_counts_and_how_many_is_told():
+    machine = Machine(slow=lambda _: True)
+    moments = iter([9.0, *[0.5] * (LEAST_SLOW_ROUNDS - 1), 0.25])
+    rates = machine.rates(machine.trial("x", seconds=0.5), Trial("copy", 1.0, lambda: next(moments)))
+    assert rates.per_s == {"x": 2.0, "copy": 4.0}
+    assert rates.n_slow == LEAST_SLOW_ROUNDS
+
+
+def test_enough_calm_rounds_leave_the_slow_ones_out():
+    machine = Machine(slow=lambda n_round: n_round % 2)
+    rates = machine.rates(machine.trial("copy", seconds=0.5), budget_s=100.0, patience_s=3.0)
+    assert rates.n_slow == 0
+    assert machine.n_rounds < LEAST_SLOW_ROUNDS + LEAST_ROUNDS
+
+
+def test_among_slow_rounds_those_that_neighbours_disturbed_do_not_count():
+    machine = Machine(slow=lambda _: True, disturbed=lambda n_round: n_round == 3)
+    rates = machine.rates(machine.trial("copy", seconds=0.5))
+    assert rates.per_s == {"copy": 2.0}, "a disturbed sample of the test's machine takes a thousandth of a second"
+    assert machine.n_rounds == LEAST_SLOW_ROUNDS + 1
+
+
+def test_a_slow_machine_that_neighbours_use_gives_no_ceiling():
+    machine = Machine(slow=lambda _: True, disturbed=lambda n_round: n_round > 2)
+    with pytest.raises(MachineDisturbed, match="the neighbours drill"):
+        machine.rates(machine.trial("copy", seconds=0.5), patience_s=0.5)
+
+
+def test_a_slow_machine_is_not_waited_for_without_end():
+    machine = Machine(slow=lambda _: True)
+    with pytest.raises(MachineDisturbed, match="0 of 10 rounds were calm"):
+        machine.rates(machine.trial("copy", seconds=1.0))

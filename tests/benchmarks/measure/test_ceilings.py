@@ -8,19 +8,20 @@ import torch
 
 from benchmarks.ruler.measure import bandwidth, ceilings
 from benchmarks.ruler.measure.bandwidth import COPY, sizes_on_cpu, trials_on_cpu
-from benchmarks.ruler.measure.best_rates import MachineDisturbed
+from benchmarks.ruler.measure.best_rates import LEAST_SLOW_ROUNDS, MachineDisturbed, Rates
 from benchmarks.ruler.measure.ceilings import measure_ceilings
 from benchmarks.ruler.measure.clock import EnqueuedTimes
 
 MIB = 2**20
 CPU = torch.device("cpu")
+GPU_RATES = {"matmul_flop_per_s.float32": 1e12, COPY: 1e11, "dispatch_per_s": 1e6}
 
 
 class Quiet:
     """A watch that sees nothing, or always the same."""
 
-    def __init__(self, reason=None):
-        self.reason = reason
+    def __init__(self, reason=None, *, is_merely_slow=False):
+        self.reason, self.is_merely_slow = reason, is_merely_slow
 
     def start(self):
         pass
@@ -74,6 +75,7 @@ def test_ceilings_name_their_conditions_and_have_the_bandwidth_of_each_size(smal
     assert max(map(int, found.bandwidth_bytes_per_s)) == 2**20
     assert found.conditions["torch"] == torch.__version__
     assert found.conditions["memory_swings"] >= 1
+    assert found.slow_rounds == 0
     rates = (*found.matmul_flop_per_s.values(), *found.bandwidth_bytes_per_s.values(), found.copy_bytes_per_s)
     assert all(rate > 0 for rate in (*rates, found.dispatch_s))
 
@@ -81,6 +83,23 @@ def test_ceilings_name_their_conditions_and_have_the_bandwidth_of_each_size(smal
 def test_ceilings_of_a_disturbed_machine_are_refused(small_machine):
     with pytest.raises(MachineDisturbed, match="a neighbour"):
         measure_ceilings(CPU, watch=Quiet("a neighbour"), budget_s=0.01, patience_s=0.01)
+
+
+def test_ceilings_of_a_machine_that_is_slow_throughout_say_so(small_machine):
+    slow = Quiet("half its best", is_merely_slow=True)
+    assert measure_ceilings(CPU, watch=slow, budget_s=0.01, patience_s=1.0).slow_rounds >= LEAST_SLOW_ROUNDS
+
+
+def test_a_launch_of_a_slow_host_makes_the_ceilings_those_of_a_slow_machine(small_machine, monkeypatch):
+    """The GPU is the test's: its host is slow while launches are timed, and not later."""
+    answers = iter((Rates({"launch_per_s": 1e6}, {}, n_slow=12), Rates(GPU_RATES, dict.fromkeys(GPU_RATES, 1.0))))
+    monkeypatch.setattr(ceilings, "best_rates", lambda *_, **__: next(answers))
+    for name in ("_launches", "_on_cuda"):
+        monkeypatch.setattr(ceilings, name, lambda *_: iter(()))
+    monkeypatch.setattr(ceilings, "CudaClock", lambda: SimpleNamespace(now=None))
+    monkeypatch.setattr(ceilings, "device_name", lambda _: "gpu")
+    monkeypatch.setattr(ceilings, "fixed_conditions", lambda _: {})
+    assert measure_ceilings(torch.device("cuda"), watch=Quiet()).slow_rounds == 12
 
 
 @pytest.mark.parametrize(

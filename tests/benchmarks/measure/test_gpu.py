@@ -10,8 +10,8 @@ STEADY = {"eager": [2e-4, 2.01e-4] * 10}
 class Others:
     """The watch over the rest of the machine, where this happens."""
 
-    def __init__(self, happens=None):
-        self.happens = happens
+    def __init__(self, happens=None, *, is_merely_slow=False):
+        self.happens, self.is_merely_slow = happens, is_merely_slow
 
     def start(self):
         pass
@@ -73,3 +73,15 @@ def test_the_range_of_the_clock_is_remembered():
         "gpu_sm_clock_max_mhz": 1980,
         "power_capped": False,
     }
+
+
+def test_a_slow_host_is_merely_slow_unless_the_gpu_was_throttled_too():
+    watch = watch_of(Others("slow", is_merely_slow=True), gpu(), gpu(0x08), gpu())
+    seen = []
+    for _ in range(3):
+        watch.disturbance(STEADY)
+        seen.append(watch.is_merely_slow)
+    assert seen == [True, False, True]
+    calm = watch_of(Others(), gpu())
+    calm.disturbance(STEADY)
+    assert not calm.is_merely_slow

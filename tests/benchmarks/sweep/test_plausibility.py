@@ -58,6 +58,27 @@ def test_where_eager_beats_the_ceiling_it_is_none(line):
     assert line(times=0.3, provider="eager").outcome.state is State.OK
 
 
+def test_a_ceiling_of_a_slow_machine_accuses_nobody_who_may_have_met_it_fast(line):
+    slow = replace(CEILINGS, conditions={"slow_rounds": 12, "machine_speed": 0.5})
+    assert line(times=0.4, ceilings=slow).outcome.state is State.OK
+    found = line(times=0.2, ceilings=slow).outcome
+    assert found.state is State.WRONG
+    calm = replace(CEILINGS, conditions={"slow_rounds": 0, "machine_speed": 0.5})
+    assert line(times=0.4, ceilings=calm).outcome.state is State.WRONG
+
+
+def test_what_a_slow_machine_might_do_is_not_told_as_measured(line):
+    slow = replace(CEILINGS, conditions={"slow_rounds": 12, "machine_speed": 0.5})
+    assert "at this machine's ceiling of 100 GFLOP/s, measured at 50 % of its best speed" in (
+        line(times=0.2, ceilings=slow).outcome.reason
+    )
+
+
+def test_a_slow_host_excuses_nobody_on_a_gpu_whose_products_it_does_not_slow(line):
+    gpu = replace(CEILINGS, launch_s=2e-6, conditions={"slow_rounds": 12, "machine_speed": 0.5})
+    assert line(times=0.4, ceilings=gpu).outcome.state is State.WRONG
+
+
 def test_without_a_ceiling_nothing_is_implausible(line):
     assert line(times=0.01, ceilings=None).outcome.state is State.OK
 

@@ -13,7 +13,7 @@ from benchmarks.ruler.plan.roofline import Ceilings
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.sweep.journal_lines import timing_line as timing_line_of
 from benchmarks.ruler.sweep.machine_file import BestProbe, keep_ceilings, keep_probe, kept_ceilings, kept_probe
-from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings, why_outdated
+from benchmarks.ruler.sweep.sweep_ceilings import SweepCeilings, highest, why_outdated
 from benchmarks.ruler.worker.process import Answer
 
 HERE = {"machine": "box", "environment": "py3.11-cpu-t2"}
@@ -109,6 +109,52 @@ def test_thirty_days_are_kept_and_one_more_is_not():
     kept, measured = ceilings(measured_at="2026-01-01T00:00:00+00:00"), datetime(2026, 1, 1, tzinfo=UTC)
     assert why_outdated(kept, now=measured + timedelta(days=30), since=None) is None
     assert why_outdated(kept, now=measured + timedelta(days=31), since=None) == "they are 31 days old"
+
+
+SLOW = {**CONDITIONS, "slow_rounds": 12, "machine_speed": 0.57, "memory_swings": 1.74}
+
+
+def test_ceilings_of_a_slow_machine_are_told_as_such(data):
+    found = of_sweep(data)
+    assert found.ensure(Worker(ceilings(conditions=SLOW))).endswith(
+        "there were none yet; the machine was slow throughout, a quarter of the time at 57 % of its best or less: they "
+        "are the best of the fast moments that 12 rounds met, and measured again after half a day or when a call beats "
+        "them"
+    )
+    assert found.value is not None
+
+
+def test_ceilings_of_a_slow_machine_serve_for_half_a_day_and_what_it_once_did_stays_possible(data):
+    slow = ceilings(conditions=SLOW, copy_bytes_per_s=2e10)
+    measured = datetime.fromisoformat(slow.measured_at)
+    assert why_outdated(slow, now=measured + timedelta(hours=12), since=None) is None
+    assert "slow" in why_outdated(slow, now=measured + timedelta(hours=13), since=None)
+    earlier = (datetime.now(UTC) - timedelta(hours=13)).isoformat()
+    for conditions, copied in ((SLOW, 2e10), (CONDITIONS, 1e10)):
+        keep_ceilings(data, replace(slow, measured_at=earlier), **HERE)
+        found = of_sweep(data)
+        found.ensure(Worker(ceilings(conditions=conditions, matmul_flop_per_s={"float32": 4e11})))
+        assert found.value.copy_bytes_per_s == copied
+        assert found.value.matmul_flop_per_s == {"float32": 4e11}
+
+
+def test_what_a_calm_machine_did_is_not_called_slow_where_it_stays_the_best(data):
+    keep_ceilings(data, ceilings(measured_at="2026-01-01T00:00:00+00:00"), **HERE)
+    found = of_sweep(data)
+    said = found.ensure(Worker(ceilings(conditions=SLOW, matmul_flop_per_s={"float32": 2e11})))
+    assert found.value.matmul_flop_per_s == {"float32": 3e11}
+    assert found.value.speed == 1, (
+        "the product's ceiling is a calm machine's, and no cheat may be faster by its slowness"
+    )
+    assert found.value.slow_rounds == 12, "and it is measured again soon"
+    assert "the best of the fast moments" not in said
+    assert "what it did before counts where that was more" in said
+
+
+def test_of_two_slow_measurements_the_faster_machine_s_speed_counts():
+    slower = ceilings(conditions={**SLOW, "machine_speed": 0.4})
+    for one, other in ((slower, ceilings(conditions=SLOW)), (ceilings(conditions=SLOW), slower)):
+        assert highest(one, other).speed == 0.57
 
 
 def test_a_disturbed_machine_gives_no_ceilings_and_points_no_floor(data):

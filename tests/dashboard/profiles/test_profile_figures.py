@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dashboard.figures.difference import REST, figure_of_difference, steps_of
 from dashboard.figures.flames import KEY, MOST_FRAMES, figure_of_flames, frames_of
-from dashboard.figures.latency import TimeBar, figure_of_times
+from dashboard.figures.latency import TimeBar, figure_of_times, key_of_times
 from dashboard.figures.timeline import figure_of_timeline
 from results.judgement.explanation import DifferencePart, ProfileDifference
 from results.judgement.latency_parts import LatencyPart, Part
@@ -37,6 +37,12 @@ def difference(base_s, head_s, **changes):
     parts = [DifferencePart(name=name, base_s=1.0, head_s=1.0 + change_s) for name, change_s in changes.items()]
     rest = DifferencePart(name="rest", base_s=base_s - len(parts), head_s=head_s - sum(one.head_s for one in parts))
     return ProfileDifference(parts=(*parts, rest), base_s=base_s, head_s=head_s)
+
+
+def test_the_key_names_the_parts_that_are_drawn_and_no_other():
+    bars = [bar((Part.PRODUCTS, 5e-6), (Part.REST, -1e-6), time_s=4e-6), bar((Part.WAITING, 1e-6), time_s=1e-6)]
+    assert list(key_of_times(bars)) == ["products", "the device waits for the host"]
+    assert key_of_times([]) == {}
 
 
 def test_the_parts_of_a_latency_are_laid_end_to_end():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from dash.exceptions import PreventUpdate
@@ -15,7 +16,7 @@ from dashboard.pages.roofline import OUTPUTS, asked_query, links_of, page_props
 from dashboard.roofs import placed, slopes_of
 from dashboard.tables.rooflines import COLUMNS, columns_of, roofline_rows
 from dashboard.views.profiles.drawing import profile_drawing_of
-from dashboard.views.roofline import roofline_view_of
+from dashboard.views.roofline import note_of_roofline, roofline_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.rows import CeilingsRow
 
@@ -129,10 +130,19 @@ def test_the_page_answers_who_comes_nearest_to_its_roof(profiled_store):
     assert "ceilings measured 2026-03-01" in props["note"]
 
 
+def test_the_note_says_that_ceilings_are_of_a_slow_machine(profiled_store):
+    view = roofline_view_of(profiled_store(), query="?machine=desk")
+    slow = replace(view, ceilings=replace(view.ceilings, slow_rounds=12, speed=0.57))
+    words = note_of_roofline(slow).replace(THIN, " ")
+    assert "ceilings measured 2026-03-01 on a slow machine (at 57 % of its best speed), so they may be too low" in words
+    assert "slow" not in note_of_roofline(view)
+
+
 def test_without_ceilings_the_page_says_what_measures_them(profiled_store):
     props = props_of(profiled_store(has_ceilings=False))
     words = said(props["answer"])
     assert "No ceilings of desk in py3.11-cpu-t2 are stored, so no roof is drawn" in words
+    assert "To see a roof now, run make bench on your own machine" in words
     assert "fusebench run" in words
     assert [trace.mode for trace in props["figure"].data] == ["markers", "markers"]
     assert {row["bound_by"] for row in props["points"]["props"]["rowData"]} == {"not known"}

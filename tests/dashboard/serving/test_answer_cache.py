@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from dashboard.app import create_app
-from dashboard.serving.answer_cache import Answer, AnswerCache
+from dashboard.serving.answer_cache import LONGEST_KEPT_S, Answer, AnswerCache
 from dashboard.views.overview import maps_view_of
 from results.queries import commits
 from results.store import open_store
@@ -22,6 +22,20 @@ def test_an_answer_is_kept_for_its_state_only():
     cache.set("a", answer(b"1"), state=1)
     assert cache.get("a", state=1) == answer(b"1")
     assert cache.get("a", state=2) is None
+
+
+def test_each_answer_grows_old_by_itself():
+    """It tells how long ago things were; were all forgotten at once, all readers would wait for all pages."""
+    now = [0.0]
+    cache = AnswerCache(clock=lambda: now[0])
+    cache.set("a", answer(b"1"), state=1)
+    now[0] = LONGEST_KEPT_S - 1
+    cache.set("b", answer(b"2"), state=1)
+    assert cache.get("a", state=1) == answer(b"1")
+    now[0] += 2
+    assert (cache.get("a", state=1), cache.get("b", state=1)) == (None, answer(b"2"))
+    cache.set("a", answer(b"3"), state=1)
+    assert cache.get("a", state=1) == answer(b"3")
 
 
 def test_memory_is_bounded_and_the_least_recently_used_goes():

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.app import create_app
 from dashboard.pages.throughput_cards import commits_figure
 from dashboard.quantities import Quantity
+from dashboard.views.change_points import LOOKING
+from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
 from dashboard.views.judged_histories import judged_histories, known_histories
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import note_of_commits
 from results.store import open_store
 
 N, AT = 40, 25
+SHOWN = {"query": "", "marked": "no"}
+SHOWN_BY = {"throughput": {**SHOWN, "providers": [], "settled": [], "colour": "provider"}, "explore": SHOWN}
 POINT = "?operation=mlp&hidden=256&batch=16"
 
 
@@ -39,9 +44,14 @@ def test_the_curves_come_before_anything_is_judged_and_their_marks_once_it_is(pl
     with open_store(planted.engine.url.database) as store:
         first = drawn(store)
         assert (first.is_marked, first.commits_chart.change_points) == (False, ())
+        assert LOOKING in note_of_commits(first)
+        lines = explore_drawing_of(store, query="?benchmark=mlp")
+        assert LOOKING in note_of_lines(lines)
         assert known_histories(store) is None
         marked = drawn(store, waits=True)
         assert marked.is_marked
+        assert LOOKING not in note_of_commits(marked)
+        assert LOOKING not in note_of_lines(explore_drawing_of(store, query="?benchmark=mlp"))
         assert drawn(store).commits_chart == marked.commits_chart
 
 
@@ -87,3 +97,26 @@ def test_what_follows_from_the_latency_is_judged_by_it_and_the_rest_by_its_own_m
     own = "speedup_vs_eager" if quantity is Quantity.SPEEDUP else quantity.metric
     assert quantity.judged_as == (own or "latency_s")
     assert quantity.is_rate == (own is None and quantity is not Quantity.LATENCY)
+
+
+@pytest.mark.parametrize("page", ["throughput-commits-note", "explore-note"])
+def test_where_nothing_changed_only_the_words_that_it_is_looked_for_go(tmp_path, journals, page):
+    journals.write_journals(tmp_path, journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,)))
+    with open_store(str(tmp_path / "fusebench.db")) as store:
+        store.ingest([tmp_path])
+        app = create_app(store)
+        name = next(name for name in app.callback_map if f"{page}.children@" in name)
+        outputs = [one.partition("@")[0].rpartition(".") for one in name.strip(".").split("...")]
+        payload = {
+            "output": name,
+            "outputs": [{"id": component, "property": one} for component, _, one in outputs],
+            "inputs": [{**one, "value": SHOWN_BY[page.partition("-")[0]]} for one in app.callback_map[name]["inputs"]],
+            "state": [],
+            "changedPropIds": [],
+        }
+        answer = app.server.test_client().post("/_dash-update-component", json=payload)
+        assert answer.status_code == 200, answer.text
+        [(component, props)] = answer.json["response"].items()
+        assert (component, props.keys()) == (page, {"children"})
+        assert "3 commits" in props["children"]
+        assert LOOKING not in props["children"]

@@ -12,6 +12,7 @@ from benchmarks.ruler.plan.points import DeviceKind
 from dashboard.app import create_app, page_and_links, shell
 from dashboard.figures.throughput import chart_over_commits
 from dashboard.pages.throughput import OUTPUTS, PICKED, asked_query, page_props
+from dashboard.pages.throughput_cards import batch_card
 from dashboard.quantities import FIELDS, Quantity, reading_of
 from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES
@@ -50,6 +51,12 @@ def asked(store, *, query="", triggered=None, clicked=NO_CLICK, **changes):
     assert set(picked) == set(PICKED)
     trigger = triggered or f"throughput-{next(iter(changes))}"
     return asked_query(query, picked={**picked, **changes}, clicked=clicked, shown=props["shown"], triggered=trigger)
+
+
+def test_the_switches_of_the_chart_over_batch_share_a_line():
+    ends = [one for one in batch_card()._traverse() if getattr(one, "className", "") == "at-end"]
+    switches = {one.id for end in ends for one in end._traverse() if getattr(one, "data", None)}
+    assert (len(ends), switches) == (1, {"throughput-multiples", "throughput-batch_scale"})
 
 
 def test_the_page_shows_every_provider_over_batch_and_over_commits(store):

@@ -24,9 +24,9 @@ print(report)
 """
 
 
-def fused(mode, **changes):
+def fused(mode, *, program=FUSE, **changes):
     process = subprocess.run(
-        [sys.executable, "-c", FUSE, mode],
+        [sys.executable, "-c", program, mode],
         env={**os.environ, **changes},
         capture_output=True,
         text=True,
@@ -50,6 +50,18 @@ def test_nothing_is_fused_for_training_where_the_kernels_cannot_be_compiled(name
     counts, table = fused("training", **{"FUSED_MLP_CACHE": str(tmp_path), **changes})
     assert counts == ["0", "1", "False"]
     assert reason in table
+
+
+def test_the_reason_is_told_once_for_many_blocks(tmp_path):
+    program = FUSE.replace(
+        "with torch.no_grad", "model = nn.Sequential(*(copy.deepcopy(model) for _ in range(3)))\nwith torch.no_grad"
+    )
+    program = program.replace("import sys", "import copy, sys")
+    counts, table = fused("training", program=program, CXX="false", FUSED_MLP_CACHE=str(tmp_path))
+    assert counts == ["0", "3", "False"]
+    assert table.count("the C++ compiler failed") == 1
+    assert table.count("the fused operations cannot run here") == 3
+    assert max(len(line) for line in table.splitlines()[:4]) < 100
 
 
 @pytest.mark.parametrize("name", NOWHERE)

@@ -197,3 +197,15 @@ def test_an_argument_of_another_kind_is_named(given, message):
         with pytest.raises(InvalidArgument, match="model is 'x'"):
             function("x")
     assert type(block) is OptStyle
+
+
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_a_weight_that_is_a_vector_later_is_the_block_s_own_affair(n_layers):
+    layers = [nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 12)] if n_layers == 2 else [nn.Linear(12, 20), nn.ReLU()]
+    model = nn.Sequential(*layers)
+    twin = copy.deepcopy(model)
+    assert fuse(model).replaced
+    for each in (model, twin):
+        each[0].weight, each[0].bias = nn.Parameter(torch.ones(12)), None
+    for x in (X, nn.Parameter(X)):
+        expect_same_outcome(model, twin, lambda block, x=x: block(x))

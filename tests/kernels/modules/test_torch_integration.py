@@ -171,6 +171,27 @@ def test_a_scripted_block_computes_the_same():
     torch.testing.assert_close(script(block)(x), block(x))
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_scripting_leaves_the_model_as_it_was(name):
+    module, x = MODULES[name]().eval(), torch.randn(6, 12)
+    model = torch.nn.Sequential(module)
+    with torch.no_grad():
+        module.prepare()
+    names = list(model.state_dict())
+    scripted = script(model)
+    assert model[0] is module
+    assert names == list(model.state_dict()) == list(scripted.state_dict())
+    torch.testing.assert_close(scripted(x), model(x))
+
+
+def test_layers_in_another_order_are_not_scripted():
+    module = fused_mlp.FusedMLP(12, 12)
+    first = module._modules.pop("0")
+    module.add_module("0", first)
+    with pytest.raises(ValueError, match="a module to script is the children 2, 0; expected 0, 2, in this order"):
+        script(module)
+
+
 def test_a_traced_block_computes_the_same():
     block, x = Block(), torch.randn(6, 12)
     with warnings.catch_warnings():

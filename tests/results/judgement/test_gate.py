@@ -64,7 +64,7 @@ def test_a_slowdown_measured_on_a_disturbed_machine_is_undecided_and_does_not_pa
     assert "Regressions" not in answer.stdout
     assert "4 undecided" in answer.stdout
     assert "other processes used 0.9 cores" in answer.stdout
-    assert "fusebench run --again" in answer.stdout
+    assert "fusebench ab aaaaaaaaaa bbbbbbbbbb" in answer.stdout
     assert "4 undecided" in answer.stderr
     assert "Nothing was measured" not in answer.stderr
 
@@ -92,7 +92,7 @@ def test_a_slowdown_of_a_time_known_to_no_better_than_5_percent_is_undecided_and
     answer = run_gate(two_commits(slowdowns={("mlp", "fused"): 1.5}, noise=0.18))
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert "known to ± 6.0\N{NARROW NO-BREAK SPACE}% only at the head" in answer.stdout
-    assert "fusebench run --again" in answer.stdout
+    assert "fusebench ab aaaaaaaaaa bbbbbbbbbb" in answer.stdout
     assert "4 undecided" in answer.stderr
 
 

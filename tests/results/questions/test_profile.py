@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -93,6 +94,20 @@ def test_of_several_points_it_says_what_is_left_to_choose(stored):
     assert "2 points match" in answer.exception.message
     assert "--where hidden=…  (256, 1024)" in answer.exception.message
     assert "provider" not in answer.exception.message
+
+
+def test_of_two_machines_it_is_the_one_that_measured_last_unless_one_is_named(journal_store, journals, tmp_path):
+    ours, theirs = (
+        journals.Sweep(machine="here", commit_date=journals.START + timedelta(days=9)),
+        journals.Sweep(machine="published"),
+    )
+    opened = journal_store([])
+    opened.ingest(journals.write_journals(tmp_path, [ours, theirs]))
+    answer = run_profile(opened.name, *ONE_POINT)
+    assert (answer.return_value, "· here py3.11" in answer.stdout) == (ExitCode.FINE, True), answer.stdout
+    assert answer.stderr == "Of here, which measured last; --where machine=… for another (published).\n"
+    answer = run_profile(opened.name, *ONE_POINT, "--where", "machine=published")
+    assert (answer.return_value, answer.stderr, "here" in answer.stdout) == (ExitCode.FINE, "", False)
 
 
 def test_what_is_left_to_choose_is_in_order(stored):

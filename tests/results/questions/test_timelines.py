@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from results.commands.slow_ceilings import slow_ceilings_in_words
 from results.files.profiler_traces import UnreadableTrace, call_from_trace
 from results.queries import ceilings_of, latest_points, timeline_of, trace_of
 from results.questions.timelines import BEGIN, END, MOST_ACTIVITIES, timeline_from
@@ -162,6 +164,23 @@ def test_a_machines_ceilings_are_found_by_machine_and_environment(tmp_path):
         assert ceilings_of(store, machine="desk", environment="py3.12-cpu-t1") is None
     assert (found.matmul_flop_per_s, found.copy_bytes_per_s) == ({"float32": 1e11}, 1e10)
     assert found.bandwidth_bytes_per_s == {1024: 4e10, 65536: 2e10}
+
+
+@pytest.mark.parametrize(("slow_rounds", "words"), [(0, None), (12, "57\N{NARROW NO-BREAK SPACE}% of its best speed")])
+def test_ceilings_of_a_slow_machine_are_known_as_such(tmp_path, slow_rounds, words):
+    conditions = {"slow_rounds": slow_rounds, "machine_speed": 0.57, "torch": "2.13"}
+    quantities = {"measured_at": "2026-01-05T12:00:00+00:00", "copy_bytes_per_s": 1e10, "conditions": conditions}
+    path = tmp_path / "machines" / "desk.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"format": 2, "machine": "desk", "environments": {"e": quantities}}))
+    with open_store(str(tmp_path / "x.db")) as store:
+        assert store.ingest([tmp_path]).problems == ()
+        found = ceilings_of(store, machine="desk", environment="e").slow_in_words
+        rows = [SimpleNamespace(machine="desk", environment=name, floor_s=1e-6) for name in ("e", "e", "another")]
+        told = slow_ceilings_in_words(store, rows)
+        assert slow_ceilings_in_words(store, [SimpleNamespace(machine="desk", environment="e", floor_s=None)]) == []
+    assert told == ([] if words is None else [f"present ceilings of desk in e: measured {found}"])
+    assert found is None if words is None else words in found
 
 
 def test_data_live_in_the_level_of_the_size_they_fill_and_more_is_never_faster():

@@ -62,6 +62,7 @@ def bisected(shell, **variables):
     return shell.fusebench("bisect", f"HEAD~{N}", "HEAD", "--axes", "few.toml", "--format", "json", **variables)
 
 
+@pytest.mark.exhaustive  # minutes: the search's rules have tests of their own
 def test_the_commit_is_found_and_found_again_after_a_kill(clone):
     culprit = clone.git("rev-parse", f"HEAD~{N - CULPRIT}")
     broken = clone.git("rev-parse", f"HEAD~{N - BROKEN}")

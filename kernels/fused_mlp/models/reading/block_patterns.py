@@ -5,28 +5,23 @@ What counts is what the code between two layers computes, not what it, they or t
 
 from __future__ import annotations
 
-import operator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import fx, nn
-from torch.nn import functional
+from torch import fx
 
-from fused_mlp.models.reading.linear_layers import is_linear, is_transposed
 from fused_mlp.models.reading.recognition import activation_by_identity, activation_of, gate_of, merged_gate_of
-from fused_mlp.models.reading.stand_ins import IN_PLACE, NoPattern
+from fused_mlp.models.reading.stand_ins import NoPattern
+from fused_mlp.models.reading.steps import Steps
 from fused_mlp.vocabulary import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torch import Tensor
+    from torch import nn
 
     from fused_mlp.activations import Activation
 
-_WRITING = {*IN_PLACE.values(), operator.setitem}
 _LONGEST_ACTIVATION = 12
 """Steps of the longest formula of an activation that is looked for behind a layer; tanh-GELU takes 8."""
 
@@ -61,8 +56,7 @@ class Matcher:
     """Patterns in one graph of a block in one mode; `reasons` has a line for each pair of layers that is none."""
 
     def __init__(self, block: nn.Module, graph: fx.Graph, *, training: bool) -> None:
-        self.block = block
-        self.training = training
+        self._steps = Steps(block, training=training)
         self.order = {node: index for index, node in enumerate(graph.nodes)}
         self.reasons: list[str] = []
         self._taken: set[fx.Node] = set()
@@ -91,7 +85,7 @@ class Matcher:
                 yield match
 
     def _linear_nodes(self) -> list[fx.Node]:
-        return [node for node in self.order if self._is_layer_call(node)]
+        return [node for node in self.order if self._steps.is_layer_call(node)]
 
     def _two_layers(self, last: fx.Node) -> Match | None:
         between, sources = self._back_to_layers(last.args[0], of=f"input of {last.target}")
@@ -106,11 +100,11 @@ class Matcher:
         (source,) = inputs
         self._expect_closed((*sources, *between), last)
         self._expect_no_write_between(sources, between)
-        steps = self._without_idle_steps(between)
+        steps = self._steps.without_idle_steps(between)
         pattern = self._pattern(sources, steps, between, last)
         if pattern is None:
             self._expect_no_dropout(between)
-            what = " → ".join(self._described(node) for node in between) or "nothing"
+            what = " → ".join(self._steps.described(node) for node in between) or "nothing"
             raise NoPattern(f"{what} stands between {described}: no activation of ours, nor a gate with one")
         nodes = sorted((*sources, *between, last), key=self.order.__getitem__)
         assert isinstance(source, fx.Node)  # noqa: S101 - for the type: _is_layer_call has looked
@@ -119,19 +113,19 @@ class Matcher:
     def _pattern(
         self, sources: list[fx.Node], steps: Sequence[fx.Node], between: Sequence[fx.Node], last: fx.Node
     ) -> Pattern | None:
-        width = self._sizes(sources[0])[0]
+        width = self._steps.sizes(sources[0])[0]
         names = tuple(str(node.target) for node in (*sources, last))
         result = last.args[0]
-        with self._mode_of(between):
+        with self._steps.mode_of(between):
             if len(sources) == 2:
-                gate = gate_of(self._function(between, sources, result), width=width)
+                gate = gate_of(self._steps.function(between, sources, result), width=width)
                 if gate is None:
                     return None
                 activation, is_first = gate
                 layers = names if is_first else (names[1], names[0], names[2])
                 return Pattern(operation=Operation.GATED_MLP, layers=layers, activation=activation)
-            if self._sizes(last)[1] * 2 == width:
-                gate = merged_gate_of(self._function(between, sources, result), width=width)
+            if self._steps.sizes(last)[1] * 2 == width:
+                gate = merged_gate_of(self._steps.function(between, sources, result), width=width)
                 if gate is not None:
                     halves = (0, 1) if gate[1] else (1, 0)
                     return Pattern(operation=Operation.GATED_MLP, layers=names, activation=gate[0], halves=halves)
@@ -152,8 +146,8 @@ class Matcher:
                 continue
             if sources != [layer]:
                 continue
-            steps = self._without_idle_steps((*between,))
-            with self._mode_of(between):
+            steps = self._steps.without_idle_steps((*between,))
+            with self._steps.mode_of(between):
                 known = self._activation(layer, steps, between, result)
             if known:
                 pattern = Pattern(operation=Operation.LINEAR, layers=(str(layer.target),), activation=known)
@@ -165,10 +159,14 @@ class Matcher:
     ) -> Activation | None:
         if len(steps) == 1 and (known := self._by_identity(steps[0])) is not None:
             return known
-        return activation_of(self._function(between, [layer], result), width=self._sizes(layer)[0]) if steps else None
+        return (
+            activation_of(self._steps.function(between, [layer], result), width=self._steps.sizes(layer)[0])
+            if steps
+            else None
+        )
 
     def _by_identity(self, node: fx.Node) -> Activation | None:
-        target = self._module(node) if node.op == "call_module" else node.target
+        target = self._steps.module(node) if node.op == "call_module" else node.target
         if node.op == "call_method" and not isinstance(target, str):
             return None
         return activation_by_identity(target, node.args[1:], node.kwargs)
@@ -182,7 +180,7 @@ class Matcher:
             node = waiting.pop()
             if not isinstance(node, fx.Node) or node in between or node in layers:
                 continue
-            if self._is_layer_call(node):
+            if self._steps.is_layer_call(node):
                 layers.add(node)
                 continue
             self._expect_plain_step(node, of=of)
@@ -195,106 +193,27 @@ class Matcher:
             kind = "argument" if node.op == "placeholder" else "parameter or buffer"
             raise NoPattern(f"the {of} is made from the {kind} {node.target}, not from linear layers alone")
         if node.op == "call_module":
-            module = self._module(node)
+            module = self._steps.module(node)
             if any(True for _ in module.parameters()) or any(True for _ in module.buffers()):
-                raise NoPattern(f"{self._described(node)} stands between, which has weights of its own")
+                raise NoPattern(f"{self._steps.described(node)} stands between, which has weights of its own")
 
     def _expect_closed(self, nodes: Sequence[fx.Node], last: fx.Node) -> None:
         inside = {*nodes, last}
         for node in nodes:
             if node is not last and not inside >= set(node.users):
-                raise NoPattern(f"the output of {self._described(node)} is used more than once")
+                raise NoPattern(f"the output of {self._steps.described(node)} is used more than once")
 
     def _expect_no_write_between(self, sources: Sequence[fx.Node], between: Sequence[fx.Node]) -> None:
         """Raise NoPattern if the layers' common input may change from the first to the last of them."""
         first, last = self.order[sources[0]], self.order[sources[-1]]
         for node, position in self.order.items():
-            if first < position < last and node not in between and self._may_write(node):
-                raise NoPattern(f"{self._described(node)} stands between {sources[0].target} and {sources[-1].target}")
-
-    def _may_write(self, node: fx.Node) -> bool:
-        if node.op == "call_module":
-            return not type(self._module(node)).__module__.startswith("torch.nn.") or "inplace" in vars(
-                self._module(node)
-            )
-        name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", node.target))
-        return name.rstrip("_") != name or node.target in _WRITING or bool({"out", "inplace"} & set(node.kwargs))
+            if first < position < last and node not in between and self._steps.may_write(node):
+                raise NoPattern(
+                    f"{self._steps.described(node)} stands between {sources[0].target} and {sources[-1].target}"
+                )
 
     def _expect_no_dropout(self, between: Sequence[fx.Node]) -> None:
         for node in between:
-            p = self._p_of_active_dropout(node)
+            p = self._steps.p_of_active_dropout(node)
             if p:
-                raise NoPattern(f"{self._described(node)} drops with p = {p} in training")
-
-    def _without_idle_steps(self, between: Sequence[fx.Node]) -> list[fx.Node]:
-        return [node for node in between if self._p_of_active_dropout(node) != 0.0]
-
-    def _p_of_active_dropout(self, node: fx.Node) -> float | None:
-        """Return with what probability a step drops in this mode; 0 for one that does nothing, None for others."""
-        if node.op == "call_module":
-            module = self._module(node)
-            if type(module) is nn.Identity:
-                return 0.0
-            return (module.p if self.training else 0.0) if type(module) is nn.Dropout else None
-        if node.target is functional.dropout:
-            p = node.args[1] if len(node.args) > 1 else node.kwargs.get("p", 0.5)
-            training = node.args[2] if len(node.args) > 2 else node.kwargs.get("training", True)
-            return float(p) if training and isinstance(p, int | float) else 0.0
-        return None
-
-    def _is_layer_call(self, node: fx.Node) -> bool:
-        return (
-            node.op == "call_module"
-            and is_linear(self._module(node))
-            and len(node.args) == 1
-            and isinstance(node.args[0], fx.Node)
-            and not node.kwargs
-        )
-
-    def _function(self, between: Sequence[fx.Node], sources: list[fx.Node], result: Any) -> Callable[..., Tensor]:
-        def computed(*values: Tensor) -> Tensor:
-            known: dict[fx.Node, Any] = dict(zip(sources, values, strict=True))
-            for node in between:
-                args, kwargs = fx.node.map_arg((node.args, node.kwargs), known.__getitem__)
-                if node.op == "call_module":
-                    known[node] = self._module(node)(*args, **kwargs)
-                elif node.op == "call_method":
-                    known[node] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
-                else:
-                    target: Any = node.target
-                    known[node] = target(*args, **kwargs)
-            outcome: Tensor = known[result]
-            return outcome
-
-        return computed
-
-    @contextmanager
-    def _mode_of(self, between: Sequence[fx.Node]) -> Iterator[None]:
-        roots = [self._module(node) for node in between if node.op == "call_module"]
-        modules = [module for root in roots for module in root.modules()]
-        before = [module.training for module in modules]
-        state = torch.get_rng_state()
-        try:
-            for module in modules:
-                module.__dict__["training"] = self.training
-            yield
-        finally:
-            torch.set_rng_state(state)
-            for module, mode in zip(modules, before, strict=True):
-                module.__dict__["training"] = mode
-
-    def _module(self, node: fx.Node) -> Any:
-        return self.block.get_submodule(str(node.target))
-
-    def _sizes(self, node: fx.Node) -> tuple[int, int]:
-        """Return how many values a layer gives and takes."""
-        weight = self._module(node).weight
-        if weight.dim() != 2:
-            raise NoPattern(f"{node.target}.weight is no matrix: its values are elsewhere, as of a sharded model's")
-        n_given, n_taken = weight.shape[::-1] if is_transposed(self._module(node)) else weight.shape
-        return n_given, n_taken
-
-    def _described(self, node: fx.Node) -> str:
-        if node.op == "call_module":
-            return f"{node.target} ({type(self._module(node)).__name__})"
-        return str(getattr(node.target, "__name__", node.target))
+                raise NoPattern(f"{self._steps.described(node)} drops with p = {p} in training")
