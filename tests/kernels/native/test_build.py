@@ -99,28 +99,28 @@ def test_a_compiler_that_fails_leaves_a_reason_for_the_long_way(monkeypatch, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)  # two builds, on a machine that may be slow and busy
 @pytest.mark.usefixtures("cpu_kernels")
 def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tmp_path):
     first = start(tmp_path)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not list(tmp_path.glob("*/lock")) and time.monotonic() < deadline:
         time.sleep(0.05)
     second = start(tmp_path)
     time.sleep(1)
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=60)
-    began = time.monotonic()
-    out, _ = second.communicate(timeout=300)
-    built_s = time.monotonic() - began
+    out, _ = second.communicate(timeout=1000)
     assert out.splitlines() == ["None", "ran"]
-    began = time.monotonic()
+    built = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.so")}
+    assert sorted(built) == ["fused_mlp_calls.so", "fused_mlp_cpu.so"]
     out, _ = start(tmp_path).communicate(timeout=300)
     assert out.splitlines() == ["None", "ran"]
-    assert sorted(path.name for path in tmp_path.glob("*/*.so")) == ["fused_mlp_calls.so", "fused_mlp_cpu.so"]
-    assert time.monotonic() - began < built_s / 2
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.so")} == built, "built once more"
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @pytest.mark.usefixtures("cpu_kernels")
 @pytest.mark.parametrize("capability", ["avx2", pytest.param("default", marks=pytest.mark.exhaustive)])
 def test_kernels_built_for_fewer_instructions_are_within_their_bounds(tmp_path, capability):
@@ -136,5 +136,5 @@ def test_kernels_built_for_fewer_instructions_are_within_their_bounds(tmp_path, 
     ]
     changed = environment(tmp_path, ATEN_CPU_CAPABILITY=capability)
     root = Path(__file__).parents[3]
-    finished = subprocess.run(command, env=changed, cwd=root, capture_output=True, text=True, timeout=500, check=False)
+    finished = subprocess.run(command, env=changed, cwd=root, capture_output=True, text=True, timeout=1400, check=False)
     assert finished.returncode == 0, finished.stdout[-2000:]
