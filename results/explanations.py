@@ -92,7 +92,9 @@ def reasons_of(store: Store, judgement: Judgement | None = None) -> Reasons:
         return explain(_subject(store, finding, judgement, are_kernels_equal=equal))
 
     def class_of(finding: Finding) -> FindingClass | None:
-        return explained(finding).class_ or finding.class_
+        found = explained(finding)
+        is_no_code = finding.class_ is FindingClass.CODE and found.subject.are_kernels_equal
+        return found.class_ or (None if is_no_code else finding.class_)
 
     return Reasons(lambda finding: explained(finding).sentence, class_of)
 
