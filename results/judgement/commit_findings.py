@@ -91,13 +91,20 @@ def _finding(
         first_bad=judgement.head_commit,
         n_unmeasured=None,
         ratio=None if turn in _OF_STATES else first.ratio,
-        interval=first.evidence.interval if first.evidence else None,
+        interval=first.interval,
         floor=first.evidence.floor if first.evidence else None,
         turn=turn,
         state=FindingState.ACKNOWLEDGED if first.known else state,
-        class_=FindingClass.CODE if judgement.is_paired else None,
+        class_=_class(judgement),
         why=first.why,
     )
+
+
+def _class(judgement: Judgement) -> FindingClass | None:
+    """Return what is left as the cause where both were measured in the same minutes: of one commit, the stack."""
+    if not judgement.is_paired:
+        return None
+    return FindingClass.STACK if judgement.base_commit == judgement.head_commit else FindingClass.CODE
 
 
 def _surface(verdict: Verdict) -> Surface:
