@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from results.judgement.outcomes import Judgement, Verdict
+    from results.rows import SeriesValueRow
 
 _OF_OUTCOME = {
     Outcome.FAILED: Turn.FAILED,
@@ -36,7 +37,7 @@ def findings_of(judgement: Judgement) -> list[Finding]:
     of_surface: dict[tuple[Surface, Turn, bool], list[Verdict]] = {}
     n_points: dict[Surface, int] = {}
     for verdict in judgement.verdicts:
-        surface = _surface(verdict)
+        surface = surface_of_row(verdict.head)
         n_points[surface] = n_points.get(surface, 0) + 1
         if (turn := _turn(verdict)) is not None:
             of_surface.setdefault((surface, turn, verdict.known is not None), []).append(verdict)
@@ -51,8 +52,8 @@ def undecided_of(judgement: Judgement) -> list[Finding]:
     """Return one finding for each surface with undecided series; the largest change first, suspected all of them."""
     of_surface: dict[Surface, list[Verdict]] = {}
     for verdict in judgement.with_outcome(Outcome.UNDECIDED):
-        of_surface.setdefault(_surface(verdict), []).append(verdict)
-    n_points = Counter(map(_surface, judgement.verdicts))
+        of_surface.setdefault(surface_of_row(verdict.head), []).append(verdict)
+    n_points = Counter(surface_of_row(verdict.head) for verdict in judgement.verdicts)
     return [
         replace(
             _finding(judgement, surface, Turn.CHANGED, verdicts, n_points=n_points[surface]),
@@ -107,8 +108,8 @@ def _class(judgement: Judgement) -> FindingClass | None:
     return FindingClass.STACK if judgement.base_commit == judgement.head_commit else FindingClass.CODE
 
 
-def _surface(verdict: Verdict) -> Surface:
-    row = verdict.head
+def surface_of_row(row: SeriesValueRow) -> Surface:
+    """Return the surface that a value is of a point of."""
     return Surface(
         project=row.project,
         machine=row.machine,
