@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from results.files.records import State
 from results.files.stacks import StackKind
-from results.judgement.commit_findings import findings_of
+from results.judgement.commit_findings import findings_of, surface_of_row
 from results.judgement.explanation import ProfiledCall, Subject, explain
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
-from results.judgement.sides import BASELINE, surface_parameters
+from results.judgement.sides import BASELINE
 from results.metrics import LATENCY, SWEEP_METRICS
 from results.queries import conditions_of, latest_points, profile_of, run_with_profile, stacks_of
 from results.questions.revisions import have_equal_kernels
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from results.judgement.explanation import Explanation
     from results.judgement.outcomes import ControlChange, Judgement, Verdict
-    from results.rows import ParameterValue, PointFilter, PointRow, SeriesValueRow
+    from results.rows import ParameterValue, PointFilter, PointRow
     from results.store import Store
 
     Parameters = tuple[ParameterValue, ...]
@@ -40,8 +42,9 @@ def explanations_of(store: Store, judgement: Judgement) -> list[Explanation]:
         *(_of_everything(judgement, one, why=_OF_ALL) for one in judgement.shifts),
     ]
     are_equal = have_equal_kernels(judgement.base_commit, judgement.head_commit)
+    measured = _measured(judgement)
     return [
-        explain(_subject(store, finding, judgement, are_kernels_equal=are_equal))
+        explain(_subject(store, finding, judgement, measured, are_kernels_equal=are_equal))
         for finding in (*moved, *findings_of(judgement))
     ]
 
@@ -84,20 +87,30 @@ def reasons_of(store: Store, judgement: Judgement | None = None) -> Reasons:
     judgement: that the findings are of; without it, of a history, nothing is known of control series.
     """
     are_equal = cache(have_equal_kernels)
+    measured = None if judgement is None else _measured(judgement)
 
     @cache
     def explained(finding: Finding) -> Explanation:
         is_of_sweep, base = finding.metric in SWEEP_METRICS, finding.last_good
         equal = are_equal(base, finding.first_bad) if is_of_sweep and base else None
-        return explain(_subject(store, finding, judgement, are_kernels_equal=equal))
+        return explain(_subject(store, finding, judgement, measured, are_kernels_equal=equal))
 
     def class_of(finding: Finding) -> FindingClass | None:
-        return explained(finding).class_ or finding.class_
+        found = explained(finding)
+        is_no_code = finding.class_ is FindingClass.CODE and found.subject.are_kernels_equal
+        return found.class_ or (None if is_no_code else finding.class_)
 
     return Reasons(lambda finding: explained(finding).sentence, class_of)
 
 
-def _subject(store: Store, finding: Finding, judgement: Judgement | None, *, are_kernels_equal: bool | None) -> Subject:
+def _subject(
+    store: Store,
+    finding: Finding,
+    judgement: Judgement | None,
+    measured: Mapping[Surface, list[Parameters]] | None,
+    *,
+    are_kernels_equal: bool | None,
+) -> Subject:
     base, head = _calls_of(store, finding, judgement)
     surface = finding.surface
     return Subject(
@@ -107,7 +120,7 @@ def _subject(store: Store, finding: Finding, judgement: Judgement | None, *, are
         head=head,
         control=None if judgement is None else _control(judgement, surface.machine, surface.environment),
         are_kernels_equal=are_kernels_equal,
-        measured=None if judgement is None else _measured(judgement, surface),
+        measured=None if measured is None else measured.get(surface, []),
     )
 
 
@@ -145,15 +158,12 @@ def _of_everything(judgement: Judgement, change: ControlChange, *, why: str) -> 
     )
 
 
-def _measured(judgement: Judgement, surface: Surface) -> list[Parameters]:
-    """Return the parameters of all points of the surface that were measured at both commits."""
-    return [verdict.head.parameters for verdict in judgement.verdicts if _is_of(verdict.head, surface)]
-
-
-def _is_of(row: SeriesValueRow, surface: Surface) -> bool:
-    place = (row.project, row.machine, row.environment, row.benchmark, row.metric)
-    of_surface = (surface.project, surface.machine, surface.environment, surface.benchmark, surface.metric)
-    return place == of_surface and surface_parameters(row) == surface.shared
+def _measured(judgement: Judgement) -> dict[Surface, list[Parameters]]:
+    """Return the parameters of all points of each surface that were measured at both commits."""
+    found: dict[Surface, list[Parameters]] = {}
+    for verdict in judgement.verdicts:
+        found.setdefault(surface_of_row(verdict.head), []).append(verdict.head.parameters)
+    return found
 
 
 def _calls_of(store: Store, finding: Finding, judgement: Judgement | None) -> Calls:

@@ -137,11 +137,14 @@ def found_shares(cell: Cell, detector: Detector, *, n_series: int, seed: int) ->
 
 
 def common_mode_shares(*, share_slowed: float, is_common: bool, n_series: int, seed: int) -> list[list[bool]]:
-    """Return what is found of +6 % in 1 % where each run of a machine of 100 series moves all by 2 % more, or not."""
+    """Return what is found of +6 % in 1 % where each run of a machine of 100 series moves all by 2 % more, or not.
+
+    As many machines as have about n_series that are slowed.
+    """
     cell, found = Cell("gauss 1 %", 0.06, 150), []
     for after in AFTER:
         rng, of_after = np.random.default_rng([seed, after]), []
-        for _ in range(max(1, n_series // 100)):
+        for _ in range(max(1, round(n_series / share_slowed / 100))):
             x = with_step(replace(cell, step=0.0), rng, n_series=100, after=after)
             slowed = rng.random(100) < share_slowed
             x[slowed, cell.before :] += np.log1p(cell.step)

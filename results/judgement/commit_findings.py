@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from results.judgement.outcomes import Judgement, Verdict
+    from results.rows import SeriesValueRow
 
 _OF_OUTCOME = {
     Outcome.FAILED: Turn.FAILED,
@@ -36,7 +37,7 @@ def findings_of(judgement: Judgement) -> list[Finding]:
     of_surface: dict[tuple[Surface, Turn, bool], list[Verdict]] = {}
     n_points: dict[Surface, int] = {}
     for verdict in judgement.verdicts:
-        surface = _surface(verdict)
+        surface = surface_of_row(verdict.head)
         n_points[surface] = n_points.get(surface, 0) + 1
         if (turn := _turn(verdict)) is not None:
             of_surface.setdefault((surface, turn, verdict.known is not None), []).append(verdict)
@@ -51,8 +52,8 @@ def undecided_of(judgement: Judgement) -> list[Finding]:
     """Return one finding for each surface with undecided series; the largest change first, suspected all of them."""
     of_surface: dict[Surface, list[Verdict]] = {}
     for verdict in judgement.with_outcome(Outcome.UNDECIDED):
-        of_surface.setdefault(_surface(verdict), []).append(verdict)
-    n_points = Counter(map(_surface, judgement.verdicts))
+        of_surface.setdefault(surface_of_row(verdict.head), []).append(verdict)
+    n_points = Counter(surface_of_row(verdict.head) for verdict in judgement.verdicts)
     return [
         replace(
             _finding(judgement, surface, Turn.CHANGED, verdicts, n_points=n_points[surface]),
@@ -91,17 +92,24 @@ def _finding(
         first_bad=judgement.head_commit,
         n_unmeasured=None,
         ratio=None if turn in _OF_STATES else first.ratio,
-        interval=first.evidence.interval if first.evidence else None,
+        interval=first.interval,
         floor=first.evidence.floor if first.evidence else None,
         turn=turn,
         state=FindingState.ACKNOWLEDGED if first.known else state,
-        class_=FindingClass.CODE if judgement.is_paired else None,
+        class_=_class(judgement),
         why=first.why,
     )
 
 
-def _surface(verdict: Verdict) -> Surface:
-    row = verdict.head
+def _class(judgement: Judgement) -> FindingClass | None:
+    """Return what is left as the cause where both were measured in the same minutes: of one commit, the stack."""
+    if not judgement.is_paired:
+        return None
+    return FindingClass.STACK if judgement.base_commit == judgement.head_commit else FindingClass.CODE
+
+
+def surface_of_row(row: SeriesValueRow) -> Surface:
+    """Return the surface that a value is of a point of."""
     return Surface(
         project=row.project,
         machine=row.machine,

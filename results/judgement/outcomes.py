@@ -79,6 +79,11 @@ class Verdict:
         return is_worse(self.metric, self.base.value or 0.0, self.head.value or 0.0)
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """Interval of the ratio, 95 %; None where none is known: what was disturbed is evidence of none."""
+        return None if self.evidence is None or self.evidence.difference.is_disturbed else self.evidence.interval
+
+    @property
     def size(self) -> float:
         """Distance of the ratio from 1, as `size_of` gives it."""
         return size_of(self.ratio)

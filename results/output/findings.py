@@ -13,13 +13,12 @@ FINDINGS_FORMAT = 1
 
 
 def finding_as_json(
-    finding: Finding, *, explanation: str | None = None, class_: FindingClass | None = None
+    finding: Finding, *, class_: FindingClass | None, explanation: str | None = None
 ) -> dict[str, object]:
     """Return a finding as an object; findings.schema.json describes the keys.
 
-    explanation: left out where there is none. class_: comes before the finding's own.
+    class_: as which it is told, which its explanation may know better. explanation: left out where there is none.
     """
-    class_ = class_ or finding.class_
     surface = finding.surface
     return {
         "project": surface.project,

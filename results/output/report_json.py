@@ -79,7 +79,7 @@ def _fields(verdict: Verdict) -> dict[str, object]:
 def _evidence(verdict: Verdict) -> dict[str, object]:
     found = verdict.evidence
     return {
-        "interval": None if found is None else list(found.interval),
+        "interval": None if verdict.interval is None else list(verdict.interval),
         "p": None if found is None else found.p,
         "floor": None if found is None else found.floor,
         "processes": None if found is None else [found.difference.n_base, found.difference.n_head],

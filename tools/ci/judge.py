@@ -38,6 +38,10 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for file in (*REPORTS.values(), *STORE):  # of an earlier use in the same job, which had other results
         (folder / file).unlink(missing_ok=True)
+    if not base.strip("0"):
+        why = "this push began a branch, so no commit before it is known: name one to compare with, as `base`."
+        message("warning", f"Nothing was judged: {why}")
+        return _answered(folder, 3, f"Nothing was judged: {why}")
     environ = {**os.environ, "FUSEBENCH_DB": str((folder / STORE[0]).resolve())}
     fusebench = [sys.executable, "-P", "-m", "fusebench"]
     stored = subprocess.run([*fusebench, "ingest", *map(str.strip, results)], env=environ, check=False).returncode
@@ -51,13 +55,18 @@ def main() -> int:
     print(done.stderr, file=sys.stderr, end="")
     if not (folder / REPORTS["markdown"]).exists():
         # Nothing to compare, or not called rightly: that is an answer, too.
-        said = "\n".join(f"    {line}" for line in done.stderr.splitlines())
-        (folder / REPORTS["markdown"]).write_text(
-            f"**fusebench: {VERDICTS.get(code, 'not judged')}**\n\n{said}\n", encoding="utf-8"
-        )
+        return _answered(folder, code, "\n".join(f"    {line}" for line in done.stderr.splitlines()))
+    return _answered(folder, code)
+
+
+def _answered(folder: Path, code: int, said: str | None = None) -> int:
+    """Set the outputs; without a report of the gate, `said` is it. 0 where there is an answer."""
+    report, verdict = folder / REPORTS["markdown"], VERDICTS.get(code, "not judged")
+    if said is not None:
+        report.write_text(f"**fusebench: {verdict}**\n\n{said}\n", encoding="utf-8")
     output("exit-code", str(code))
-    output("verdict", VERDICTS.get(code, "not judged"))
-    output("report", str(folder / REPORTS["markdown"]))
+    output("verdict", verdict)
+    output("report", str(report))
     return 0 if code in VERDICTS else code
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from results.commands.echo import echo_rendered, terminal_of_output
+from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
 from results.commands.no_data import EMPTY_STORE, nothing_to_show
@@ -15,8 +16,11 @@ from results.commands.options import all_option, db_option, where_option
 from results.commands.selection import selection_from_texts, series_filter_from
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
+from results.judgement.changes.control import LEAST_CONTROLS
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.from_histories import changes_of_place
+from results.judgement.thresholds import metric_of_row
+from results.metrics import Precision, Role
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat
 from results.output.text_tables import MANY
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from results.judgement.changes.from_histories import PlaceChanges
     from results.rows import HistoryTable, PlaceFilter, SeriesFilter
     from results.store import Store
 
@@ -93,6 +98,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         if not found:
             return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
         tell_unmatched(settings, (one for table in tables for one in table.series))
+        _tell_unused(controls, tables, found)
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY
         why = reasons_of(store)
@@ -108,6 +114,26 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
                 places=[one for one in unjudged if one.place in places],
             )
     return ExitCode.FINE
+
+
+def _tell_unused(controls: Sequence[str], tables: Sequence[HistoryTable], found: Sequence[PlaceChanges]) -> None:
+    """Print each --control that names no benchmark, and where those that were named are too few to tell anything."""
+    for pattern in controls:
+        if not any(fnmatchcase(series.benchmark, pattern) for table in tables for series in table.series):
+            echo(f"--control {pattern} matches no benchmark here.", err=True)
+    for table, place in zip(tables, found, strict=True):
+        n_named = sum(
+            (metric := metric_of_row(series)).precision is Precision.NOISY
+            and metric.role is Role.JUDGED
+            and any(fnmatchcase(series.benchmark, pattern) for pattern in controls)
+            for series in table.series
+        )
+        if n_named and not place.n_controls:
+            echo(
+                f"{place.project} on {place.machine}, {place.environment}: --control names {n_named} series, too few "
+                f"to tell what the machine did ({LEAST_CONTROLS} at one run); nothing is taken out.",
+                err=True,
+            )
 
 
 def _tables(store: Store, chosen: SeriesFilter) -> tuple[list[HistoryTable], frozenset[int] | None]:

@@ -60,7 +60,9 @@ def told(state: State, place: Place, *, options: Sequence[str], form: str) -> in
     if form == "json":
         found = as_json(state, step, state.target, options)
         findings = [
-            {**finding_as_json(one.finding), "explanation": explanation_as_json(one)} for one in why if one.finding
+            {**finding_as_json(one.finding, class_=one.class_), "explanation": explanation_as_json(one)}
+            for one in why
+            if one.finding
         ]
         echo(_json(found | {"findings": findings}))
     else:

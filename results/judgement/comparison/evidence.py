@@ -11,6 +11,7 @@ import numpy as np
 from results.judgement.comparison.differences import Difference, differences_of
 from results.judgement.comparison.false_discoveries import Q, selected_points
 from results.judgement.comparison.moderation import (
+    LEAST_SERIES,
     USUAL,
     Moderated,
     Prior,
@@ -32,6 +33,7 @@ CONFIDENCE = 0.95
 POWER = 0.8
 _LEAST_POOLED = 20
 _DOF_OF_POOLED = 6.0  # heavier tails than those of equal series: no one knows how they differ
+_EFFICIENCY = 0.37  # of the median absolute deviation, against the standard deviation, for normal noise
 _LEAST_POOLED_SD = 0.003  # quieter than any machine is from run to run
 
 
@@ -76,7 +78,10 @@ def compare(
         return Compared(evidence=(), controls={})
     found, controls = differences_of(pairs, is_paired=is_paired)
     effects = np.array([one.log_ratio for one in found])
-    statistics = _with_spreads(pairs, found, effects, _moderated(pairs, found, effects), spreads or {})
+    statistics = _moderated(pairs, found, effects)
+    if not is_paired:
+        statistics = _with_runs(pairs, found, effects, statistics)
+    statistics = _with_spreads(pairs, found, effects, statistics, spreads or {})
     # What was disturbed is evidence of nothing, in neither direction; nor is one round, where more were to be had.
     p = np.where([one.is_disturbed or (is_paired and not one.dof) for one in found], 1.0, statistics.p)
     surfaces = [(pair.testbed, pair.surface) for pair in pairs]
@@ -136,6 +141,31 @@ def _pooled(effects: Numbers, factors: Numbers) -> Prior:
     quartile = float(quantile_of_t(np.array([_DOF_OF_POOLED]), 0.75)[0])
     sd = float(np.median(np.abs(effects) / np.sqrt(factors))) / quartile
     return Prior(sd=max(sd, _LEAST_POOLED_SD), dof=_DOF_OF_POOLED)
+
+
+def _with_runs(
+    pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers, statistics: Moderated
+) -> Moderated:
+    """Add what a run does to each series by itself, as far as the control series of its testbed show it.
+
+    All visits of a run share that, so their variance does not hold it; between two runs no commit changes a control
+    series, so what those differ by beyond their visits is the runs'.
+    """
+    se, dof = statistics.se.copy(), statistics.dof.copy()
+    for places in _testbeds(pairs):
+        repeated = np.array([place for place in places if found[place].dof], dtype=np.intp)
+        controls = [place for place in repeated if pairs[place].is_control and not found[place].is_disturbed]
+        if len(controls) < LEAST_SERIES:
+            continue
+        moves = effects[controls]
+        variance = (1.4826 * float(np.median(np.abs(moves - np.median(moves))))) ** 2
+        excess = variance - float(np.median(statistics.se[controls] ** 2))
+        if excess > 0:
+            visits = statistics.se[repeated] ** 2
+            of_runs = excess**2 / (_EFFICIENCY * (len(controls) - 1))
+            dof[repeated] = (visits + excess) ** 2 / (visits**2 / statistics.dof[repeated] + of_runs)
+            se[repeated] = np.sqrt(visits + excess)
+    return _of_se(effects, se, dof)
 
 
 def _with_spreads(

@@ -68,6 +68,11 @@ class Around:
         return finding is not None and (finding.metric in _COUNTED or finding.turn in {Turn.FAILED, Turn.FIXED})
 
     @property
+    def is_at_both(self) -> bool:
+        """Whether both commits measured the call: one that is gone has no head."""
+        return self.base is not None and self.head is not None
+
+    @property
     def may_be_code(self) -> bool:
         """Whether a commit may change what ran: any provider's but the baseline's."""
         return any(one is not None and one.point.provider != BASELINE for one in (self.base, self.head))
@@ -149,21 +154,26 @@ def _noise(known: Around) -> Classed | None:
     finding = known.finding
     if finding is not None and (finding.class_ is FindingClass.NOISE or finding.state is FindingState.WITHDRAWN):
         return FindingClass.NOISE, finding.why or None
-    if known.are_kernels_equal and known.may_be_code and not known.has_new_structure:
-        return FindingClass.NOISE, "both commits have the same kernels, and the versions are the same"
-    return None
+    if not (known.are_kernels_equal and known.may_be_code) or known.has_new_structure:
+        return None
+    if known.is_exact:
+        # No noise changes a count; and of what is gone nothing is known.
+        return None, "both commits have the same kernels, and it is counted, not timed" if known.is_at_both else None
+    return FindingClass.NOISE, "both commits have the same kernels, and the versions are the same"
 
 
 def _code(known: Around) -> Classed | None:
     finding = known.finding
+    if known.are_kernels_equal:
+        return None
     if finding is None:
         return (FindingClass.CODE, None) if known.may_be_code and known.has_new_structure else None
     # With eager where it was and the same machine and versions, what is left of ours is the code; but one comparison
     # of stored runs, of which no profile shows anything, may be noise as well.
     is_borne_out = finding.state is FindingState.CONFIRMED or known.has_causes
     is_all_else_excluded = known.is_control_still and not known.others and known.base and known.head and is_borne_out
-    # No clock and no other process changes what is counted.
-    is_counted = finding.metric in _COUNTED
+    # No clock and no other process changes what is counted; of what is gone nothing was.
+    is_counted = finding.metric in _COUNTED and known.is_at_both
     if finding.class_ is FindingClass.CODE:
         return FindingClass.CODE, None
     if known.may_be_code and (known.has_new_structure or is_counted or is_all_else_excluded):

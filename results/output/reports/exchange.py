@@ -94,7 +94,7 @@ def _as_json(one: Exchanged) -> dict[str, Any]:
 def _exchange_as_json(verdict: Verdict | None) -> dict[str, Any] | None:
     if verdict is None:
         return None
-    interval = None if verdict.evidence is None else list(verdict.evidence.interval)
+    interval = None if verdict.interval is None else list(verdict.interval)
     return {"verdict": verdict.change, "ratio": verdict.ratio, "interval": interval, "why": verdict.why}
 
 

@@ -63,7 +63,7 @@ def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: s
 def explanations_as_json(explanations: Sequence[Explanation], *, base: str, head: str) -> str:
     """Render every explanation: findings as in other documents with `explanation`, and points without finding."""
     findings = [
-        {**finding_as_json(one.finding), "class": _class(one) or None, "explanation": explanation_as_json(one)}
+        {**finding_as_json(one.finding, class_=one.class_), "explanation": explanation_as_json(one)}
         for one in explanations
         if one.finding is not None
     ]

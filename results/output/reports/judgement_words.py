@@ -60,10 +60,12 @@ def warnings(judgement: Judgement) -> list[str]:
 
 
 def how_to_be_sure(judgement: Judgement) -> str:
-    """Return what decides the undecided: only the sweep's points can be measured by our own command."""
+    """Return what decides the undecided: only the sweep's points can be measured by our own command, and once."""
     undecided = judgement.with_outcome(Outcome.UNDECIDED)
     if not any(verdict.metric.name in SWEEP_METRICS for verdict in undecided):
         return "measure both commits again with the suite's own runner"
+    if judgement.is_paired:
+        return "measured side by side already, so only a calmer machine tells more"
     base, head = (commit[:_HASH] for commit in (judgement.base_commit, judgement.head_commit))
     return f"measure both commits side by side, fusebench ab {base} {head}"
 
@@ -88,10 +90,10 @@ def notes(judgement: Judgement) -> list[str]:
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:
+    again = "on a calmer machine" if judgement.is_paired else "in the same minutes: fusebench ab"
     return [
         f"The machine or torch changed on {control.machine}, {control.environment}: eager is "
-        f"{change_in_words(control.ratio)} over {control.n_series} series. Measure both commits in the same "
-        "minutes: fusebench ab."
+        f"{change_in_words(control.ratio)} over {control.n_series} series. Measure both commits {again}."
         for control in judgement.controls
         if control.is_moved
     ]

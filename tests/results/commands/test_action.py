@@ -67,6 +67,15 @@ def judged(runner, tmp_path, write_asv_run, timed):
     return run
 
 
+def test_the_first_push_of_a_branch_has_nothing_before_it_to_compare_with(judged, tmp_path, runner):
+    done, outputs = judged(2.0, FUSEBENCH_BASE="0" * 40)
+    assert (done.returncode, outputs["exit-code"], outputs["verdict"]) == (0, "3", "nothing comparable")
+    report = Path(outputs["report"]).read_text(encoding="utf-8")
+    assert "began a branch" in report
+    assert "asv run" not in report
+    assert runner("Answer", CODE=outputs["exit-code"], FAIL_ON="never")[0].returncode == 0
+
+
 def test_a_regression_is_judged_reported_and_counts_only_at_the_end(judged, tmp_path, runner):
     done, outputs = judged(1.5)
     assert done.returncode == 0, done.stderr

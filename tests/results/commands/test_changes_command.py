@@ -89,3 +89,18 @@ def test_an_empty_store_says_how_to_fill_it(tmp_path):
     answer = CliRunner().invoke(changes, ["--db", str(tmp_path / "empty.db")], standalone_mode=False)
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert "store is empty" in answer.stderr
+
+
+def test_controls_that_are_misspelt_or_too_few_are_told(tmp_path, monkeypatch, journals):
+    journals.write_journals(tmp_path / "data", journals.history(3, providers=("fused",)))
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    runner.invoke(ingest, ["data", "--db", "c.db"], standalone_mode=False)
+
+    def told(*patterns):
+        named = [word for pattern in patterns for word in ("--control", pattern)]
+        return runner.invoke(changes, [*named, "--db", "c.db"], standalone_mode=False).stderr
+
+    assert told("calibration.*") == "--control calibration.* matches no benchmark here.\n"
+    assert "--control names 4 series, too few to tell what the machine did (5 at one run)" in told("linear")
+    assert not told("linear", "mlp")

@@ -259,6 +259,17 @@ def test_json_is_what_the_schema_says(compared):
     assert sum(part["head_s"] - part["base_s"] for part in parts) == pytest.approx(0, abs=1e-9)
 
 
+def test_a_count_of_a_history_is_not_classed_as_code_where_git_has_equal_kernels(compared, monkeypatch):
+    def larger(line):
+        return line | {"peak_memory_bytes": 2 * line["peak_memory_bytes"]} if line["kind"] == "profile" else line
+
+    run = compared(of_fused_mlp(larger))
+    for is_equal, class_ in ((False, "code"), (True, None)):
+        monkeypatch.setattr("results.explanations.have_equal_kernels", lambda *_, is_equal=is_equal: is_equal)
+        (found,) = json.loads(run("--format", "json", command=changes).stdout)["findings"]
+        assert (found["metric"], found["class"]) == ("peak_memory_bytes", class_)
+
+
 def test_markdown_folds_the_tables(compared):
     text = compared(of_fused_mlp(lost_fusion), also=FUSED)("--format", "markdown").stdout
     assert "### Why (1)" in text

@@ -57,6 +57,11 @@ def test_a_planted_step_is_found(cell, least):
     assert all(share >= one for share, one in zip(found, least, strict=True) if one is not None), found
 
 
+def test_as_many_series_are_slowed_where_few_of_a_machine_are():
+    found = common_mode_shares(share_slowed=0.1, is_common=True, n_series=100, seed=SEED)
+    assert all(60 <= len(one) <= 140 for one in found), "a cost of five points is not seen in ten series"
+
+
 def test_common_mode_costs_little_power_also_when_all_of_ours_slow_down():
     def shares(*, slowed, is_common):
         found = common_mode_shares(share_slowed=slowed, is_common=is_common, n_series=300, seed=SEED)

@@ -216,6 +216,27 @@ def test_a_history_tells_how_a_series_varies_from_run_to_run():
     assert not compare([calm], spreads={"p": Prior(sd=0.08, dof=20)}).evidence[0].is_significant
 
 
+def test_control_series_tell_what_a_run_does_that_none_of_its_visits_shows():
+    """Visits agree to 0.1 %, and eager's runs lie up to 4 % apart: 5 % is nothing certain, and 40 % is."""
+
+    def found(effect, *, apart, n_controls=12, is_paired=False):
+        calm = np.array([0.0, 0.001, -0.001])
+        eager = [
+            pair(calm, calm + apart * (i - (n_controls - 1) / 2), name=i, surface="eager", is_control=True)
+            for i in range(n_controls)
+        ]
+        return compare([*eager, pair(calm, calm + effect)], is_paired=is_paired).evidence[-1]
+
+    wide = found(0.05, apart=0.007)
+    assert not wide.is_significant
+    assert wide.interval[0] < 1 < wide.interval[1]
+    assert wide.floor > 0.05
+    assert found(0.4, apart=0.007).is_significant
+    assert found(0.05, apart=0.0).is_significant
+    assert found(0.05, apart=0.007, n_controls=9).is_significant, "so few controls tell nothing of it"
+    assert found(0.05, apart=0.007, is_paired=True).is_significant, "rounds are of one run each, in the same minutes"
+
+
 class TestSimulated:
     """500 points in 25 surfaces; bounds hold for other seeds (`python tools/bench_two_commits.py --seed N`)."""
 
@@ -224,6 +245,10 @@ class TestSimulated:
         rng = np.random.default_rng(11)
         n_with_any = sum(score_of(scene, rng).n_false > 0 for _ in range(16))
         assert n_with_any <= 4  # of 16 at 5 %: more in 1 of 1,000
+
+    def test_runs_that_differ_by_1_percent_are_seldom_taken_for_commits_that_do(self):
+        scene, rng = Scene(rounds=3, is_paired=False, between_runs=0.01), np.random.default_rng(11)
+        assert sum(score_of(scene, rng).n_false > 0 for _ in range(16)) <= 7  # of 16 at 12 %: more in 1 of 1,000
 
     def test_5_percent_on_two_surfaces_is_found_and_little_else(self):
         rng = np.random.default_rng(11)

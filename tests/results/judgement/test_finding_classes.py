@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from results.judgement.explanation import ProfiledCall, Subject, explain
 from results.judgement.findings import FindingClass, FindingState, Turn
 from tests.made_calls import US, point
@@ -46,6 +48,24 @@ def test_equal_kernels_under_equal_versions_are_noise():
     found = explained(cpu(FUSED, 100), cpu(FUSED, 103), are_kernels_equal=True)
     assert found.class_ is FindingClass.NOISE
     assert "the same kernels" in found.sentence
+
+
+def test_what_is_counted_otherwise_under_equal_kernels_is_neither_noise_nor_the_code():
+    counted = finding("peak_memory_bytes", ratio=1.5, state=FindingState.CONFIRMED)
+    base, head = (cpu(FUSED, 100, peak_memory_bytes=each) for each in (4e6, 6e6))
+    found = explained(base, head, found=counted, are_kernels_equal=True)
+    assert (found.class_, found.sentence) == (
+        None,
+        "Both commits have the same kernels, and it is counted, not timed.",
+    )
+
+
+@pytest.mark.parametrize("metric", ["latency_s", "operator_count"])
+@pytest.mark.parametrize("are_kernels_equal", [True, False])
+def test_of_what_is_gone_nothing_is_known(metric, are_kernels_equal):
+    gone = finding(metric, turn=Turn.FAILED, state=FindingState.CONFIRMED)
+    found = explained(cpu(FUSED, 100), None, found=gone, are_kernels_equal=are_kernels_equal)
+    assert (found.class_, found.sentence) == (None, None)
 
 
 def test_what_one_host_of_a_fleet_measured_otherwise_is_of_the_machine():

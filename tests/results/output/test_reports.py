@@ -22,7 +22,6 @@ from results.output.report import ReportFormat, rendered
 from results.output.reports.annotations import MOST_OF_A_LEVEL, Level, annotation, annotations_of
 from results.output.reports.comments import MOST_OPEN, comment_of, escaped
 from results.output.reports.finding_tables import table_of_findings
-from results.output.reports.judgement_words import warnings
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import A, B, failed, row
 
@@ -52,23 +51,6 @@ def test_a_report_is_what_it_was(command, report_format):
     if os.environ.get("FUSEBENCH_WRITE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert comparable(text, report_format) == comparable(path.read_text(encoding="utf-8"), report_format)
-
-
-@pytest.mark.parametrize(
-    ("metric", "advice"),
-    [
-        ("latency_s", f"measure both commits side by side, fusebench ab {A[:10]} {B[:10]}."),
-        ("time", "measure both commits again with the suite's own runner."),
-    ],
-)
-def test_what_looks_worse_is_measured_again_by_a_command_that_can(metric, advice):
-    calm, slow = (row([factor * one for one in (1.0, 1.002, 0.998)], metric=metric) for factor in (1, 2))
-    slow = replace(slow, commit=B, run_id="run-b", processes=tuple(
-        one._replace(run_id="run-b", disturbed="stolen time") for one in slow.processes
-    ))  # fmt: skip
-    found = judge([calm], [slow], base_commit=A, head_commit=B)
-    assert found.n_perhaps_worse == 1
-    assert advice in warnings(found)[0]
 
 
 def of_definition(name):
