@@ -13,10 +13,10 @@ from torch import nn
 from torch.nn import functional
 
 from fused_mlp.models.reading.linear_layers import has_global_hooks
-from fused_mlp.models.reading.surroundings import ATOMS, Place, content_of, is_same
+from fused_mlp.models.reading.surroundings import ATOMS, MISSING, Place, content_of, is_same
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fused_mlp.models.reading.surroundings import Surroundings
 
@@ -32,7 +32,7 @@ class Guard:
         block: whose code was read.
         containers: modules whose children all count, because code that was read may go over them.
         used: paths below `block` of modules that were read, of which each step counts.
-        around: what the code reads beside.
+        arounds: what the code reads beside, and that of activations.
         skipped: modules that the fused call does not call.
         modal: modules that may do something else in training: they must be in the block's mode.
     """
@@ -43,7 +43,7 @@ class Guard:
         block: nn.Module,
         containers: Iterable[nn.Module],
         used: Iterable[str],
-        around: Surroundings,
+        arounds: Sequence[Surroundings],
         skipped: Iterable[nn.Module],
         modal: Iterable[nn.Module],
     ) -> None:
@@ -66,11 +66,12 @@ class Guard:
             if name not in _OF_EVERY_MODULE and (whole or each is not block)
         )
         known = {(id(each), name) for each, name, *_ in self._values}
-        self._held = tuple(place for place in around.held if (id(place.holder), place.name) not in known)
-        of_class = _class_values(type(block))
-        self._of_class = tuple((name, value) for name, value in of_class.items() if name in around.names)
+        held = {(id(place.holder), place.name): place for around in arounds for place in around.held}
+        self._held = tuple(place for key, place in held.items() if key not in known)
+        names = {name for around in arounds for name in around.names}
+        self._of_class = tuple((name, value) for name, value in _class_values(type(block)).items() if name in names)
         self._class = type(block)
-        self._outer = _Outer(around)
+        self._outer = _Outer(arounds)
         self._block = block
         self._modal = modal
 
@@ -111,7 +112,7 @@ class Guard:
             if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         for holder, name, value, content in self._held:
-            if not is_same(getattr(holder, name, None), value, content):
+            if not is_same(getattr(holder, name, MISSING), value, content):
                 return False
         for name, value in self._of_class:
             if not is_same(getattr(self._class, name, None), value, None):
@@ -122,10 +123,11 @@ class Guard:
 class _Outer:
     """What is read of the world around the block. A copy of the block reads the same."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self._read = tuple((read, tuple((value, content_of(value)) for value in read())) for read in around.readers)
+    def __init__(self, arounds: Sequence[Surroundings]) -> None:
+        readers = [read for around in arounds for read in around.readers]
+        self._read = tuple((read, tuple((value, content_of(value)) for value in read())) for read in readers)
         torchs = (Place(functional, name, getattr(functional, name), None) for name in _FUNCTIONS)
-        self._places = (*around.outer, *torchs)
+        self._places = (*(place for around in arounds for place in around.outer), *torchs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -137,7 +139,7 @@ class _Outer:
                 if not is_same(now, value, content):
                     return False
         for holder, name, value, content in self._places:
-            if not is_same(getattr(holder, name, None), value, content):
+            if not is_same(getattr(holder, name, MISSING), value, content):
                 return False
         return True
 

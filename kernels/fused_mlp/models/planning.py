@@ -20,7 +20,7 @@ from fused_mlp.models.reading.methods import (
     with_required_only,
 )
 from fused_mlp.models.reading.stand_ins import NoPattern
-from fused_mlp.models.reading.surroundings import Surroundings, surroundings_of
+from fused_mlp.models.reading.surroundings import Surroundings, surroundings_of, surroundings_of_modules
 from fused_mlp.models.reading.tracing import Traced, graph_of
 from fused_mlp.models.rewriting import function_of, function_with_fused_calls
 from fused_mlp.models.stretch import Stretch, call_stretch
@@ -159,7 +159,7 @@ def _matches(
     found: Found = {}
     modes = (False, True) if settings.mode is Mode.TRAINING else (False,)
     for training in modes:
-        traced = graph_of(plan.block, function, training=training, inlined=inlined, readers=around.readers)
+        traced = graph_of(plan.block, function, training=training, inlined=inlined, containers=around.containers)
         matcher = Matcher(plan.block, traced.graph, training=training)
         matches = matcher.mlps() if chains else ()
         if matches or not chains:
@@ -232,7 +232,7 @@ def _stretch(
         containers=containers,
         used=[str(node.target) for match in matches for node in _called(match)],
         block=block,
-        around=around,
+        arounds=[around, *surroundings_of_modules(each for each in called if not is_linear(each))],
         skipped=skipped,
         modal=[*modal, *inlined],
     )

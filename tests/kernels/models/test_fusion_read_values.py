@@ -1,11 +1,7 @@
 """Values that a block's code reads of objects, modules and classes, and what the functions it calls do besides."""
 
-import collections
 import contextvars
 import copy
-import itertools
-import logging
-import random
 import threading
 import types
 
@@ -15,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from fused_mlp import fuse
-from tests.kernels.models.blocks import GptStyle, expect_close, expect_twins
+from tests.kernels.models.blocks import Holder, expect_twins
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -25,9 +21,7 @@ MODULE = types.ModuleType("settings_of_somebody")
 MODULE.scale = 2.0
 PER_THREAD = threading.local()
 PER_THREAD.scale = 2.0
-LOGGER = logging.getLogger(__name__)
 PER_CONTEXT = contextvars.ContextVar("scale", default=2.0)
-COUNTS = collections.Counter(calls=0)
 
 
 class OfAClass:
@@ -62,51 +56,39 @@ class Named:
         raise AttributeError(name)
 
 
-class Plain(GptStyle):
-    held = None
-
-    def __init__(self):
-        super().__init__()
-        if self.held is not None:
-            self.config = self.held()
-
-    def own(self, x):
-        return self.proj(functional.relu(self.fc(x)))
-
-
-class OfAGlobalObject(Plain):
+class OfAGlobalObject(Holder):
     def forward(self, x):
         return self.own(x) * GLOBAL.scale
 
 
-class OfAModule(Plain):
+class OfAModule(Holder):
     def forward(self, x):
         return self.own(x) * MODULE.scale
 
 
-class OfAnotherClass(Plain):
+class OfAnotherClass(Holder):
     def forward(self, x):
         return self.own(x) * OfAClass.scale
 
 
-class Imports(Plain):
+class Imports(Holder):
     def forward(self, x):
         from tests.kernels.models.test_fusion_read_values import GLOBAL as IMPORTED
 
         return self.own(x) * IMPORTED.scale
 
 
-class OfAThread(Plain):
+class OfAThread(Holder):
     def forward(self, x):
         return self.own(x) * PER_THREAD.scale
 
 
-class OfAContext(Plain):
+class OfAContext(Holder):
     def forward(self, x):
         return self.own(x) * PER_CONTEXT.get()
 
 
-class OfAnObject(Plain):
+class OfAnObject(Holder):
     held = Slotted
 
     def forward(self, x):
@@ -126,7 +108,7 @@ class ByItsName(OfAnObject):
         return self.own(x) * getattr(self.config, "scale", 1.0)
 
 
-class OfAnInnerObject(Plain):
+class OfAnInnerObject(Holder):
     def held(self):
         return types.SimpleNamespace(inner=types.SimpleNamespace(scale=2.0))
 
@@ -134,7 +116,7 @@ class OfAnInnerObject(Plain):
         return self.own(x) * self.config.inner.scale
 
 
-class OfAnInnerDictionary(Plain):
+class OfAnInnerDictionary(Holder):
     def held(self):
         return {"inner": {"scale": 2.0}}
 
@@ -142,7 +124,7 @@ class OfAnInnerDictionary(Plain):
         return self.own(x) * self.config["inner"]["scale"]
 
 
-class OfAChild(Plain):
+class OfAChild(Holder):
     class Held(nn.Module):
         scale = 2.0
 
@@ -152,7 +134,7 @@ class OfAChild(Plain):
         return self.own(x) * self.config.scale
 
 
-class OfAPropertyInARun(Plain):
+class OfAPropertyInARun(Holder):
     held = Computed
 
     @property
@@ -229,98 +211,6 @@ def test_a_block_that_reads_values_is_fused_and_so_is_its_copy(make):
     assert len(report.replaced) == 1
     assert computes_no_linear_layer(report.model)
     assert computes_no_linear_layer(copy.deepcopy(report.model))
-
-
-class Meter:
-    def __init__(self):
-        self.calls = 0
-
-    def update(self):
-        self.calls += 1
-
-    def __enter__(self):
-        self.update()
-
-    def __exit__(self, *_):
-        pass
-
-
-def count():
-    COUNTS["calls"] = COUNTS["calls"] + 1
-
-
-class TellsAnObject(Plain):
-    held = Meter
-
-    def forward(self, x):
-        self.config.update()
-        return self.own(x)
-
-    def calls(self):
-        return self.config.calls
-
-
-class InAContextOfItsOwn(TellsAnObject):
-    def forward(self, x):
-        with self.config:
-            return self.own(x)
-
-
-class CallsAFunctionThatCounts(Plain):
-    def forward(self, x):
-        count()
-        return self.own(x)
-
-    def calls(self):
-        return COUNTS["calls"]
-
-
-@pytest.mark.parametrize("make", [TellsAnObject, InAContextOfItsOwn, CallsAFunctionThatCounts])
-def test_what_a_function_writes_is_written_at_each_call_and_not_by_fusing(make):
-    model = make()
-    before = model.calls()
-    fuse(model)
-    assert model.calls() == before
-    model(X)
-    model(X)
-    assert model.calls() == before + 2
-
-
-class DrawsForItself(Plain):
-    def held(self):
-        return random.Random(1)
-
-    def forward(self, x):
-        return x if self.config.random() < 0.2 else self.own(x)
-
-
-class Alternates(Plain):
-    def held(self):
-        return itertools.cycle([1.0, 1.0, 1.0, 2.0])
-
-    def forward(self, x):
-        return self.own(x) * next(self.config)
-
-
-@pytest.mark.parametrize("make", [DrawsForItself, Alternates])
-def test_what_another_call_reads_otherwise_is_read_at_each_call(make):
-    twin = make()
-    model = fuse(copy.deepcopy(twin)).model
-    for _ in range(12):
-        expect_close(model(X), twin(X))
-
-
-class WritesALog(Plain):
-    def forward(self, x):
-        LOGGER.warning("called")
-        return self.own(x)
-
-
-def test_a_log_is_written_at_each_call(caplog):
-    model = fuse(WritesALog()).model
-    caplog.clear()
-    model(X)
-    assert [record.message for record in caplog.records] == ["called"]
 
 
 @pytest.mark.parametrize("name", ["gelu", "linear"])

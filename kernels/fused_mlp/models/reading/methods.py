@@ -51,10 +51,11 @@ def codes_in(function: FunctionType) -> Iterator[CodeType]:
         waiting += [constant for constant in code.co_consts if inspect.iscode(constant)]
 
 
-def names_in(code: CodeType) -> frozenset[str]:
-    """Return the names that code reads, those among its strings as well, which getattr may be given."""
-    texts = {constant for constant in code.co_consts if isinstance(constant, str) and constant.isidentifier()}
-    return frozenset({*code.co_names, *texts})
+def names_asked(code: CodeType) -> frozenset[str]:
+    """Return the names that code may ask for by getattr or hasattr: its strings."""
+    if not {"getattr", "hasattr"} & {*code.co_names}:
+        return frozenset()
+    return frozenset(each for each in code.co_consts if isinstance(each, str) and each.isidentifier())
 
 
 def expect_only_results(functions: Iterable[FunctionType]) -> None:

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
-from fused_mlp.models.reading.methods import codes_in, expect_only_results, functions_of, names_in, reader_of
+from fused_mlp.models.reading.methods import (
+    codes_in,
+    expect_only_results,
+    functions_of,
+    method_of,
+    names_asked,
+    reader_of,
+)
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
@@ -37,7 +44,12 @@ _DEEPEST = 4
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _NOT_FOLLOWED = {*sys.stdlib_module_names, "torch", "numpy", "fused_mlp"}
 _STATEFUL = (Iterator, ContextVar, random.Random)
-_MISSING = object()
+_HOMES_OF_STATEFUL = {"queue", "threading", "multiprocessing", "asyncio", "concurrent", "io", "weakref"}
+_STATEFUL_MODULES = {"time", "datetime", "os", "random", "secrets", "uuid"}
+
+
+class MISSING:
+    """Value of an attribute that is not there."""
 
 
 class Place(NamedTuple):
@@ -51,12 +63,20 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What code reads. readers: of outer names; held, outer: places that the block leads to, and that those do."""
+    """What code reads.
+
+    Attributes:
+        names: of attributes among them.
+        readers: of outer names.
+        held, outer: places that the block leads to, and that the outer names do.
+        containers: that it may write into.
+    """
 
     names: frozenset[str]
     readers: tuple[Reader, ...]
     held: tuple[Place, ...]
     outer: tuple[Place, ...]
+    containers: tuple[Any, ...]
 
 
 def surroundings_of(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]]) -> Surroundings:
@@ -66,17 +86,34 @@ def surroundings_of(block: nn.Module, codes: Iterable[tuple[type[nn.Module], Fun
     while waiting:
         functions |= dict.fromkeys(waiting)
         expect_only_results(waiting)
-        names = frozenset(name for function in functions for code in codes_in(function) for name in names_in(code))
+        codes_read = [code for function in functions for code in codes_in(function)]
+        names = frozenset(name for code in codes_read for name in code.co_names)
+        asked = frozenset(name for code in codes_read for name in names_asked(code))
         readers = tuple(reader for function in functions if (reader := reader_of(function)) is not None)
         values = [value for read in readers for value in read()]
         for value in values:
             _expect_watched("a value from around", value)
-        places = [list(_places(roots, names)) for roots in ([block], values)]
+        places = [list(_places(roots, names, asked)) for roots in ([block], values)]
         reached = [*values, *(place.value for each in places for place in each)]
         found = [function for value in reached if (function := _function_in(value)) is not None]
         waiting = [function for function in dict.fromkeys(found) if function not in functions]
     held, outer = (tuple(place for place in each if _is_compared(place)) for each in places)
-    return Surroundings(names=names, readers=readers, held=held, outer=outer)
+    reached += block.__dict__.values()
+    containers = {id(value): value for value in reached if isinstance(value, list | set | dict | deque)}
+    return Surroundings(
+        names=names | asked, readers=readers, held=held, outer=outer, containers=tuple(containers.values())
+    )
+
+
+def surroundings_of_modules(modules: Iterable[nn.Module]) -> list[Surroundings]:
+    """Return what modules' forwards read that are not torch's own. Raises: NoPattern, as surroundings_of."""
+    inner = dict.fromkeys(each for module in modules for each in module.modules())
+    found = []
+    for module in inner:
+        function = method_of(module, "forward")
+        if function is not None and not type(module).__module__.startswith("torch.nn."):
+            found.append(surroundings_of(module, [(type(module), function)]))
+    return found
 
 
 def content_of(value: Any) -> Any:
@@ -94,8 +131,8 @@ def is_same(value: Any, before: Any, content: Any) -> bool:
     return value is before or (type(value) is type(before) and isinstance(value, ATOMS) and value == before)
 
 
-def _places(roots: Iterable[Any], names: frozenset[str]) -> Iterator[Place]:
-    """Yield where a value is read by one of the names, from the roots on."""
+def _places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -> Iterator[Place]:
+    """Yield where a value is read by one of the names, from the roots on; of those asked for also where none is."""
     waiting = [(root, 0) for root in roots]
     seen: set[int] = set()
     while waiting:
@@ -107,9 +144,11 @@ def _places(roots: Iterable[Any], names: frozenset[str]) -> Iterator[Place]:
             seen.add(id(holder))
             if type(holder) in (nn.ModuleList, nn.ModuleDict, nn.Sequential):
                 waiting += [(child, depth) for child in holder.children()]
-            for name in sorted(names):
+            if isinstance(holder, functools.partial):
+                names |= {"func", "args", "keywords"}
+            for name in sorted(names | asked):
                 value = _value_at(holder, name)
-                if value is not _MISSING:
+                if value is not MISSING or (name in asked and not hasattr(holder, name)):
                     _expect_watched(name, value)
                     yield Place(holder, name, value, content_of(value))
                     waiting.append((value, depth + 1))
@@ -117,22 +156,24 @@ def _places(roots: Iterable[Any], names: frozenset[str]) -> Iterator[Place]:
 
 def _value_at(holder: Any, name: str) -> Any:
     if isinstance(holder, nn.Module):
-        own = holder.__dict__.get(name, holder._modules.get(name, _MISSING))  # noqa: SLF001 - nn.Module's registers
+        own = holder.__dict__.get(name, holder._modules.get(name, MISSING))  # noqa: SLF001 - nn.Module's registers
         if name in _OF_EVERY_MODULE or isinstance(own, torch.Tensor):
-            return _MISSING
-        if own is not _MISSING:
+            return MISSING
+        if own is not MISSING:
             return own
         kinds = [kind for kind in type(holder).__mro__ if kind not in nn.Module.__mro__ and _is_followed(kind)]
-        return next((_of_class(kind.__dict__[name]) for kind in kinds if name in kind.__dict__), _MISSING)
+        return next((_of_class(kind.__dict__[name]) for kind in kinds if name in kind.__dict__), MISSING)
     try:
         return getattr(holder, name)
     except Exception:  # noqa: BLE001 - whatever a stranger's attribute raises, it is none here
-        return _MISSING
+        return MISSING
 
 
 def _of_class(value: Any) -> Any:
     if isinstance(value, property):
         return value.fget
+    if isinstance(value, functools.cached_property):
+        return value.func
     return value.__func__ if isinstance(value, staticmethod | classmethod) else value
 
 
@@ -142,17 +183,23 @@ def _is_compared(place: Place) -> bool:
         return False
     if isinstance(place.value, MethodType | BuiltinMethodType | MethodWrapperType):
         return False
-    if place.content is None and not is_same(_value_at(place.holder, place.name), place.value, None):
+    if place.content is None and not is_same(getattr(place.holder, place.name, MISSING), place.value, None):
         raise NoPattern(f"its forward reads {place.name}, which is another {type(place.value).__name__} each time")
     return True
 
 
 def _expect_watched(name: str, value: Any) -> None:
     """Raise NoPattern for a value that changes unseen."""
-    home = type(value).__module__.partition(".")[0]
+    home = type(value).__module__.partition(".")[0].removeprefix("_")
+    if isinstance(value, ModuleType) and value.__name__ in _STATEFUL_MODULES | {"numpy.random"}:
+        raise NoPattern(f"its forward asks the module {value.__name__}, whose answers change")
+    if home in _HOMES_OF_STATEFUL:
+        raise NoPattern(f"its forward reads {name}, a {type(value).__name__}, whose changes cannot be seen")
     is_number = home == "numpy" and hasattr(type(value), "__hash__") and type(value).__hash__ is not None
     if isinstance(value, _STATEFUL) or (home == "numpy" and not is_number and not callable(value)):
         raise NoPattern(f"its forward reads {name}, a {type(value).__name__}, whose changes cannot be seen")
+    if isinstance(value, CONTAINERS) and len(value) > _MOST_VALUES:
+        raise NoPattern(f"its forward reads {name}, which has more than {_MOST_VALUES} values to compare")
     if isinstance(value, logging.Logger):
         raise NoPattern(f"its forward writes a log: {name}")
 
@@ -179,17 +226,20 @@ def _function_in(value: Any) -> FunctionType | None:
             value = value.func
         elif isinstance(value, MethodType):
             value = value.__func__
-        elif not isinstance(value, type | nn.Module) and hasattr(value, "__wrapped__"):
+        elif callable(value) and not isinstance(value, type) and "__wrapped__" in getattr(value, "__dict__", {}):
             value = value.__wrapped__
-        else:
+        elif isinstance(value, FunctionType | type | nn.Module | ModuleType):
             return value if isinstance(value, FunctionType) and _is_followed(value) else None
+        elif isinstance(value := getattr(type(value), "__call__", None), FunctionType):  # noqa: B004 - the function is wanted
+            continue
+        else:
+            return None
 
 
 def _leaves(value: Any) -> list[Any] | None:
     """Return what containers in one another hold; None where something cannot be compared."""
     if not isinstance(value, CONTAINERS):
-        plain = (*ATOMS, FunctionType, type, nn.Module)
-        return [value] if isinstance(value, plain) or type(value).__module__ == "builtins" else None
+        return None if isinstance(value, torch.Tensor) or type(value).__module__ == "numpy" else [value]
     found: list[Any] = []
     for each in value.values() if isinstance(value, dict) else value:
         leaves = _leaves(each) if len(found) <= _MOST_VALUES else None
