@@ -112,7 +112,8 @@ class Guard:
             if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         for holder, name, value, content in self._held:
-            if not is_same(getattr(holder, name, MISSING), value, content):
+            now = getattr(holder, name, MISSING)
+            if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         for name, value in self._of_class:
             if not is_same(getattr(self._class, name, None), value, None):
@@ -139,7 +140,8 @@ class _Outer:
                 if not is_same(now, value, content):
                     return False
         for holder, name, value, content in self._places:
-            if not is_same(getattr(holder, name, MISSING), value, content):
+            now = getattr(holder, name, MISSING)
+            if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         return True
 
