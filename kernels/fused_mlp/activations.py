@@ -13,6 +13,8 @@ from fused_mlp.errors import InvalidArgument
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Torch's own also where somebody puts others into torch.nn.functional later.
+_gelu, _relu, _silu = functional.gelu, functional.relu, functional.silu
 NO_ACTIVATION = "none"
 """How the ops spell the absence of an activation; TorchScript has no optional enum."""
 
@@ -56,13 +58,13 @@ def activate(z: Tensor, name: str) -> Tensor:
         return z
     match Activation(name):
         case Activation.RELU:
-            return functional.relu(z)
+            return _relu(z)
         case Activation.GELU:
-            return functional.gelu(z)
+            return _gelu(z)
         case Activation.GELU_TANH:
-            return functional.gelu(z, approximate="tanh")
+            return _gelu(z, approximate="tanh")
         case Activation.SILU:
-            return functional.silu(z)
+            return _silu(z)
         case Activation.QUICK_GELU:
             return _quick_gelu(z)
         case unknown:

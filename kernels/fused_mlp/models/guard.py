@@ -6,22 +6,23 @@ of a dropout: after any of these the block's own code runs.
 
 from __future__ import annotations
 
-import copy
-from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Self
 
-import torch
 from torch import nn
+from torch.nn import functional
 
 from fused_mlp.models.reading.linear_layers import has_global_hooks
+from fused_mlp.models.reading.surroundings import ATOMS, MISSING, Place, content_of, is_same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Sequence
+
+    from fused_mlp.models.reading.surroundings import Surroundings
 
 _OF_EVERY_MODULE = tuple(vars(nn.Module()))
-_ATOMS = (bool, int, float, complex, str, bytes, type(None))
-_MOST_VALUES = 100
-"""Of a container that is compared at each call."""
+_FUNCTIONS = ("linear", "relu", "gelu", "silu")
+"""What torch's layers call, as it is found in torch.nn.functional at each call."""
 
 
 class Guard:
@@ -31,9 +32,7 @@ class Guard:
         block: whose code was read.
         containers: modules whose children all count, because code that was read may go over them.
         used: paths below `block` of modules that were read, of which each step counts.
-        names: that the code reads, of attributes among them: of the block where there are no containers, of its class
-            and of objects that the block holds.
-        readers: of the outer names of the code.
+        arounds: what the code reads beside, and that of activations.
         skipped: modules that the fused call does not call.
         modal: modules that may do something else in training: they must be in the block's mode.
     """
@@ -44,8 +43,7 @@ class Guard:
         block: nn.Module,
         containers: Iterable[nn.Module],
         used: Iterable[str],
-        names: frozenset[str],
-        readers: Iterable[Callable[[], tuple[Any, ...]]],
+        arounds: Sequence[Surroundings],
         skipped: Iterable[nn.Module],
         modal: Iterable[nn.Module],
     ) -> None:
@@ -59,23 +57,21 @@ class Guard:
                 parent = parent.get_submodule(name)
         self._steps = tuple((parent, name, child) for (parent, name), child in steps.items())
         self._skipped = tuple((each, type(each)) for each in skipped)
-        self._forwards = tuple((kind, kind.forward) for kind in dict.fromkeys(type(each) for each in skipped))
+        kinds = dict.fromkeys(type(each) for each in skipped)
+        self._calls = tuple((kind, kind.forward, kind.__call__) for kind in kinds)
         self._values = tuple(
-            (each, name, value, _content(value))
+            (each, name, value, content_of(value))
             for each in dict.fromkeys((block, *whole, *modal))
             for name, value in each.__dict__.items()
-            if name not in _OF_EVERY_MODULE and (whole or each is not block or name in names)
+            if name not in _OF_EVERY_MODULE and (whole or each is not block)
         )
-        self._values += tuple(
-            (held, name, value, _content(value))
-            for _, _, held, _ in self._values
-            if _is_plain_object(held)
-            for name, value in vars(held).items()
-            if name in names
-        )
+        known = {(id(each), name) for each, name, *_ in self._values}
+        held = {(id(place.holder), place.name): place for around in arounds for place in around.held}
+        self._held = tuple(place for key, place in held.items() if key not in known)
+        names = {name for around in arounds for name in around.names}
         self._of_class = tuple((name, value) for name, value in _class_values(type(block)).items() if name in names)
         self._class = type(block)
-        self._outer = tuple((read, tuple((value, _content(value)) for value in read())) for read in readers)
+        self._outer = _Outer(arounds)
         self._block = block
         self._modal = modal
 
@@ -95,8 +91,9 @@ class Guard:
                 or "forward" in held
             ):
                 return False
-        for kind, forward in self._forwards:
-            if kind.forward is not forward:
+        for kind, forward, call in self._calls:
+            # torch.fx puts another into nn.Module while it reads a model, in whatever thread.
+            if kind.forward is not forward or (kind.__call__ is not call and kind.__call__ is not nn.Module.__call__):
                 return False
         for container, count in self._counts:
             if len(container._modules) != count:  # noqa: SLF001 - as above
@@ -112,39 +109,45 @@ class Guard:
                 return False
         for holder, name, value, content in self._values:
             now = holder.__dict__.get(name)
-            if (now is not value or content is not None) and not _is_same(now, value, content):
+            if (now is not value or content is not None) and not is_same(now, value, content):
+                return False
+        for holder, name, value, content in self._held:
+            now = getattr(holder, name, MISSING)
+            if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         for name, value in self._of_class:
-            if not _is_same(getattr(self._class, name, None), value, None):
+            if not is_same(getattr(self._class, name, None), value, None):
                 return False
-        for read, before in self._outer:
+        return self._outer.holds()
+
+
+class _Outer:
+    """What is read of the world around the block. A copy of the block reads the same."""
+
+    def __init__(self, arounds: Sequence[Surroundings]) -> None:
+        readers = [read for around in arounds for read in around.readers]
+        self._read = tuple((read, tuple((value, content_of(value)) for value in read())) for read in readers)
+        torchs = (Place(functional, name, getattr(functional, name), None) for name in _FUNCTIONS)
+        self._places = (*(place for around in arounds for place in around.outer), *torchs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def holds(self) -> bool:
+        """Return whether all is as it was."""
+        for read, before in self._read:
             for now, (value, content) in zip(read(), before, strict=True):
-                if not _is_same(now, value, content):
+                if not is_same(now, value, content):
                     return False
+        for holder, name, value, content in self._places:
+            now = getattr(holder, name, MISSING)
+            if (now is not value or content is not None) and not is_same(now, value, content):
+                return False
         return True
-
-
-def _is_same(value: Any, before: Any, content: Any) -> bool:
-    if content is not None:
-        return type(value) is type(before) and bool(value == content)
-    return value is before or (type(value) is type(before) and isinstance(value, _ATOMS) and value == before)
-
-
-def _content(value: Any) -> Any:
-    """Return a copy of a container of plain values, whose changes count; None of anything else."""
-    if type(value) not in (list, set, dict) or len(value) > _MOST_VALUES:
-        return None
-    values = value.values() if isinstance(value, dict) else value
-    return copy.copy(value) if all(isinstance(each, _ATOMS) for each in values) else None
-
-
-def _is_plain_object(value: Any) -> bool:
-    kinds = (nn.Module, torch.Tensor, type, FunctionType, ModuleType)
-    return hasattr(value, "__dict__") and not isinstance(value, kinds)
 
 
 def _class_values(kind: type[nn.Module]) -> dict[str, Any]:
     """Return the plain values and methods that a class has of itself and its bases, without nn.Module's."""
     own = [base for base in reversed(kind.__mro__) if base not in nn.Module.__mro__]
     values = {name: value for base in own for name, value in base.__dict__.items()}
-    return {name: value for name, value in values.items() if isinstance(value, (*_ATOMS, FunctionType))}
+    return {name: value for name, value in values.items() if isinstance(value, (*ATOMS, FunctionType))}

@@ -15,15 +15,12 @@ from fused_mlp.models.reading.inlined import Run, Source
 from fused_mlp.models.reading.linear_layers import is_linear, is_transposed, why_not_parameters, why_not_plain
 from fused_mlp.models.reading.methods import (
     METHODS,
-    Reader,
     arguments_of,
-    expect_only_results,
     method_of,
-    names_read,
-    readers_of,
     with_required_only,
 )
 from fused_mlp.models.reading.stand_ins import NoPattern
+from fused_mlp.models.reading.surroundings import Surroundings, surroundings_of, surroundings_of_modules
 from fused_mlp.models.reading.tracing import Traced, graph_of
 from fused_mlp.models.rewriting import function_of, function_with_fused_calls
 from fused_mlp.models.stretch import Stretch, call_stretch
@@ -82,14 +79,12 @@ def _plan_method(
             (type(block), function),
             *((type(module), type(module).forward) for module in inlined),
         ]
-        for kind, code in codes:
-            expect_only_results(kind, code)
-        readers = [reader for kind, code in codes for reader in readers_of(kind, code)]
+        around = surroundings_of(block, codes)
         required, defaults = arguments_of(function)
         called = with_required_only(function, required)
         if reason := why_not_plain((path_in(block, module), module) for module in inlined):
             raise NoPattern(reason)  # noqa: TRY301
-        found = _matches(plan, called, settings, readers, inlined=inlined, done=done, chains=chains)
+        found = _matches(plan, called, settings, around, inlined=inlined, done=done, chains=chains)
     except NoPattern as mismatch:
         plan.reasons.append(str(mismatch))
         return False
@@ -101,7 +96,7 @@ def _plan_method(
         name,
         found,
         settings,
-        readers,
+        around,
         original=function,
         arguments=(required, defaults),
         containers=containers,
@@ -128,9 +123,8 @@ def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: 
         called = source.function_of(run)
         key = f"forward#{len(runs)}"
         try:
-            expect_only_results(type(block), called)
-            readers = readers_of(type(block), called)
-            found = _matches(plan, called, settings, readers, inlined=[], done=done, chains=True)
+            around = surroundings_of(block, [(type(block), called)])
+            found = _matches(plan, called, settings, around, inlined=[], done=done, chains=True)
         except NoPattern as mismatch:
             plan.reasons.append(str(mismatch))
             continue
@@ -140,7 +134,7 @@ def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: 
                 key,
                 found,
                 settings,
-                readers,
+                around,
                 original=called,
                 arguments=((run.argument,), {}),
                 containers=[],
@@ -155,7 +149,7 @@ def _matches(
     plan: Plan,
     function: FunctionType,
     settings: Settings,
-    readers: Sequence[Reader],
+    around: Surroundings,
     *,
     inlined: Sequence[nn.Module],
     done: Done,
@@ -165,7 +159,7 @@ def _matches(
     found: Found = {}
     modes = (False, True) if settings.mode is Mode.TRAINING else (False,)
     for training in modes:
-        traced = graph_of(plan.block, function, training=training, inlined=inlined, readers=readers)
+        traced = graph_of(plan.block, function, training=training, inlined=inlined, containers=around.containers)
         matcher = Matcher(plan.block, traced.graph, training=training)
         matches = matcher.mlps() if chains else ()
         if matches or not chains:
@@ -213,7 +207,7 @@ def _stretch(
     key: str,
     found: Found,
     settings: Settings,
-    readers: Sequence[Reader],
+    around: Surroundings,
     *,
     original: FunctionType,
     arguments: tuple[tuple[str, ...], dict[str, Any]],
@@ -232,15 +226,13 @@ def _stretch(
     called = [block.get_submodule(str(node.target)) for match in matches for node in _called(match)]
     modal = [inner for each in called if not is_linear(each) for inner in each.modules()]
     skipped = [*called, *modal, *inlined]
-    names = names_read(type(block), original).union(*(names_read(type(each), type(each).forward) for each in inlined))
-    if "training" in names:  # of whom is not known
+    if "training" in around.names:  # of whom is not known
         modal += block.modules()
     guard = Guard(
         containers=containers,
         used=[str(node.target) for match in matches for node in _called(match)],
         block=block,
-        names=names,
-        readers=readers,
+        arounds=[around, *surroundings_of_modules(each for each in called if not is_linear(each))],
         skipped=skipped,
         modal=[*modal, *inlined],
     )

@@ -216,6 +216,20 @@ def expect_close(actual, expected):
             torch.testing.assert_close(one, other, rtol=0, atol=max(2e-5 * scale, 1e-9), equal_nan=True)
 
 
+class Holder(GptStyle):
+    """Heir for blocks that compute `own` and read something of what they hold."""
+
+    held = None
+
+    def __init__(self):
+        super().__init__()
+        if self.held is not None:
+            self.config = self.held()
+
+    def own(self, x):
+        return self.proj(functional.relu(self.fc(x)))
+
+
 class Branching(GptStyle):
     def forward(self, x):
         return super().forward(x) if x.sum() > 0 else x

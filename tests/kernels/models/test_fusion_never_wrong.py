@@ -79,6 +79,35 @@ def test_an_activation_that_is_only_nearly_ours_is_computed_as_it_is(name):
     expect_twins(fuse(copy.deepcopy(twin)).model, twin, X)
 
 
+AT_ZERO_AND_NAN = {
+    "clamp": lambda z: z.clamp(min=0),
+    "maximum": lambda z: torch.maximum(z, torch.zeros_like(z)),
+    "one_at_zero": lambda z: torch.where(z == 0, 1, z.relu()),
+    "nan_becomes_zero": lambda z: torch.where(z > 0, z, torch.zeros_like(z)),
+    "nan_to_num": lambda z: torch.nan_to_num(z.relu(), posinf=torch.inf, neginf=-torch.inf),
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO_AND_NAN)
+def test_an_activation_that_differs_at_zero_or_nan_alone_is_computed_as_it_is(name):
+    # A padded row is zero behind a layer without a bias.
+    twin = Activated(Calls(AT_ZERO_AND_NAN[name]))
+    nn.init.zeros_(twin.fc1.bias)
+    model, x = fuse(copy.deepcopy(twin)).model, X.clone()
+    x[1], x[2, 3] = 0, torch.nan
+    x.requires_grad_()
+    actual, expected = model(x), twin(x)
+    torch.testing.assert_close(actual, expected, equal_nan=True)
+    gradients = [torch.autograd.grad(y[:2].sum(), x)[0][:2] for y in (actual, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_a_gate_clipped_far_out_is_clipped():
+    twin = LlamaStyle()
+    twin.act_fn = Calls(lambda z: functional.silu(z).clamp(max=65504))
+    expect_twins(fuse(copy.deepcopy(twin)).model, twin, X * 1e6)
+
+
 def test_training_ends_packed_weights():
     module = fused_mlp.FusedMLP(12, 20).eval()
     module.prepare()

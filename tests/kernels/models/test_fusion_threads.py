@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from fused_mlp import fuse, unfuse
+from fused_mlp.models.reading.stand_ins import StandInTracer
 from tests.kernels.models.blocks import GptStyle, LlamaStyle, expect_close
 
 X = torch.randn(3, 12)
@@ -47,16 +48,18 @@ def test_threads_that_fuse_one_model_fuse_it_once():
 
 
 @pytest.mark.usefixtures("_many_switches")
-def test_models_of_other_threads_compute_while_one_is_fused():
+def test_models_of_other_threads_compute_while_one_is_fused(monkeypatch):
     # The model that is fused comes to the other thread's in the middle of being read.
     begun, computed = threading.Event(), threading.Event()
 
-    class Waiting(GptStyle):
-        def forward(self, x):
-            begun.set()
-            assert computed.wait(60)
-            return super().forward(x)
+    create_node = StandInTracer.create_node
 
+    def wait_and_create_node(self, *args, **kwargs):
+        begun.set()
+        assert computed.wait(60)
+        return create_node(self, *args, **kwargs)
+
+    monkeypatch.setattr(StandInTracer, "create_node", wait_and_create_node)
     other = nn.Sequential(nn.Linear(12, 4), nn.ReLU())
     expected = copy.deepcopy(other)(X)
     outcome = []
@@ -70,7 +73,7 @@ def test_models_of_other_threads_compute_while_one_is_fused():
 
     thread = threading.Thread(target=compute)
     thread.start()
-    fuse(Waiting())
+    fuse(GptStyle())
     thread.join()
     assert len(outcome) == 1, "the other thread's call raised"
     expect_close(outcome[0], expected)

@@ -36,9 +36,12 @@ def is_linear(module: nn.Module | None) -> bool:
 
     So may nn.Linear itself, where another library has put its own forward into it.
     """
-    return (type(module) is nn.Linear and nn.Linear.forward.__code__.co_filename == _LINEAR_FILE) or is_transposed(
-        module
-    )
+    return (type(module) is nn.Linear and _is_torch_s_own()) or is_transposed(module)
+
+
+def _is_torch_s_own() -> bool:
+    computed_by: object = torch.nn.functional.linear
+    return nn.Linear.forward.__code__.co_filename == _LINEAR_FILE and computed_by is torch._C._nn.linear  # noqa: SLF001 - what it is
 
 
 def is_transposed(module: nn.Module | None) -> bool:

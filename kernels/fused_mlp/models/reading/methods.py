@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dis
 import inspect
-import logging
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from torch import nn
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Reader = Callable[[], tuple[Any, ...]]
 """Function that returns values from around another, globals and closures, as that one reads them."""
@@ -23,7 +22,7 @@ _OF_TORCH = torch.__name__
 METHODS = ("forward", "_ff_block", "feed_forward_chunk")
 """Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR"}
-_UNSEEN = {"print", "type"}
+_UNSEEN = {"print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"}
 """Built-in functions that leave no trace in a graph: what they do is lost, what they answer is of the stand-in."""
 
 
@@ -52,20 +51,26 @@ def codes_in(function: FunctionType) -> Iterator[CodeType]:
         waiting += [constant for constant in code.co_consts if inspect.iscode(constant)]
 
 
-def names_read(kind: type[nn.Module], function: Any) -> frozenset[str]:
-    """Return the names that a function reads, in methods of the class that it names, too."""
-    return frozenset(name for each in functions_of(kind, function) for code in codes_in(each) for name in code.co_names)
+def names_asked(code: CodeType) -> frozenset[str]:
+    """Return the names that code may ask for by getattr or hasattr: its strings."""
+    if not {"getattr", "hasattr"} & {*code.co_names}:
+        return frozenset()
+    return frozenset(each for each in code.co_consts if isinstance(each, str) and each.isidentifier())
 
 
-def expect_only_results(kind: type[nn.Module], function: FunctionType) -> None:
+def expect_only_results(functions: Iterable[FunctionType]) -> None:
     """Raise NoPattern if a function does anything but return values, or asks what a stand-in cannot answer."""
-    for each in functions_of(kind, function):
+    for each in functions:
         for code in codes_in(each):
             for instruction in dis.get_instructions(code):
                 if instruction.opname in _STORES:
                     raise NoPattern(f"its forward stores {instruction.argval or 'values'}")
                 if instruction.opname == "CHECK_EXC_MATCH":
                     raise NoPattern("its forward catches exceptions")
+                if instruction.opname == "IMPORT_NAME":
+                    raise NoPattern(f"its forward imports {instruction.argval}")
+                if instruction.opname == "BEFORE_WITH":
+                    raise NoPattern("its forward has a with-statement, whose object may do anything")
                 if instruction.opname == "LOAD_GLOBAL" and instruction.argval in _UNSEEN:
                     raise NoPattern(f"its forward calls {instruction.argval}()")
 
@@ -103,24 +108,13 @@ def with_required_only(function: FunctionType, required: tuple[str, ...]) -> Fun
     return forward
 
 
-def readers_of(kind: type[nn.Module], function: FunctionType) -> tuple[Reader, ...]:
-    """Return functions that read the outer names of a function, of the methods and of the functions that it names.
+def reader_of(function: FunctionType) -> Reader | None:
+    """Return a function that reads the outer names of a function; None if there are none.
 
-    Modules, classes, loggers and what is torch's own are left out.
+    Modules, classes and functions of torch are left out.
     """
-    found: dict[FunctionType, None] = {}
-    waiting = [*functions_of(kind, function)]
-    readers = []
-    while waiting:
-        each = waiting.pop()
-        if each in found:
-            continue
-        found[each] = None
-        values = {name: value for name, value in _outer_values(each).items() if _may_change(value)}
-        waiting += [value for value in values.values() if isinstance(value, FunctionType)]
-        if values:
-            readers.append(_reader(each, tuple(values)))
-    return tuple(readers)
+    values = {name: value for name, value in _outer_values(function).items() if _may_change(value)}
+    return _reader(function, tuple(values)) if values else None
 
 
 def _outer_values(function: FunctionType) -> dict[str, Any]:
@@ -140,8 +134,8 @@ def _outer_values(function: FunctionType) -> dict[str, Any]:
 
 
 def _may_change(value: Any) -> bool:
-    home = getattr(value, "__module__", None) or ""
-    return not isinstance(value, ModuleType | type | logging.Logger) and home.partition(".")[0] != _OF_TORCH
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
+    return home.partition(".")[0] != _OF_TORCH
 
 
 def _reader(function: FunctionType, names: tuple[str, ...]) -> Reader:

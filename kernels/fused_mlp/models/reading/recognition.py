@@ -1,8 +1,9 @@
 """What a stretch of code between two layers computes, found by calling it: which activation, with or without a gate.
 
-A function of the allow-list is known by identity. Any other is called on float64 values up to ±1e4 and at the
+A function of the allow-list is known by identity. Any other is called on float64 values up to ±1e30 and at the
 infinities, in several orders and shapes, and its derivative is compared too: a clipped activation, one that mixes
-elements and one with a gradient of its own are none of ours.
+elements and one with a gradient of its own are none of ours. So is one that differs at zero, which padded rows give
+without a bias, or at NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Tensor]
 
-_FAR = (7.0, 8.0, 10.0, 13.0, 20.0, 50.0, 100.0, 1e3, 1e4)
+_FAR = (7.0, 8.0, 10.0, 13.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e6, 1e10, 1e30)
 # The two GELUs differ by up to 5e-4; formulas of the same one by rounding.
 _TOLERANCE = 1e-9
 
@@ -34,6 +35,7 @@ _FUNCTIONS: dict[Any, Activation] = {
     functional.silu: Activation.SILU,
 }
 _METHODS = {"relu": Activation.RELU}
+_GELU = torch._C._nn.gelu  # noqa: SLF001 - which functional.gelu is, unless somebody put another there
 _GELUS = {"none": Activation.GELU, "tanh": Activation.GELU_TANH}
 
 
@@ -47,7 +49,7 @@ def activation_by_identity(target: Any, arguments: tuple[Any, ...], options: dic
         return _of_module(target) if not arguments and not options else None
     if isinstance(target, str):
         return _METHODS.get(target) if not arguments and not options else None
-    if target is functional.gelu and not arguments and set(options) <= {"approximate"}:
+    if target is _GELU and not arguments and set(options) <= {"approximate"}:
         return _GELUS.get(options.get("approximate", "none"))
     try:
         return _FUNCTIONS.get(target) if not arguments and not options else None
@@ -91,6 +93,9 @@ def _of_module(module: nn.Module) -> Activation | None:
     if type(module).forward.__code__.co_filename != nn.modules.activation.__file__:
         # Put into torch's class by somebody else: it is called to see what it computes.
         return None
+    if functional.gelu is not _GELU or not {functional.relu, functional.silu} <= {*_FUNCTIONS}:
+        # The same, as these are what its forward calls.
+        return None
     if type(module) is nn.ReLU:
         return Activation.RELU
     if type(module) is nn.SiLU:
@@ -114,7 +119,7 @@ def _agree(function: Function, ours: Function, *, widths: tuple[int, ...]) -> bo
         return all(
             _agree_at(function, ours, [_points(n_rows, width, seed + index) for index, width in enumerate(widths)])
             for seed, n_rows in ((0, (2,)), (7, (1, 3)))
-        ) and (len(widths) > 1 or _agree_at_infinity(function, ours, widths[0]))
+        ) and _agree_beyond_numbers(function, ours, widths)
     except Exception:  # noqa: BLE001 - whatever a stranger's function raises, it is not one of ours
         return False
 
@@ -138,21 +143,23 @@ def _agree_at(function: Function, ours: Function, points: list[Tensor]) -> bool:
     return all(torch.allclose(a, b, rtol=1e-7, atol=1e-7) for a, b in pairs)
 
 
-def _agree_at_infinity(function: Function, ours: Function, width: int) -> bool:
-    for sign in (1, -1):
-        point = torch.full((1, width), sign * math.inf, dtype=torch.float64)
-        with torch.no_grad():
-            theirs, expected = function(point.clone()), ours(point)
-        # inf · 0 is a matter of the formula; a number where ours has none or infinity is a clip.
-        same = (theirs == expected) | theirs.isnan() | (expected.isnan() & (theirs == 0))
-        if not same.all() or (sign > 0 and theirs.isnan().any() and not expected.isnan().any()):
-            return False
+def _agree_beyond_numbers(function: Function, ours: Function, widths: tuple[int, ...]) -> bool:
+    with torch.no_grad():
+        for value in (math.nan, math.inf, -math.inf) if len(widths) == 1 else (math.nan,):
+            points = [torch.full((1, width), value, dtype=torch.float64) for width in widths]
+            theirs, expected = function(*(point.clone() for point in points)), ours(*points)
+            # inf · 0 is a matter of the formula; a number where ours has none or infinity is a clip.
+            same = (theirs == expected) | theirs.isnan()
+            if value < 0:
+                same |= expected.isnan() & (theirs == 0)
+            if not same.all() or (value > 0 and theirs.isnan().any() and not expected.isnan().any()):
+                return False
     return True
 
 
 def _points(leading: tuple[int, ...], width: int, seed: int) -> Tensor:
-    """Values of every size, shuffled, as [..., rows, width]; zero, where derivatives are a convention, is left out."""
-    near = torch.linspace(-6, 6, 122, dtype=torch.float64)
+    """Return values of every size and zero, shuffled, as [..., rows, width]."""
+    near = torch.arange(-61, 62, dtype=torch.float64) / 10
     far = torch.tensor(_FAR, dtype=torch.float64)
     values = torch.cat([near, far, -far])
     n_rows = max(1, -(-values.numel() // width))

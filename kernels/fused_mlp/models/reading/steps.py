@@ -12,6 +12,8 @@ from torch.nn import functional
 
 from fused_mlp.models.reading.linear_layers import is_linear, is_transposed
 from fused_mlp.models.reading.stand_ins import IN_PLACE, NoPattern
+from fused_mlp.models.reading.surroundings import surroundings_of_modules
+from fused_mlp.models.reading.tracing import leaving_no_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,15 +87,20 @@ class Steps:
 
     @contextmanager
     def mode_of(self, between: Sequence[fx.Node]) -> Iterator[None]:
-        """Put the modules that `between` calls into the mode, and the random numbers back."""
+        """Put the modules that `between` calls into the mode, and the random numbers back.
+
+        Raises: NoPattern, where calling them would leave traces, or what they read cannot be watched.
+        """
         roots = [self.module(node) for node in between if node.op == "call_module"]
         modules = [module for root in roots for module in root.modules()]
+        arounds = surroundings_of_modules(roots)
         before = [module.training for module in modules]
         state = torch.get_rng_state()
         try:
             for module in modules:
                 module.__dict__["training"] = self.training
-            yield
+            with leaving_no_trace([container for around in arounds for container in around.containers]):
+                yield
         finally:
             torch.set_rng_state(state)
             for module, mode in zip(modules, before, strict=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,8 @@ from torch import fx, nn
 from fused_mlp.models.reading.stand_ins import NoPattern, NothingComputed, StandInTracer, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from types import FunctionType
-
-    Reader = Callable[[], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,7 @@ def graph_of(
     *,
     training: bool,
     inlined: Sequence[nn.Module] = (),
-    readers: Sequence[Reader] = (),
+    containers: Sequence[Any] = (),
 ) -> Traced:
     """Return what `function(block, …)` does in a mode, whatever of torch's modes is on.
 
@@ -48,14 +47,14 @@ def graph_of(
         function: the method.
         training: the mode.
         inlined: children that are not left whole.
-        readers: of the function's outer names.
+        containers: that the function may write into.
 
     Raises: NoPattern, where it cannot be said from a graph.
     """
     found = []
     for surrounded in (torch.enable_grad, torch.no_grad, _autocast, torch.inference_mode, torch.enable_grad):
         with surrounded():
-            found.append(_traced(block, function, training=training, inlined=inlined, readers=readers))
+            found.append(_traced(block, function, training=training, inlined=inlined, containers=containers))
     if len({_text(traced.graph) for traced in found}) > 1:
         raise NoPattern("its forward differs from call to call, or with gradients, autocast or inference mode")
     return found[0]
@@ -77,20 +76,17 @@ def _traced(
     *,
     training: bool,
     inlined: Sequence[nn.Module],
-    readers: Sequence[Reader],
+    containers: Sequence[Any],
 ) -> Traced:
     copy = _shallow_copy(block, function)
     modules = [copy, *list(block.modules())[1:]]
     before = [module.training for module in modules]
-    generators = _Generators()
-    containers = _containers(copy, readers)
-    sizes = [len(container) for container in containers]
     tracer = StandInTracer(inlined)
     try:
         for module in modules:
             module.__dict__["training"] = training
         kept = _state_of(copy)
-        with NothingComputed(tracer):
+        with leaving_no_trace(containers), NothingComputed(tracer):
             graph = tracer.trace(copy)
     except NoPattern:
         raise
@@ -102,15 +98,10 @@ def _traced(
     finally:
         for module, mode in zip(modules[1:], before[1:], strict=True):
             module.__dict__["training"] = mode
-        is_drawn = generators.are_drawn_from()
-        grown = [(each, size) for each, size in zip(containers, sizes, strict=True) if len(each) != size]
-        _shrink(grown)
     if tracer.objections:
         # Raised in the forward, which caught it.
         raise NoPattern(tracer.objections[0])
-    if is_drawn:
-        raise NoPattern("its forward draws random numbers")
-    if grown or _state_of(copy) != kept:
+    if _state_of(copy) != kept:
         raise NoPattern("its forward keeps values in a container or attribute")
     return Traced(graph=graph, dtype=dtype_of(block) if tracer.is_asked_for_dtypes else None)
 
@@ -144,18 +135,37 @@ def _state_of(block: nn.Module) -> dict[tuple[str, str], int]:
     return held
 
 
-def _containers(block: nn.Module, readers: Sequence[Reader]) -> list[Any]:
-    values = [*block.__dict__.values(), *(value for read in readers for value in read())]
-    return [value for value in values if isinstance(value, list | dict | set)]
+@contextmanager
+def leaving_no_trace(containers: Sequence[Any]) -> Iterator[None]:
+    """Give back what code draws of generators and writes into containers; raise NoPattern if it did."""
+    generators, contents = _Generators(), [_items(container) for container in containers]
+    try:
+        yield
+    finally:
+        is_drawn = generators.are_drawn_from()
+        is_written = [_give_back(each, items) for each, items in zip(containers, contents, strict=True)]
+    if is_drawn:
+        raise NoPattern("its forward draws random numbers")
+    if any(is_written):
+        raise NoPattern("its forward keeps values in a container or attribute")
 
 
-def _shrink(grown: list[tuple[Any, int]]) -> None:
-    for container, size in grown:
-        if isinstance(container, list):
-            del container[size:]
-        elif isinstance(container, dict):
-            for key in list(container)[size:]:
-                del container[key]
+def _items(container: Any) -> list[Any]:
+    return list(container.items() if isinstance(container, dict) else container)
+
+
+def _give_back(container: Any, before: list[Any]) -> bool:
+    """Return whether a container has other items than before; give those back."""
+    now = _items(container)
+    if isinstance(container, dict):
+        pairs = [(a, c) for one, other in zip(now, before, strict=False) for a, c in zip(one, other, strict=True)]
+    else:
+        pairs = list(zip(now, before, strict=False))
+    if len(now) == len(before) and all(one is other for one, other in pairs):
+        return False
+    container.clear()
+    (container.extend if isinstance(container, list | deque) else container.update)(before)
+    return True
 
 
 class _Generators:
