@@ -68,7 +68,12 @@ def create_app(
         on_error=show_error,
     )
     app.layout = shell
-    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
+    # Dash's footer holds scripts alone; the page has one of its own.
+    app.index_string = (
+        app.index_string.replace("<html>", '<html lang="en">')
+        .replace("<footer>", "<div>")
+        .replace("</footer>", "</div>")
+    )
     handle_requests(app, store, hosts=hosts, credentials=credentials)
     app.server.before_request(moved_page)
     app.server.config[DECISIONS_KEY] = decisions

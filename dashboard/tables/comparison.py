@@ -89,24 +89,29 @@ def short_name(name: str) -> str:
 
 
 def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
-    """Write in a sentence how the other sides differ from the first."""
+    """Write in a sentence how the other sides differ from the first, the difference itself first."""
     if not means:
         return "Choose two sides to compare" if len(names) < 2 else f"No point of {names[0]} matches this choice"
+    base = short_name(names[0])
     known = sorted((mean.mean, name, mean) for name, mean in zip(names[1:], means, strict=True) if mean.mean)
     if len(known) >= MANY_SIDES:
         ends = " to ".join(
             f"{name} {ratio_in_words(value)} ({mean.n_worse:,} worse, {mean.n_better:,} better beyond the noise)"
             for value, name, mean in (known[0], known[-1])
         )
-        return f"Against {names[0]}, {counted(len(means), 'side')}: from {ends}"
-    parts = []
-    for name, mean in zip(names[1:], means, strict=True):
-        if mean.mean is None:
-            parts.append(f"{name}: no point was measured on both sides")
-            continue
-        certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"
-        parts.append(f"{name}: {ratio_in_words(mean.mean)} over {counted(mean.n, 'point')}, {certain}")
-    return f"Against {names[0]}, {'; '.join(parts)}"
+        return f"Against {base}, {counted(len(means), 'side')}: from {ends}"
+    if len(means) == 1:
+        told = _difference(means[0])
+        return f"{told[0].upper()}{told[1:]}: {names[1]} against {base}"
+    parts = [f"{name}: {_difference(mean)}" for name, mean in zip(names[1:], means, strict=True)]
+    return f"Against {base}, {'; '.join(parts)}"
+
+
+def _difference(mean: Mean) -> str:
+    if mean.mean is None:
+        return "no point was measured on both sides"
+    certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"
+    return f"{certain}, of {counted(mean.n, 'point')}, geometric mean {ratio_in_words(mean.mean)}"
 
 
 def _mean_cells(

@@ -40,7 +40,8 @@ def findings_table(
     """Build a row for each of the first findings, the chosen one marked; `link_to` makes the address of one."""
     if not found:
         return []
-    head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in HEADINGS])
+    course = html.Span("Course", className="unseen")
+    head = html.Tr([html.Th(text or course, className=kind, scope="col") for text, kind in HEADINGS])
     rows = [_row(one, link=link_to(one.uid), is_chosen=one.uid == chosen) for one in found[:MOST_ROWS]]
     table = html.Table([html.Thead(head), html.Tbody(rows)], className="winners findings listed")
     parts: list[Component] = [html.Div(table, className="scrolls")]

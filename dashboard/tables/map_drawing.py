@@ -137,7 +137,11 @@ def _texts(ranking: Ranking) -> tuple[str, str]:
     match ranking.standing:
         case Standing.UNDECIDED:
             least = ranking.least_margin
-            return f"{name} ?", "undecided" if least is None or least < LEAST_TOLD else f"by {least:.2f}{TIMES}"
+            # The mark stays with the name's last part.
+            return (
+                f"{name}\N{NO-BREAK SPACE}?",
+                "undecided" if least is None or least < LEAST_TOLD else f"by {least:.2f}{TIMES}",
+            )
         case Standing.TIED:
             return "tied", " = ".join(row.contender for row in ranking.candidates)
         case None:

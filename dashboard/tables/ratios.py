@@ -115,10 +115,10 @@ def rows_from_judgements(
     judgements: Sequence[Judgement], base: Iterable[SeriesValueRow], *, unnamed: Collection[str] = ()
 ) -> list[RatioRow]:
     """Compare commits as the gate does: what a verdict says of a point is its ratio."""
-    verdicts = [{key_of(each.head): each for each in judgement.verdicts} for judgement in judgements]
+    verdicts = [{each.head.series_id: each for each in judgement.verdicts} for judgement in judgements]
     found = []
     for row in base:
-        of_point = [each.get(key_of(row)) for each in verdicts]
+        of_point = [each.get(row.series_id) for each in verdicts]
         found.append(
             RatioRow(
                 name=name_of(row, without=unnamed),

@@ -24,7 +24,8 @@ BASELINE = "eager"
 _OF_SURFACE = ("provider", "weights", "pass")
 # A provider that vanished is gone; a shape that vanished was perhaps not asked for.
 _OF_CONTENDER = frozenset({"provider", "weights"})
-_INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = 0.95, 0.99
+_INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = (NormalDist().inv_cdf((1 + level) / 2) for level in (0.95, 0.99))
+"""Standard errors from a value to the end of its interval: the sweep's are of 95 %, asv's of 99 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,13 +104,13 @@ def pair_of(base: Side, head: Side) -> Pair | None:
     parameters = {parameter.name: parameter.value for parameter in row.parameters}
     provider = parameters.get("provider") if row.metric in SWEEP_METRICS else None
     is_baseline = is_control(row)
-    level = _INTERVAL_OF_SWEEPS if row.metric in SWEEP_METRICS else _INTERVAL_OF_ASV
+    half_width = _INTERVAL_OF_SWEEPS if row.metric in SWEEP_METRICS else _INTERVAL_OF_ASV
     return Pair(
         name=row.series_id,
         testbed=(row.project, row.machine, row.environment, row.metric),
         surface=surface_of(row),
-        base=tuple(_process(one, level, is_head=False) for one in base.processes),
-        head=tuple(_process(one, level, is_head=True) for one in head.processes),
+        base=tuple(_process(one, half_width, is_head=False) for one in base.processes),
+        head=tuple(_process(one, half_width, is_head=True) for one in head.processes),
         control=None if provider is None or is_baseline else _shape(row),
         is_control=is_baseline,
     )
@@ -197,10 +198,10 @@ def _shape(row: SeriesValueRow) -> tuple[object, ...]:
     return (row.benchmark, row.version, *shape)
 
 
-def _process(one: ProcessValue, level: float, *, is_head: bool) -> Process:
+def _process(one: ProcessValue, half_width: float, *, is_head: bool) -> Process:
     within = 0.0
     if one.ci_low is not None and one.ci_high is not None and math.isfinite(one.ci_high - one.ci_low):
-        within = (one.ci_high - one.ci_low) / 2 / one.value / NormalDist().inv_cdf((1 + level) / 2)
+        within = (one.ci_high - one.ci_low) / 2 / one.value / half_width
     return Process(
         run=one.run_id,
         visit=one.visit,

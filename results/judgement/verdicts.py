@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from results.exit_codes import ExitCode
-from results.judgement.comparison.evidence import Compared, compare
+from results.judgement.comparison.evidence import Compared, observe, weigh
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.comparison.processes import with_alike_rounds
@@ -86,12 +86,11 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         pairs = [replace(pair, control=None, is_control=False) for pair in pairs]
     limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}
 
-    def compared_by(known: Mapping[int, Prior]) -> Compared:
-        return compare(pairs, is_paired=is_paired, spreads=dict(known.items()), q=q)
-
-    compared = compared_by(known := {} if spreads is None or callable(spreads) else spreads)
+    observed = observe(pairs, is_paired=is_paired)
+    known = {} if spreads is None or callable(spreads) else spreads
+    compared = weigh(observed, spreads=dict(known.items()), q=q)
     if callable(spreads) and (changed := _look_changed(pairs, compared, limits)) and (known := spreads(changed)):
-        compared = compared_by(known)
+        compared = weigh(observed, spreads=dict(known.items()), q=q)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
     shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else {}

@@ -262,7 +262,12 @@ _PARAMETERS = (
 def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
     """Return the parameters of each point, in their order; a point without any is left out."""
     found: dict[int, list[ParameterValue]] = {}
-    for point_id, name, kind, text, number in fetch_rows(connection, _PARAMETERS, {"point_ids": point_ids}):
-        value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
+    # Thousands of points share a few values.
+    known: dict[tuple[str, str, str, float | None], ParameterValue] = {}
+    for point_id, *typed in fetch_rows(connection, _PARAMETERS, {"point_ids": point_ids}):
+        key = name, kind, text, number = tuple(typed)
+        value = known.get(key)
+        if value is None:
+            value = known[key] = ParameterValue(name=name, value=value_from_typed(kind, text, number))
         found.setdefault(point_id, []).append(value)
     return {point_id: tuple(values) for point_id, values in found.items()}

@@ -167,6 +167,30 @@ def test_the_fields_of_a_decision_are_as_dark_as_the_page(visit):
     assert page.evaluate(ground) == "rgba(0, 0, 0, 0)"
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_on_a_finding_with_the_form_that_acknowledges_it(visit, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = opened(visit, "/regressions", color_scheme=scheme)
+    page.wait_for_selector("#decision-by")
+    page.wait_for_selector(".finding-link")
+    assert [one["id"] for one in axe.Axe().run(page).response["violations"]] == []
+
+
+def test_links_of_a_narrow_card_are_large_enough_to_hit(visit):
+    page = opened(visit, "/regressions", viewport={"width": 400, "height": 900})
+    page.wait_for_selector(".finding-link")
+    assert all(one.bounding_box()["height"] >= 24 for one in page.locator(".finding-link").all())
+
+
+def test_what_takes_a_side_away_is_large_enough_to_hit(visit):
+    page = opened(visit, "/compare")
+    page.wait_for_selector(".mantine-Pill-remove")
+    shown = page.locator(".mantine-Pill-remove:visible").all()
+    assert len(shown) == 2  # the commits that are compared
+    for one in shown:
+        assert min(one.bounding_box()["width"], one.bounding_box()["height"]) >= 24
+
+
 def test_only_what_changed_is_a_click_on_compare(visit):
     page = opened(visit, "/compare")
     page.locator("#compare-show").get_by_text("only what changed").click()

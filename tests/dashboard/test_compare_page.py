@@ -92,7 +92,19 @@ def test_of_many_sides_the_sentence_names_the_ends():
         "Against eager, 3 sides: from two -50.0 % (4 worse, 1 better beyond the noise) "
         "to three +30.0 % (4 worse, 1 better beyond the noise)"
     )
-    assert answer_of(names[:3], means[:2]).startswith("Against eager, one: +10.0 % over 9 points")
+    assert answer_of(names[:3], means[:2]).startswith(
+        "Against eager, one: 4 worse and 1 better beyond the noise, of 9 points, geometric mean +10.0 %; two: 4 worse"
+    )
+
+
+def test_of_two_sides_the_difference_comes_first_and_then_what_was_compared():
+    counts = {"low": None, "high": None, "n": 9, "n_without": 0, "n_only": 0, "n_worse": 4, "n_better": 1}
+    names = ("ea9b3f1c 2026-11-22 Tests: each visit", "fa6c3a38 2026-11-22 Tests of whole runs")
+    assert answer_of(names, [Mean(mean=1.1, **counts)]) == (
+        "4 worse and 1 better beyond the noise, of 9 points, geometric mean +10.0 %: "
+        "fa6c3a38 2026-11-22 Tests of whole runs against ea9b3f1c 2026-11-22"
+    )
+    assert answer_of(names, [Mean(mean=None, **counts)]).startswith("No point was measured on both sides: fa6c3a38")
 
 
 def test_a_commit_is_headed_by_its_hash_and_date_where_there_is_little_room():

@@ -218,7 +218,15 @@ def test_a_map_shows_who_wins_by_how_much_and_where_it_is_not_known(point):
         "without a rival at 1 (eager at 1); nothing ok at 1."
     )
     told = text_of(map_card(one)).replace("\N{NARROW NO-BREAK SPACE}", " ")
-    for part in ("+50 %", "fused = eager", "cell tied", "cell hatched", "fused ?", "no rival", "nothing ok"):
+    for part in (
+        "+50 %",
+        "fused = eager",
+        "cell tied",
+        "cell hatched",
+        "fused\N{NO-BREAK SPACE}?",
+        "no rival",
+        "nothing ok",
+    ):
         assert part in told
 
 

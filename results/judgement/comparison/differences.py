@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,19 +84,17 @@ def _machine_parts(
 
 def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool) -> Difference:
     base, head, is_disturbed = _sides(pair, is_paired=is_paired)
-    before, after = (
-        np.array([one.log - _of_machine(one, pair, controls, slope) for one in side]) for side in (base, head)
-    )
+    before, after = ([one.log - _of_machine(one, pair, controls, slope) for one in side] for side in (base, head))
     n_base, n_head = len(before), len(after)
     if is_paired:
-        ratios = after - before
+        ratios = [later - earlier for earlier, later in zip(before, after, strict=True)]
         variance, dof, factor = _variance(ratios), n_base - 1, 1 / n_base
     else:
         dof = n_base + n_head - 2
         sums = (n_base - 1) * _variance(before) + (n_head - 1) * _variance(after)
         variance, factor = sums / dof if dof else 0.0, 1 / n_base + 1 / n_head
     return Difference(
-        log_ratio=float(after.mean() - before.mean()),
+        log_ratio=fmean(after) - fmean(before),
         variance=variance,
         dof=dof,
         factor=factor,
@@ -177,5 +177,9 @@ def _repeated(
     return [parts(side) for side in known if side]
 
 
-def _variance(values: NDArray[np.float64]) -> float:
-    return float(values.var(ddof=1)) if len(values) > 1 else 0.0
+def _variance(values: Sequence[float]) -> float:
+    """Return the sample variance; most series have but one or a few values, which an array would take longer for."""
+    if len(values) < 2:
+        return 0.0
+    mean = fmean(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -61,6 +61,18 @@ class Compared:
     controls: Mapping[Hashable, Controls]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What the processes of two commits show of each pair, before what histories tell. effects: their log ratios."""
+
+    pairs: Sequence[Pair]
+    is_paired: bool
+    differences: Sequence[Difference]
+    effects: Numbers
+    statistics: Moderated
+    controls: Mapping[Hashable, Controls]
+
+
 def compare(
     pairs: Sequence[Pair],
     *,
@@ -70,18 +82,36 @@ def compare(
 ) -> Compared:
     """Compare two commits in all `pairs` at once, each with processes on both sides.
 
-    is_paired: as in `differences_of`. spreads: how a series varies from run to run, by its name, where a history tells
-    it; for those without repeated processes it is all that is known, for others it counts where it is larger. q: share
-    of false findings.
+    is_paired: as in `differences_of`; spreads, q: as in `weigh`.
     """
-    if not pairs:
-        return Compared(evidence=(), controls={})
+    return weigh(observe(pairs, is_paired=is_paired), spreads=spreads, q=q)
+
+
+def observe(pairs: Sequence[Pair], *, is_paired: bool = False) -> Observed:
+    """Return what two commits show in all `pairs` at once, to be weighed once or more."""
     found, controls = differences_of(pairs, is_paired=is_paired)
     effects = np.array([one.log_ratio for one in found])
     statistics = _moderated(pairs, found, effects)
-    if not is_paired:
-        statistics = _with_runs(pairs, found, effects, statistics)
-    statistics = _with_spreads(pairs, found, effects, statistics, spreads or {})
+    return Observed(
+        pairs=pairs,
+        is_paired=is_paired,
+        differences=found,
+        effects=effects,
+        statistics=statistics if is_paired else _with_runs(pairs, found, effects, statistics),
+        controls=controls,
+    )
+
+
+def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None, q: float = Q) -> Compared:
+    """Return the evidence of each pair.
+
+    spreads: how a series varies from run to run, by its name, where a history tells it; for those without repeated
+    processes it is all that is known, for others it counts where it is larger. q: share of false findings.
+    """
+    pairs, found, effects, is_paired = observed.pairs, observed.differences, observed.effects, observed.is_paired
+    if not pairs:
+        return Compared(evidence=(), controls={})
+    statistics = _with_spreads(pairs, found, effects, observed.statistics, spreads or {})
     # What was disturbed is evidence of nothing, in neither direction; nor is one round, where more were to be had.
     p = np.where([one.is_disturbed or (is_paired and not one.dof) for one in found], 1.0, statistics.p)
     surfaces = [(pair.testbed, pair.surface) for pair in pairs]
@@ -102,7 +132,7 @@ def compare(
             found, effects, half, p, is_significant, floors, strict=True
         )
     )
-    return Compared(evidence=evidence, controls=controls)
+    return Compared(evidence=evidence, controls=observed.controls)
 
 
 def _moderated(pairs: Sequence[Pair], found: Sequence[Difference], effects: Numbers) -> Moderated:

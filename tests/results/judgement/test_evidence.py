@@ -11,10 +11,13 @@ from bench_two_commits import Scene, pairs_of, score_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.judgement.comparison.evidence import compare
+from results.judgement.comparison import evidence
+from results.judgement.comparison.evidence import compare, observe, weigh
 from results.judgement.comparison.false_discoveries import benjamini_hochberg, selected_points, simes
 from results.judgement.comparison.moderation import USUAL, Prior, moderated, priors_of, quantile_of_t
 from results.judgement.comparison.processes import Pair, Process, controls_of
+from results.judgement.verdicts import Outcome, judge
+from tests.made_values import row
 
 # Benjamini and Hochberg 1995, §4: fifteen hypotheses on thrombolysis, four of them rejected at 5 %.
 OF_1995 = np.array(
@@ -235,6 +238,25 @@ def test_control_series_tell_what_a_run_does_that_none_of_its_visits_shows():
     assert found(0.05, apart=0.0).is_significant
     assert found(0.05, apart=0.007, n_controls=9).is_significant, "so few controls tell nothing of it"
     assert found(0.05, apart=0.007, is_paired=True).is_significant, "rounds are of one run each, in the same minutes"
+
+
+def test_what_two_commits_show_is_told_once_however_often_it_is_weighed():
+    """By a judgement that asks histories for what looks changed, too."""
+    pairs = [pair([0.0], [0.1]), pair([0.0, 0.001, -0.001], [0.1, 0.101, 0.099], name="q")]
+    observed = observe(pairs)
+    for spreads in ({}, {"p": Prior(sd=0.005, dof=20)}, {"p": Prior(sd=0.08, dof=20)}):
+        assert weigh(observed, spreads=spreads).evidence == compare(pairs, spreads=spreads).evidence
+
+
+def test_a_judgement_that_asks_histories_compares_the_processes_once(monkeypatch):
+    asked = []
+    differences_of = evidence.differences_of
+    monkeypatch.setattr(evidence, "differences_of", lambda *a, **kw: asked.append(1) or differences_of(*a, **kw))
+    base, head = row(1.0), row(1.12, commit="b" * 40)
+    prior = {head.series_id: Prior(sd=0.005, dof=20)}
+    judgement = judge([base], [head], base_commit="a" * 40, head_commit="b" * 40, spreads=lambda _: prior)
+    assert [each.outcome for each in judgement.verdicts] == [Outcome.REGRESSION]
+    assert asked == [1]
 
 
 class TestSimulated:

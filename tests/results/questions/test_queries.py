@@ -7,6 +7,7 @@ import pytest
 
 from results.errors import UnknownRevision
 from results.queries import (
+    all_values_at,
     commits,
     history_of,
     latest_points,
@@ -168,6 +169,14 @@ def test_on_cuda_a_profile_lists_kernels(journal_store, journals):
 def test_dates_come_back_aware_and_equal(filled, journals):
     assert commits(filled)[0].date == journals.START
     assert latest_points(filled)[0].measured_at == journals.START + timedelta(days=2, hours=1, minutes=5)
+
+
+def test_points_that_have_a_parameter_in_common_share_its_value(filled, journals):
+    """Thousands of points of a commit have a few values."""
+    rows = all_values_at(filled, commit=journals.commit_hash(0), metric="latency_s")
+    values = [one for row in rows for one in row.parameters if one.name == "pass"]
+    assert len(values) > 1
+    assert len(set(map(id, values))) == len(set(values))
 
 
 def test_a_history_is_in_the_order_of_commits(filled, journals):
