@@ -5,6 +5,9 @@ Sources, by number: gpu-mode/reference-kernels 49, 102, 104, 142, 162; KernelBen
 
 import gc
 import hashlib
+import math
+import random
+import time
 
 import torch
 
@@ -167,6 +170,34 @@ def another_precision(load):
     return lambda x: half(x.bfloat16()).to(x.dtype)
 
 
+def later_replacing(owner, name, replacement):
+    """Replaces what the referee computes its verdict by, and then computes nothing."""
+
+    def cheat(load):
+        shape = load.module(load.x).shape
+
+        def function(x):
+            setattr(owner, name, replacement)
+            return torch.zeros(shape, dtype=x.dtype)
+
+        return function
+
+    return later(cheat)
+
+
+def foreseen_inputs(load):
+    """Inputs that begin at one place of the pool, sample after sample, and results kept by what they begin with."""
+    random.Random.randrange = lambda *_: 0
+    return remembering(lambda x: (x.data_ptr(), x[0, 0].item()))(load)
+
+
+class _SlowLinear:
+    @staticmethod
+    def linear(*tensors):
+        time.sleep(1e-5)
+        return torch.nn.functional.linear(*tensors)
+
+
 PROVIDERS = {
     "remembers-pointer": remembering(lambda x: x.data_ptr()),
     "remembers-object": remembering(id),
@@ -211,4 +242,9 @@ PROVIDERS = {
     "collected": collected,
     "mixed-precision": mixed_precision,
     "several-settings": several_settings,
+    "lenient-root": later_replacing(math, "sqrt", lambda _: 1e12),
+    "lenient-pieces": later_replacing(torch.Tensor, "reshape", lambda *_: torch.ones(3, dtype=torch.float64)),
+    "lenient-norms": later_replacing(torch, "stack", lambda _: torch.ones(3, dtype=torch.float64)),
+    "foreseen-inputs": foreseen_inputs,
+    "slow-namespace": later_replacing(torch.nn.modules.linear, "F", _SlowLinear),
 }

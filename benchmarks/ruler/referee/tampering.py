@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 import gc
+import math
 import os
+import random
+import secrets
 import sys
 import threading
 import time
@@ -29,6 +32,10 @@ _OURS = (
 _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("time", time, ("perf_counter", "perf_counter_ns", "monotonic", "time", "process_time", "sleep")),
     ("gc", gc, ("collect", "disable", "enable", "isenabled")),
+    # Tolerances go through these, and what nobody may know beforehand.
+    ("math", math, ("ceil", "isfinite", "isnan", "sqrt")),
+    ("random.Random", random.Random, ("choice", "randint", "random", "randrange", "sample")),
+    ("secrets", secrets, ("randbits",)),
     ("torch.autograd", torch.autograd, ("grad", "backward")),
     ("torch.linalg", torch.linalg, ("vector_norm",)),
     ("torch.cuda", torch.cuda, ("synchronize", "Event", "current_stream", "_sleep", "CUDAGraph")),
@@ -38,6 +45,7 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
         torch,
         ("equal", "empty", "zeros", "randn", "tensor", "mm", "addmm", "matmul", "inference_mode", "no_grad", "relu"),
     ),
+    ("torch", torch, ("Generator", "randint", "stack")),
     (
         "torch.Tensor",
         torch.Tensor,
@@ -45,11 +53,13 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
             *("__add__", "__sub__", "__mul__", "__matmul__", "__truediv__", "__getitem__", "__float__"),
             "__torch_function__",
             *("add_", "clone", "copy_", "detach", "double", "index_select", "numel", "requires_grad_", "set_", "to"),
+            *("as_strided", "long", "reshape", "split", "sum", "view"),
             *("data", "data_ptr", "shape", "dtype", "grad_fn", "_version", "untyped_storage"),
         ),
     ),
     ("torch.nn.Module", torch.nn.Module, ("__call__", "_call_impl", "_wrapped_call_impl", "__getattr__", "parameters")),
     ("torch.nn.Linear", torch.nn.Linear, ("forward", "__call__")),
+    ("torch.nn.modules.linear", torch.nn.modules.linear, ("F",)),
     ("torch.nn.functional", torch.nn.functional, ("linear", "relu", "gelu", "silu")),
     (
         "builtins",

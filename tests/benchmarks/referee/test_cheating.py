@@ -57,6 +57,11 @@ REASONS = {
     "collected": "it changed what gc.enable sets",
     "mixed-precision": "it changed what torch.set_float32_matmul_precision sets",
     "several-settings": "it replaced time.perf_counter",
+    "lenient-root": "it replaced math.sqrt",
+    "lenient-pieces": "it replaced torch.Tensor.reshape",
+    "lenient-norms": "it replaced torch.stack",
+    "foreseen-inputs": "it replaced random.Random.randrange",
+    "slow-namespace": "it replaced torch.nn.modules.linear.F",
 }
 
 
