@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
@@ -46,15 +47,23 @@ def thinned(sides: Sequence[RatioSide], *, most: int = MOST_POINTS) -> tuple[tup
     n = sum(len(side.marks) for side in sides)
     if n <= most:
         return tuple(sides), 0
-    share = most // len(sides)
-    kept = []
-    for side in sides:
-        certain = [mark for mark in side.marks if mark.is_significant][:share]
-        others = [mark for mark in side.marks if not mark.is_significant]
-        room = share - len(certain)
-        stride = max(-(-len(others) // room), 1) if room else len(others) + 1
-        kept.append(RatioSide(name=side.name, marks=(*certain, *(others[::stride] if room else ()))))
-    return tuple(kept), n - sum(len(side.marks) for side in kept)
+    shares: dict[int, int] = {}
+    # What a small side leaves of its share is the others'.
+    for index in sorted(range(len(sides)), key=lambda each: len(sides[each].marks)):
+        room = (most - sum(shares.values())) // (len(sides) - len(shares))
+        shares[index] = min(room, len(sides[index].marks))
+    kept = tuple(replace(side, marks=_some(side.marks, shares[index])) for index, side in enumerate(sides))
+    return kept, n - sum(shares.values())
+
+
+def _some(marks: Sequence[RatioMark], n: int) -> tuple[RatioMark, ...]:
+    """Return `n` of them: the largest certain changes, and of the others as many as there is room for, evenly."""
+    certain = sorted(
+        (mark for mark in marks if mark.is_significant), key=lambda mark: abs(math.log(mark.ratio)), reverse=True
+    )[:n]
+    others = [mark for mark in marks if not mark.is_significant]
+    room = min(n - len(certain), len(others))
+    return (*certain, *(others[i * len(others) // room] for i in range(room)))
 
 
 def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: str, are_providers: bool) -> go.Figure:

@@ -10,10 +10,8 @@ from dash import html
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
-from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_of_ratios, thinned
 from dashboard.looks import look_of
 from dashboard.pages.compare import OUTPUTS, PICKED, asked_query, page_props
-from dashboard.quantities import MetricFormat
 from dashboard.tables.comparison import MOST_IN_SIGHT, MOST_ROWS, answer_of, ratios_table, short_name
 from dashboard.tables.ratios import Mean, mean_of, ratio_of, rows_from_judgements, rows_from_values
 from dashboard.views.compare_choice import compare_choice_of, query_from_compare_choice
@@ -256,47 +254,6 @@ def test_a_choice_that_takes_nothing_is_said_and_an_unknown_provider_named(store
     assert drawing.choice.provider == ("fused",)
     assert drawing.problems == ("No provider nope was measured there.",)
     assert "0 of 8 points" in shown(store, "?machine=bench-02&show=significant&provider=fused")["note"]
-
-
-def marks(n, *, significant=0):
-    return tuple(RatioMark(value=1.0, ratio=1.0 + i / n, note=str(i), is_significant=i < significant) for i in range(n))
-
-
-@pytest.mark.parametrize(("sizes", "significant"), [((7000,), 100), ((4000, 4000, 4000), 10), ((6000, 6000), 6000)])
-def test_a_figure_has_five_thousand_points_at_most_and_what_changed_stays(sizes, significant):
-    sides = [RatioSide(name=f"s{i}", marks=marks(n, significant=significant)) for i, n in enumerate(sizes)]
-    kept, n_left_out = thinned(sides)
-    n = sum(len(side.marks) for side in kept)
-    assert n <= MOST_POINTS
-    assert n + n_left_out == sum(sizes)
-    assert all(
-        sum(mark.is_significant for mark in side.marks) == min(significant, MOST_POINTS // len(sizes)) for side in kept
-    )
-    assert thinned([RatioSide(name="s", marks=marks(10))])[1] == 0
-
-
-def test_the_axes_carry_what_they_show_with_its_unit():
-    ordinate = MetricFormat(metric="latency_s", unit="s").ordinate
-    figure = scatter_of_ratios(
-        [RatioSide(name="b", marks=marks(3, significant=1))], ordinate=ordinate, base="a", are_providers=False
-    )
-    assert figure.layout.xaxis.title.text == "Latency at a"
-    assert figure.layout.xaxis.ticksuffix == "s"
-    assert figure.layout.yaxis.title.text == "Ratio to the first side (lower is better)"
-    assert {figure.layout.xaxis.type, figure.layout.yaxis.type} == {"log"}
-    assert [symbol.endswith("-open") for symbol in figure.data[0].marker.symbol] == [False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("ratios", "labels"),
-    [((0.93, 1.08), ["0.9×", "0.95×", "1×", "1.05×", "1.1×"]), ((0.3, 20.0), ["0.5×", "1×", "2×", "5×", "10×", "20×"])],
-)
-def test_ratios_near_to_one_have_fine_labels(ratios, labels):
-    side = RatioSide(name="b", marks=tuple(replace(marks(1)[0], ratio=ratio) for ratio in ratios))
-    figure = scatter_of_ratios(
-        [side], ordinate=MetricFormat(metric="latency_s", unit="s").ordinate, base="a", are_providers=False
-    )
-    assert list(figure.layout.yaxis.ticktext) == labels
 
 
 def test_what_all_points_share_is_told_once(store):

@@ -244,10 +244,12 @@ def test_ten_thousand_commits_cost_little_more_than_git_log_itself(tmp_path, rep
         store.ingest([tree], repository=repository.path)
         assert stored_commits(store)[commits[9900]].position == 9901
         repository.git("checkout", "-q", "main")
-        repository.commit("one more", at=NOON + 20_000)
-        ingesting_s = cpu_s(lambda: store.ingest([tree], repository=repository.path))
+        took_s = []
+        for n in range(3):  # a process of another test that ends meanwhile counts, too
+            repository.commit(f"one more {n}", at=NOON + 20_000 + n)
+            took_s.append(cpu_s(lambda: store.ingest([tree], repository=repository.path)))
     logging_s = cpu_s(lambda: repository.git("log", "--format=%H%x00%ct%x00%s", "main").splitlines())
-    assert ingesting_s < 8 * logging_s
+    assert min(took_s) < 8 * logging_s
 
 
 def cpu_s(call):
