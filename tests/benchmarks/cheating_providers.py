@@ -41,8 +41,17 @@ from tests.benchmarks.harmful_providers import (
     slow_dispatcher,
     slow_table,
 )
-
-HONEST_CALLS = 7
+from tests.benchmarks.meddling_providers import (
+    HONEST_CALLS,
+    anomaly_mode,
+    interrupting,
+    moved_inputs,
+    profiler_left_on,
+    saved_tensors,
+    skipped_calls,
+    slow_inputs,
+    slow_weights,
+)
 
 
 def remembering(key_of):
@@ -247,4 +256,12 @@ PROVIDERS = {
     "lenient-norms": later_replacing(torch, "stack", lambda _: torch.ones(3, dtype=torch.float64)),
     "foreseen-inputs": foreseen_inputs,
     "slow-namespace": later_replacing(torch.nn.modules.linear, "F", _SlowLinear),
+    "slow-inputs": slow_inputs,
+    "moved-inputs": moved_inputs,
+    "slow-weights": slow_weights,
+    "anomaly-mode": anomaly_mode,
+    "saved-tensors": saved_tensors,
+    "interrupting": interrupting,
+    "profiler-left-on": profiler_left_on,
+    "skipped-calls": skipped_calls,
 }

@@ -15,6 +15,8 @@ LEAST_ROUNDS = 5
 LEAST_SLOW_ROUNDS = 12
 """Of a machine that is slow throughout: so many meet its fast moments."""
 _SLOW_PATIENCE = 5.0
+# With large caches and one thread a round takes seconds, and so many of them longer than that.
+_LONGEST_SLOW_S = 60.0
 
 
 class Trial(NamedTuple):
@@ -62,13 +64,13 @@ def best_rates(
     `budget_s` is used up; one that was disturbed does not count. A machine that is slow throughout, with nobody to be
     seen who uses it, has fast moments: there the best of LEAST_SLOW_ROUNDS counts (docs/adr/0018). Raises:
     MachineDisturbed, once disturbed rounds have taken `patience_s` and there are neither so many nor LEAST_ROUNDS calm
-    ones; for what is merely slow it waits five times as long.
+    ones; for what is merely slow it waits five times as long, or for so many rounds, but no longer than a minute.
     """
     for trial in trials:
         trial.sample_s()
     kept_s: list[list[float]] = []
     slow_s: list[list[float]] = []
-    n_rounds, spent_s, disturbed_s, taken_s = 0, 0.0, 0.0, 0.0
+    n_rounds, n_disturbed, spent_s, disturbed_s, taken_s = 0, 0, 0.0, 0.0, 0.0
     while len(kept_s) < LEAST_ROUNDS or spent_s < budget_s:
         watch.start()
         start = now()
@@ -81,6 +83,7 @@ def best_rates(
             spent_s += lasted_s
             continue
         disturbed_s += lasted_s
+        n_disturbed += 1
         if watch.is_merely_slow:
             slow_s.append(samples)
         else:
@@ -91,7 +94,8 @@ def best_rates(
             break
         if len(kept_s) + len(slow_s) >= LEAST_SLOW_ROUNDS:
             return _best_of(trials, [*kept_s, *slow_s], n_slow=len(slow_s))
-        if taken_s >= patience_s or disturbed_s >= _SLOW_PATIENCE * patience_s:
+        of_slow_rounds_s = min(LEAST_SLOW_ROUNDS * disturbed_s / n_disturbed, _LONGEST_SLOW_S)
+        if taken_s >= patience_s or disturbed_s >= max(_SLOW_PATIENCE * patience_s, of_slow_rounds_s):
             seen = f"{len(kept_s)} of {n_rounds} rounds were calm, {LEAST_ROUNDS} are needed"
             raise MachineDisturbed(f"{reason} ({seen})")
     return _best_of(trials, kept_s, n_slow=0)

@@ -18,7 +18,7 @@ class Referee(Protocol):
     def after_warm_up(self, name: str) -> None:
         """Look at what the calls that warmed a contender up left behind. Raises: Implausible."""
 
-    def before_sample(self, name: str, *, calls: int) -> int:
+    def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:
         """Prepare the inputs of a sample, before the calls that re-warm; return how many calls to time, >= `calls`."""
 
     def before_timing(self, name: str) -> None:
@@ -37,7 +37,7 @@ class NoReferee:
     def after_warm_up(self, name: str) -> None:
         """Do nothing."""
 
-    def before_sample(self, name: str, *, calls: int) -> int:  # noqa: ARG002 - the protocol's
+    def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:  # noqa: ARG002 - the protocol's
         """Return `calls`."""
         return calls
 

@@ -237,7 +237,7 @@ def _take_round(
     for name in order:
         state = states[name]
         announce(name)
-        calls = referee.before_sample(name, calls=state.calls_per_sample)
+        calls = referee.before_sample(name, calls=state.calls_per_sample, warming_calls=state.warming_calls)
         for _ in range(state.warming_calls):
             state.call()
         referee.before_timing(name)

@@ -12,12 +12,13 @@ _JUDGED_FROM_S, _SPARE_CORES = 0.02, 0.3
 class ContenderRecord:
     """What is known of one contender, in seconds: its calls, and what its samples, turns and checks took.
 
-    least_calls: fewer were not in a sample.
+    least_calls: fewer were not in a sample. warming_calls: untimed ones before each.
     """
 
     n_samples: int = 0
     n_checks: int = 0
     least_calls: int = 1
+    warming_calls: int = 1
     cpu_s: float = 0.0
     wall_s: float = 0.0
     turn_s: float = 0.0

@@ -96,12 +96,13 @@ class GroupReferee:
                 self._captured.add(name)
         return outcome, call
 
-    def before_sample(self, name: str, *, calls: int) -> int:
+    def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:
         """Fill the inputs anew; of several calls add up to a quarter, so that nobody knows which is the last."""
         self._turn_began = self._now()
         self._n_calls = calls + self._random.randrange(-(-calls // 4) + 1) if calls > 1 else 1
         self._rotation.prepare(self._n_calls)
-        self._records[name].least_calls = calls
+        record = self._records[name]
+        record.least_calls, record.warming_calls = calls, warming_calls
         return self._n_calls
 
     def before_timing(self, name: str) -> None:  # noqa: ARG002 - the protocol's
@@ -149,16 +150,16 @@ class GroupReferee:
             self._rotation.rest()
         if reason is not None:
             # Whatever it was found out by, the others go on with what all share.
-            self._instrument.repaired()
-            self._verification.sabotage(thoroughly=True)
+            self._why_tampered()
             said = f"implausible: {reason}" if state is State.WRONG else reason
             self.findings[name] = TimingOutcome(state=state, reason=said)
             raise Implausible(said)
 
     def _why_tampered(self) -> str | None:
         """Return what was done to what all share, and is put back, or None."""
-        tampered, sabotage = self._instrument.repaired(), self._verification.sabotage(thoroughly=True)
-        return tampered or sabotage
+        tampered, moved = self._instrument.repaired(), self._rotation.repaired()
+        sabotage = self._verification.sabotage(thoroughly=True)
+        return tampered or moved or sabotage
 
     def _why_implausible(self, name: str, record: ContenderRecord, last_output: object) -> str | None:
         # The first sample always: a visit may have no other.
@@ -172,6 +173,7 @@ class GroupReferee:
             kept = snapshot(last_output) if reason is None else None
         # Looked at after every sample, so that it is clear who did it.
         reason = self._instrument.repaired() or reason
+        reason = self._rotation.repaired() or reason
         reason = self._sabotage(name, thoroughly=is_due or self._is_wary) or reason
         if is_due and reason is None:
             reason = self._why_wrong(name, record, kept)
@@ -214,21 +216,26 @@ class GroupReferee:
         """Return what is wrong with the last of fewer calls than any sample has, or None.
 
         One who knows how many calls a sample has at least need not compute the first of them. They begin after a pause,
-        as a sample's do. last_output: a result that is still in use.
+        as a sample's do; once with calls that warm up before them, by which one would know a sample, and once without,
+        as those may be counted, too. last_output: a result that is still in use.
         """
-        self._pause(_PAUSE_S)
-        n_calls = self._random.randint(1, max(1, self._records[name].least_calls - 1))
-        self._rotation.prepare(n_calls)
-        self._n_calls = n_calls
-        self._rotation.start()
-        _, output = self._timed(self._calls[name], n_calls)
-        if name not in self._captured and are_in_same_memory(output, last_output):
-            return "it gives the same memory again while an earlier result in it is in use"
-        if reason := self._verification.why_odd(output):
-            return f"of {n_calls} calls in a row, {reason}"
-        kept = snapshot(output)
-        del output
-        return self._why_last_wrong(kept, f"of {n_calls} calls in a row, ")
+        for n_warming in self._random.sample((0, self._records[name].warming_calls), 2):
+            self._rotation.rest()
+            self._pause(_PAUSE_S)
+            self._n_calls = n_calls = self._random.randint(1, max(1, self._records[name].least_calls - 1))
+            self._rotation.prepare(n_calls)
+            self._timed(self._calls[name], n_warming)
+            self._rotation.start()
+            _, output = self._timed(self._calls[name], n_calls)
+            if name not in self._captured and are_in_same_memory(output, last_output):
+                return "it gives the same memory again while an earlier result in it is in use"
+            if reason := self._verification.why_odd(output):
+                return f"of {n_calls} calls in a row, {reason}"
+            kept = snapshot(output)
+            del output
+            if reason := self._why_last_wrong(kept, f"of {n_calls} calls in a row, "):
+                return reason
+        return None
 
     def _why_last_wrong(self, kept: object, of_what: str) -> str | None:
         """Return why `kept` is not the result of the last input, of which `of_what` says more, or None.
@@ -273,6 +280,7 @@ class GroupReferee:
 
     def _timed(self, call: Callable[[], object], n_calls: int) -> tuple[float, object]:
         self._wait()
+        output = None
         start = self._now()
         try:
             for _ in range(n_calls):

@@ -108,6 +108,11 @@ class Rotation:
             return None
         return "it wrote to its input"
 
+    def repaired(self) -> str | None:
+        """Give the inputs back their class and memory; return that someone had changed them, in words, or None."""
+        changed = [ring.repaired() for ring in (self._x, self._grad) if ring is not None]
+        return "it changed an input's class or memory" if any(changed) else None
+
     def _item(self, x: torch.Tensor, grad_output: torch.Tensor | None) -> Any:  # noqa: ANN401 - what `call` unpacks
         if grad_output is None:
             return x
@@ -140,6 +145,8 @@ class _Ring:
         self._memory = torch.zeros(n_values, dtype=like.dtype, device=like.device)
         self._starts = [0] * n_inputs
         self.inputs = [self._input(index, like) for index in range(n_inputs)]
+        self._taken = [each.data for each in self.inputs]
+        self._as_taken = self._as_they_are()
 
     def refill(self, order: list[int], rng: random.Random) -> None:
         """Overwrite the inputs numbered in `order`; whoever kept one of them, or its version, sees no sign of it."""
@@ -169,6 +176,18 @@ class _Ring:
     def holds(self, index: int) -> bool:
         """Return whether input `index` still holds what it was filled with."""
         return all(torch.equal(piece, values) for piece, values in self._pieces(index))
+
+    def repaired(self) -> bool:
+        """Give every input its class and memory back; return whether one differed."""
+        if self._as_they_are() == self._as_taken:
+            return False
+        for each, memory in zip(self.inputs, self._taken, strict=True):
+            each.__class__ = torch.Tensor
+            each.data = memory
+        return True
+
+    def _as_they_are(self) -> list[tuple[type, int, torch.Size, tuple[int, ...]]]:
+        return [(type(each), each.data_ptr(), each.shape, each.stride()) for each in self.inputs]
 
     def _pieces(self, index: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield the memory of input `index` by pieces, each with what it is filled with."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import builtins
 import gc
 import math
-import os
 import random
 import secrets
 import sys
-import threading
 import time
 from operator import attrgetter, getitem
 from types import FunctionType, ModuleType
@@ -17,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from benchmarks.ruler.referee.process_settings import BLAMELESS, SETTINGS
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 # Modules of ours that run between a sample's start and its record; each look costs every sample a little.
 _OURS = (
@@ -68,74 +68,6 @@ _OWNERS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ),
     ("builtins", builtins, ("range", "reversed", "round", "sorted", "sum", "tuple", "type", "vars", "zip")),
 )  # fmt: skip
-_DENORMAL = 5e-324
-
-
-def _precision_of_all() -> str:
-    """Return float32's precision in products; torch refuses to tell it while a library has one of its own."""
-    try:
-        return torch.get_float32_matmul_precision()
-    except RuntimeError:
-        return "mixed"
-
-
-def _precision_of(backend: object) -> tuple[Callable[[], object], Callable[[object], object]]:
-    if not hasattr(backend, "fp32_precision"):  # torch before 2.9
-        return lambda: None, lambda _: None
-    return lambda: getattr(backend, "fp32_precision"), lambda value: setattr(backend, "fp32_precision", value)  # noqa: B009 - typed as object
-
-
-def _cores_of_its_own() -> set[int] | None:
-    """Return the cores this process may use, or None if they are those of the process that started it.
-
-    A container's manager may take cores away, from both alike, and no contender has done that.
-    """
-    own = os.sched_getaffinity(0)
-    return None if own == os.sched_getaffinity(os.getppid()) else own
-
-
-def _use_cores(own: object) -> None:
-    os.sched_setaffinity(0, own if isinstance(own, set) else os.sched_getaffinity(os.getppid()))
-
-
-# Settings of the process that change what everybody's calls cost or compute: how to read each, and to set it.
-_SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
-    "torch.set_num_threads": (torch.get_num_threads, lambda value: torch.set_num_threads(int(str(value)))),
-    "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),  # type: ignore[dict-item]
-    # Sets those of the libraries as well, which come after it.
-    "torch.set_float32_matmul_precision": (
-        _precision_of_all,
-        lambda value: torch.set_float32_matmul_precision(str(value)),
-    ),
-    "torch.backends.fp32_precision": _precision_of(torch.backends),
-    "torch.backends.mkldnn.fp32_precision": _precision_of(torch.backends.mkldnn),
-    "torch.backends.mkldnn.matmul.fp32_precision": _precision_of(getattr(torch.backends.mkldnn, "matmul", None)),
-    "torch.backends.cuda.matmul.fp32_precision": _precision_of(torch.backends.cuda.matmul),
-    "torch.use_deterministic_algorithms": (
-        torch.are_deterministic_algorithms_enabled,
-        lambda value: torch.use_deterministic_algorithms(bool(value)),
-    ),
-    "torch.backends.mkldnn.enabled": (
-        torch._C._get_mkldnn_enabled,  # noqa: SLF001 - the setting of torch.backends.mkldnn.flags
-        lambda value: torch._C._set_mkldnn_enabled(bool(value)),  # noqa: SLF001 - the same
-    ),
-    "torch.set_grad_enabled": (torch.is_grad_enabled, lambda value: torch.set_grad_enabled(bool(value))),
-    "torch.autocast": (
-        torch.is_autocast_enabled,
-        lambda value: torch.set_autocast_enabled(bool(value)),
-    ),
-    "torch.set_flush_denormal": (
-        lambda: 1.0 * _DENORMAL == 0.0,
-        lambda value: torch.set_flush_denormal(bool(value)),
-    ),
-    "gc.enable": (gc.isenabled, lambda value: gc.enable() if value else gc.disable()),
-    "os.sched_setaffinity": (_cores_of_its_own, _use_cores),
-    "sys.settrace": (sys.gettrace, sys.settrace),  # type: ignore[dict-item]
-    "sys.setprofile": (sys.getprofile, sys.setprofile),  # type: ignore[dict-item]
-    "threading.setprofile": (threading.getprofile, threading.setprofile),  # type: ignore[dict-item]
-}
-# Code that was compiled with -ffast-math sets it when it is loaded, honest code as well, so nobody is blamed for it.
-_BLAMELESS = "torch.set_flush_denormal"
 # Hooks that torch runs at every module's call.
 _HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
 
@@ -164,7 +96,7 @@ class Instrument:
 
     def note_settings(self) -> None:
         """Take the settings as they are now for the right ones."""
-        self._settings = {name: read() for name, (read, _) in _SETTINGS.items()}
+        self._settings = {name: read() for name, (read, _) in SETTINGS.items()}
 
     def repaired(self) -> str | None:
         """Put back all that was replaced or set since; return what it was, in words, the first of it, or None."""
@@ -178,14 +110,14 @@ class Instrument:
         return next(filter(None, found), None)
 
     def _without_settings(self) -> str | None:
-        changed = [name for name, (read, _) in _SETTINGS.items() if read() != self._settings[name]]
+        changed = [name for name, (read, _) in SETTINGS.items() if read() != self._settings[name]]
         if not changed:
             return None
         # One may set others: so all are set, in an order in which none undoes another.
-        for name, (_, write) in _SETTINGS.items():
+        for name, (_, write) in SETTINGS.items():
             if name in changed or name.endswith("precision"):
                 write(self._settings[name])
-        named = next((name for name in changed if name != _BLAMELESS), None)
+        named = next((name for name in changed if name != BLAMELESS), None)
         return named and f"it changed what {named} sets, for everybody"
 
     def _without_overrides(self) -> str | None:
@@ -255,6 +187,11 @@ def _without_hooks() -> str | None:
         each.clear()
     if hooks:
         return "it hooked into every module's call"
+    saving: Any = torch._C._autograd  # noqa: SLF001 - no public way
+    if saving._top_saved_tensors_default_hooks(False):  # noqa: FBT003, SLF001 - positional there
+        while saving._top_saved_tensors_default_hooks(False):  # noqa: FBT003, SLF001 - the same
+            saving._pop_saved_tensors_default_hooks()  # noqa: SLF001 - the same
+        return "it left hooks on that see every saved tensor"
     modes = torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack()  # noqa: SLF001 - no public way
     return "it left a mode on that sees every operator" if modes else None
 

@@ -46,6 +46,7 @@ class Verification:
             self._of_inputs = [self._fingerprint.of(each) for each in self._inputs]
             self._shared = [*load.module.parameters(), *self._inputs]
             self._memory = [each.data for each in self._shared]
+            self._classes = [type(each) for each in self._shared]
             self._layouts = self._layouts_now()
             self._versions = self._versions_now()
             self._modules = [_TakenModule(module) for module in load.module.modules()]
@@ -85,6 +86,14 @@ class Verification:
         Not thoroughly: of the weights only the tensors' versions are looked at, which a provider can get round.
         """
         said = [each for module in self._modules if (each := module.repaired())]
+        if [type(each) for each in self._shared] != self._classes:
+            for tensor, its_class in zip(self._shared, self._classes, strict=True):
+                tensor.__class__ = its_class
+            said.append("it changed the eager module or the input: their class")
+        if any(tensor._backward_hooks for tensor in self._shared):  # noqa: SLF001 - torch tells it no other way
+            for tensor in self._shared:
+                tensor._backward_hooks = None  # noqa: SLF001 - the same
+            said.append("it hooked into the gradients of what all share")
         if self._layouts_now() != self._layouts:
             for tensor, memory in zip(self._shared, self._memory, strict=True):
                 tensor.data = memory

@@ -119,7 +119,13 @@ def test_a_slow_machine_that_neighbours_use_gives_no_ceiling():
         machine.rates(machine.trial("copy", seconds=0.5), patience_s=0.5)
 
 
+def test_a_slow_machine_is_waited_for_until_so_many_rounds_are_done_however_long_one_is():
+    machine = Machine(slow=lambda _: True)
+    rates = machine.rates(machine.trial("copy", seconds=4.0))
+    assert rates.n_slow == LEAST_SLOW_ROUNDS
+
+
 def test_a_slow_machine_is_not_waited_for_without_end():
     machine = Machine(slow=lambda _: True)
-    with pytest.raises(MachineDisturbed, match="0 of 10 rounds were calm"):
-        machine.rates(machine.trial("copy", seconds=1.0))
+    with pytest.raises(MachineDisturbed, match="0 of 7 rounds were calm"):
+        machine.rates(machine.trial("copy", seconds=9.0))

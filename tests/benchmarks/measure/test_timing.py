@@ -178,7 +178,7 @@ class Refusing:
         if name in self.refused_after_last_sample:
             raise Implausible("it is bad")
 
-    def before_sample(self, name, *, calls):
+    def before_sample(self, name, *, calls, warming_calls=1):  # noqa: ARG002 - the protocol's
         self.log.append(f"before {name}'s sample")
         return calls + 1
 

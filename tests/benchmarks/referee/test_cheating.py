@@ -62,6 +62,14 @@ REASONS = {
     "lenient-norms": "it replaced torch.stack",
     "foreseen-inputs": "it replaced random.Random.randrange",
     "slow-namespace": "it replaced torch.nn.modules.linear.F",
+    "slow-inputs": "it changed an input's class or memory",
+    "moved-inputs": "it changed an input's class or memory",
+    "slow-weights": "it changed the eager module or the input: their class",
+    "anomaly-mode": "it changed what torch.autograd.set_detect_anomaly sets",
+    "saved-tensors": "it left hooks on that see every saved tensor",
+    "interrupting": "it changed what signal.signal sets",
+    "profiler-left-on": "it changed what torch.autograd.profiler sets",
+    "skipped-calls": "the output is off",
 }
 
 

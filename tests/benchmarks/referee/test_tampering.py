@@ -15,8 +15,14 @@ from benchmarks.ruler.referee.tampering import Instrument
 
 
 @pytest.fixture(scope="module")
-def instrument():
+def taken():
     return Instrument()
+
+
+@pytest.fixture
+def instrument(taken):
+    taken.note_settings()  # pytest's time limit sets an alarm for each test
+    return taken
 
 
 def test_an_instrument_that_nobody_touched_is_as_it_was(instrument):

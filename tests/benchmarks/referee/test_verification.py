@@ -103,3 +103,13 @@ def test_weights_and_inputs_that_were_written_to_are_given_back(shape, thoroughl
         assert verification.sabotage(thoroughly=True) is None
     for each, kept in zip((*load.module.parameters(), load.x), before, strict=True):
         assert torch.equal(each, kept)
+
+
+def test_hooks_on_gradients_of_what_all_share_are_found_and_taken_off(shape):
+    load = workload(replace(shape, pass_=Pass.FORWARD_BACKWARD), device=CPU)
+    verification = Verification(load)
+    for each in (*load.module.parameters(), load.x):
+        each.register_hook(lambda gradient: gradient)
+        assert "hooked into the gradients" in verification.sabotage(thoroughly=False)
+        assert verification.sabotage(thoroughly=True) is None
+        assert not each._backward_hooks

@@ -1,0 +1,109 @@
+"""Settings of the process that change what everybody's calls cost or compute: how to read each, and to set it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DENORMAL = 5e-324
+
+
+def _precision_of_all() -> str:
+    """Return float32's precision in products; torch refuses to tell it while a library has one of its own."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return "mixed"
+
+
+def _precision_of(backend: object) -> tuple[Callable[[], object], Callable[[object], object]]:
+    if not hasattr(backend, "fp32_precision"):  # torch before 2.9
+        return lambda: None, lambda _: None
+    return lambda: getattr(backend, "fp32_precision"), lambda value: setattr(backend, "fp32_precision", value)  # noqa: B009 - typed as object
+
+
+def _cores_of_its_own() -> set[int] | None:
+    """Return the cores this process may use, or None if they are those of the process that started it.
+
+    A container's manager may take cores away, from both alike, and no contender has done that.
+    """
+    own = os.sched_getaffinity(0)
+    return None if own == os.sched_getaffinity(os.getppid()) else own
+
+
+def _use_cores(own: object) -> None:
+    os.sched_setaffinity(0, own if isinstance(own, set) else os.sched_getaffinity(os.getppid()))
+
+
+_ALARMS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)
+
+
+def _alarms() -> list[object]:
+    """Return what is called in between when a timer of the process goes off."""
+    return [signal.getsignal(each) for each in _ALARMS]
+
+
+def _set_alarms(handlers: object) -> None:
+    for each, handler in zip(_ALARMS, handlers if isinstance(handlers, list) else (), strict=False):
+        # None was not set from Python, which cannot set it again; and handlers are the main thread's to set.
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(each, handler)
+
+
+def _set_profiler(value: object) -> None:
+    if not value and torch.autograd._profiler_enabled():  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+        torch.autograd._disable_profiler()  # type: ignore[attr-defined]  # noqa: SLF001 - the same
+
+
+SETTINGS: dict[str, tuple[Callable[[], object], Callable[[object], object]]] = {
+    "torch.set_num_threads": (torch.get_num_threads, lambda value: torch.set_num_threads(int(str(value)))),
+    "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),  # type: ignore[dict-item]
+    # Sets those of the libraries as well, which come after it.
+    "torch.set_float32_matmul_precision": (
+        _precision_of_all,
+        lambda value: torch.set_float32_matmul_precision(str(value)),
+    ),
+    "torch.backends.fp32_precision": _precision_of(torch.backends),
+    "torch.backends.mkldnn.fp32_precision": _precision_of(torch.backends.mkldnn),
+    "torch.backends.mkldnn.matmul.fp32_precision": _precision_of(getattr(torch.backends.mkldnn, "matmul", None)),
+    "torch.backends.cuda.matmul.fp32_precision": _precision_of(torch.backends.cuda.matmul),
+    "torch.use_deterministic_algorithms": (
+        torch.are_deterministic_algorithms_enabled,
+        lambda value: torch.use_deterministic_algorithms(bool(value)),
+    ),
+    "torch.backends.mkldnn.enabled": (
+        torch._C._get_mkldnn_enabled,  # noqa: SLF001 - the setting of torch.backends.mkldnn.flags
+        lambda value: torch._C._set_mkldnn_enabled(bool(value)),  # noqa: SLF001 - the same
+    ),
+    "torch.set_grad_enabled": (torch.is_grad_enabled, lambda value: torch.set_grad_enabled(bool(value))),
+    "torch.autocast": (
+        torch.is_autocast_enabled,
+        lambda value: torch.set_autocast_enabled(bool(value)),
+    ),
+    "torch.set_flush_denormal": (
+        lambda: 1.0 * _DENORMAL == 0.0,
+        lambda value: torch.set_flush_denormal(bool(value)),
+    ),
+    "torch.autograd.set_detect_anomaly": (
+        torch.is_anomaly_enabled,
+        lambda value: torch.set_anomaly_enabled(bool(value)),
+    ),
+    "torch.autograd.profiler": (torch.autograd._profiler_enabled, _set_profiler),  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+    "signal.signal": (_alarms, _set_alarms),
+    "gc.enable": (gc.isenabled, lambda value: gc.enable() if value else gc.disable()),
+    "os.sched_setaffinity": (_cores_of_its_own, _use_cores),
+    "sys.settrace": (sys.gettrace, sys.settrace),  # type: ignore[dict-item]
+    "sys.setprofile": (sys.getprofile, sys.setprofile),  # type: ignore[dict-item]
+    "threading.setprofile": (threading.getprofile, threading.setprofile),  # type: ignore[dict-item]
+}
+# Code that was compiled with -ffast-math sets it when it is loaded, honest code as well, so nobody is blamed for it.
+BLAMELESS = "torch.set_flush_denormal"
