@@ -220,6 +220,7 @@ class GroupReferee:
         as those may be counted, too. last_output: a result that is still in use.
         """
         for n_warming in self._random.sample((0, self._records[name].warming_calls), 2):
+            kept = None
             self._rotation.rest()
             self._pause(_PAUSE_S)
             self._n_calls = n_calls = self._random.randint(1, max(1, self._records[name].least_calls - 1))
