@@ -90,6 +90,18 @@ def _rounded(step: float) -> Callable[[Generator, tuple[int, int]], np.ndarray]:
     )
 
 
+def _growing(rng: Generator, shape: tuple[int, int]) -> np.ndarray:
+    return PERCENT * np.geomspace(1, 4, shape[1]) * rng.standard_normal(shape)
+
+
+def _suddenly_wider(rng: Generator, shape: tuple[int, int]) -> np.ndarray:
+    return PERCENT * np.where(np.arange(shape[1]) < shape[1] // 2, 1, 3) * rng.standard_normal(shape)
+
+
+def _gauss_of_commits(rng: Generator, s: int, n: int) -> np.ndarray:
+    return PERCENT * rng.standard_normal((s, n))
+
+
 KINDS = (
     Noise("gauss 1 %", _runs(_gauss(0.01))),
     Noise("gauss 3 %", _runs(_gauss(0.03))),
@@ -111,6 +123,15 @@ KINDS = (
     Noise("sine ±3 %", _with(_sine(0.03)), is_shared=True),
     Noise("sticky second level", _with(_sticky), is_shared=True),
 )
+BEYOND = (
+    Noise("spread growing from 1 to 4 %", _runs(_growing)),
+    Noise("spread tripling at once", _runs(_suddenly_wider)),
+    Noise("AR 0.3", _with(_autoregressive(0.3), 0.0)),
+    Noise("AR −0.6", _with(_autoregressive(-0.6), 0.0)),
+    Noise("1 % that measuring again leaves", _with(_gauss_of_commits, 0.0)),
+)
+"""Kinds in which the detector is wrong more often than it should be."""
+
 BY_NAME = {kind.name: kind for kind in KINDS}
 N_CONTROLS = 20
 COMMON = 2 * PERCENT

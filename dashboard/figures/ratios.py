@@ -58,12 +58,14 @@ def thinned(sides: Sequence[RatioSide], *, most: int = MOST_POINTS) -> tuple[tup
 
 def _some(marks: Sequence[RatioMark], n: int) -> tuple[RatioMark, ...]:
     """Return `n` of them: the largest certain changes, and of the others as many as there is room for, evenly."""
-    certain = sorted(
-        (mark for mark in marks if mark.is_significant), key=lambda mark: abs(math.log(mark.ratio)), reverse=True
-    )[:n]
+    certain = sorted((mark for mark in marks if mark.is_significant), key=_size, reverse=True)[:n]
     others = [mark for mark in marks if not mark.is_significant]
     room = min(n - len(certain), len(others))
     return (*certain, *(others[i * len(others) // room] for i in range(room)))
+
+
+def _size(mark: RatioMark) -> float:
+    return abs(math.log(mark.ratio)) if mark.ratio > 0 else math.inf
 
 
 def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: str, are_providers: bool) -> go.Figure:

@@ -33,8 +33,9 @@ def test_a_figure_has_as_many_points_as_are_allowed_and_what_changed_stays(sizes
 
 
 def test_of_too_many_certain_changes_the_largest_stay():
-    (side,), _ = thinned([RatioSide(name="s", marks=marks(40, significant=40))], most=5)
-    assert [mark.note for mark in side.marks] == ["39", "38", "37", "36", "35"]
+    gone = replace(marks(1)[0], ratio=0.0, note="to nothing", is_significant=True)
+    (side,), _ = thinned([RatioSide(name="s", marks=(*marks(40, significant=40), gone))], most=5)
+    assert [mark.note for mark in side.marks] == ["to nothing", "39", "38", "37", "36"]
 
 
 def test_the_axes_carry_what_they_show_with_its_unit():
