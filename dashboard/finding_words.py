@@ -44,9 +44,22 @@ def change_of(finding: Finding) -> str:
 
 def ratio_in_words(value: float) -> str:
     """Write a ratio as a change in percent, or as a factor where that is the plainer: `× 47.2`, `÷ 5,280`."""
-    if value >= FACTOR_FROM:
-        return f"{TIMES} {_factor(value)}"
-    return f"{DIVIDED} {_factor(1 / value)}" if 0 < value <= 1 / FACTOR_FROM else change_in_words(value)
+    return _as_factor(value) if _is_factor(value) else change_in_words(value)
+
+
+def interval_in_words(low: float, high: float, *, ratio: float | None) -> tuple[str, str]:
+    """Write the ends of a ratio's interval in the form that the ratio has, so that the three can be compared."""
+    as_factors = ratio is not None and _is_factor(ratio)
+    write = _as_factor if as_factors and low > 0 else change_in_words
+    return write(low), write(high)
+
+
+def _is_factor(value: float) -> bool:
+    return value >= FACTOR_FROM or 0 < value <= 1 / FACTOR_FROM
+
+
+def _as_factor(value: float) -> str:
+    return f"{TIMES} {_factor(value)}" if value >= 1 else f"{DIVIDED} {_factor(1 / value)}"
 
 
 def range_of(finding: Finding) -> str:

@@ -55,7 +55,12 @@ def main() -> int:
     folder, database = (options.store, None) if is_folder else (None, str(options.store))
     widths, schemes, n_faults = options.width or WIDTHS, options.scheme or SCHEMES, 0
     if not options.states:
-        with opened(folder, database) as store, served(store) as address:
+        # Somewhere else than the decisions that are kept, so that a picture writes nothing there.
+        with (
+            tempfile.TemporaryDirectory() as made,
+            opened(folder, database) as store,
+            served(store, decisions=None if database is None else Path(made) / "decisions.toml") as address,
+        ):
             paths = {name_of(path): path for path in options.path or [page.path for page in PAGES]}
             n_faults += take(address, paths=paths, widths=widths, schemes=schemes, out=options.out)
     if options.states or not options.path:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dash import html
 
-from dashboard.finding_words import ratio_in_words
+from dashboard.finding_words import interval_in_words, ratio_in_words
 from dashboard.looks import look_of_side
 from dashboard.widgets import labelled_cells, labelled_stroke
 from results.units import counted, in_words
@@ -122,7 +122,8 @@ def _mean_cells(
         without.append(f"{mean.n_without:,} without a ratio")
     if mean.n_only:
         without.append(f"{mean.n_only:,} on this side only")
-    ends = [ratio_in_words(end) for end in (mean.low, mean.high) if end is not None]
+    low, high = mean.low, mean.high
+    ends = () if low is None or high is None else interval_in_words(low, high, ratio=mean.mean)
     conditions = "not recorded" if differing is None else ", ".join(differing) or "none that are recorded"
     return [
         labelled_stroke(look_of_side(name, number, is_provider=are_providers), name),
@@ -143,6 +144,6 @@ def _ratio_cell(ratio: Ratio | None) -> Component | str:
         return html.Span(ratio.word, className="dimmed")
     interval = ""
     if ratio.low is not None and ratio.high is not None:
-        interval = f" [{ratio_in_words(ratio.low)} to {ratio_in_words(ratio.high)}]"
+        interval = f" [{' to '.join(interval_in_words(ratio.low, ratio.high, ratio=ratio.ratio))}]"
     size = html.Span(ratio_in_words(ratio.ratio), className=f"tone {ratio.kind}" if ratio.kind else "")
     return html.Span([size, html.Span(interval, className="dimmed"), f" {ratio.word}"])

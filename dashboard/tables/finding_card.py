@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from dashboard.addresses import compare_address, explore_address, profile_address
-from dashboard.finding_words import change_of, range_of, ratio_in_words, since_of, title_of
+from dashboard.finding_words import change_of, interval_in_words, range_of, since_of, title_of
 from dashboard.tables.findings import cause_of, state_badge
 from results.rows import parameters_in_words
 from results.units import counted, percent
@@ -46,7 +46,7 @@ def finding_facts(
 def _size(finding: Finding) -> str:
     interval = ""
     if finding.interval is not None:
-        low, high = map(ratio_in_words, finding.interval)
+        low, high = interval_in_words(*finding.interval, ratio=finding.ratio)
         interval = f" (95 % interval {low} to {high})"
     where = ""
     if finding.points:

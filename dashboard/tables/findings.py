@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard.finding_words import change_of, kind_of, range_of, ratio_in_words, since_of, title_of
+from dashboard.finding_words import change_of, interval_in_words, kind_of, range_of, since_of, title_of
 from dashboard.widgets import labelled_cells, sparkline
 from results.judgement.findings import FindingState
 from results.units import counted, percent
@@ -108,7 +108,7 @@ def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:
 
 
 def _interval(finding: Finding) -> str:
-    return " to ".join(map(ratio_in_words, finding.interval or ()))
+    return " to ".join(interval_in_words(*finding.interval, ratio=finding.ratio)) if finding.interval else ""
 
 
 def _decimated(course: Sequence[float]) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import ChangePoint
 from dashboard.figures.notes import escaped, wrapped
-from dashboard.finding_words import change_of, kind_of, ratio_in_words, since_of, title_of
+from dashboard.finding_words import change_of, interval_in_words, kind_of, since_of, title_of
 from results.judgement.findings import EVERYTHING, FindingState, Turn
 from results.units import counted
 
@@ -76,7 +76,7 @@ def _note(found: RankedFinding) -> str:
     finding = found.finding
     interval = ""
     if finding.interval is not None:
-        low, high = map(ratio_in_words, finding.interval)
+        low, high = interval_in_words(*finding.interval, ratio=finding.ratio)
         interval = f" [{low}, {high}]"
     change = f"{change_of(finding)}{interval} at the worst of {counted(max(len(finding.points), 1), 'point')}"
     return "<br>".join([
