@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Self
 from torch import nn
 from torch.nn import functional
 
+from fused_mlp.models.reading.contents import ATOMS, content_of, is_same
 from fused_mlp.models.reading.linear_layers import has_global_hooks
-from fused_mlp.models.reading.surroundings import ATOMS, MISSING, Place, content_of, is_same
+from fused_mlp.models.reading.surroundings import MISSING, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,6 +108,12 @@ class Guard:
         for module in self._modal:
             if module.training is not training:
                 return False
+        try:
+            return self._is_each_value_as_before()
+        except Exception:  # noqa: BLE001 - whatever a stranger's attribute raises, the block's own code may raise itself
+            return False
+
+    def _is_each_value_as_before(self) -> bool:
         for holder, name, value, content in self._values:
             now = holder.__dict__.get(name)
             if (now is not value or content is not None) and not is_same(now, value, content):

@@ -21,7 +21,7 @@ Reader = Callable[[], tuple[Any, ...]]
 _OF_TORCH = torch.__name__
 METHODS = ("forward", "_ff_block", "feed_forward_chunk")
 """Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
-_STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR"}
+_STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"}
 _UNSEEN = {"print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"}
 """Built-in functions that leave no trace in a graph: what they do is lost, what they answer is of the stand-in."""
 

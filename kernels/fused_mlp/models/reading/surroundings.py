@@ -21,6 +21,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
+from fused_mlp.models.reading.contents import (
+    ATOMS,
+    CONTAINERS,
+    DEEPEST,
+    MOST_VALUES,
+    content_of,
+    is_deep,
+    is_same,
+    module_of,
+)
 from fused_mlp.models.reading.methods import (
     codes_in,
     expect_only_results,
@@ -36,11 +46,8 @@ if TYPE_CHECKING:
 
     from fused_mlp.models.reading.methods import Reader
 
-ATOMS = (bool, int, float, complex, str, bytes, type(None))
-CONTAINERS = (list, tuple, set, frozenset, dict, deque)
-_MOST_VALUES = 100
-"""Of a container that is compared at each call."""
 _DEEPEST = 4
+_MOST_WRAPPED = 100
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _NOT_FOLLOWED = {*sys.stdlib_module_names, "torch", "numpy", "fused_mlp"}
 _STATEFUL = (Iterator, ContextVar, random.Random)
@@ -81,6 +88,16 @@ class Surroundings:
 
 def surroundings_of(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]]) -> Surroundings:
     """Return what functions of `block` and of its children read. Raises: NoPattern, where it cannot be watched."""
+    try:
+        return _read(block, codes)
+    except NoPattern:
+        raise
+    except Exception as error:  # whatever a stranger's attribute raises
+        kind = type(error).__name__
+        raise NoPattern(f"what its forward reads cannot be looked at ({kind}: {error})") from error
+
+
+def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]]) -> Surroundings:
     functions: dict[FunctionType, None] = {}
     waiting = [each for kind, function in codes for each in functions_of(kind, function)]
     while waiting:
@@ -116,21 +133,6 @@ def surroundings_of_modules(modules: Iterable[nn.Module]) -> list[Surroundings]:
     return found
 
 
-def content_of(value: Any) -> Any:
-    """Return a copy of a container whose changes count, with those in it; None of anything else."""
-    if not isinstance(value, CONTAINERS) or len(value) > _MOST_VALUES:
-        return None
-    leaves = _leaves(value)
-    return _copied(value) if leaves is not None and len(leaves) <= _MOST_VALUES else None
-
-
-def is_same(value: Any, before: Any, content: Any) -> bool:
-    """Return whether a value is what it was."""
-    if content is not None:
-        return type(value) is type(before) and bool(value == content)
-    return value is before or (type(value) is type(before) and isinstance(value, ATOMS) and value == before)
-
-
 def _places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -> Iterator[Place]:
     """Yield where a value is read by one of the names, from the roots on; of those asked for also where none is."""
     waiting = [(root, 0) for root in roots]
@@ -138,8 +140,11 @@ def _places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) 
     while waiting:
         holder, depth = waiting.pop()
         if isinstance(holder, CONTAINERS):
+            if id(holder) in seen:
+                continue
+            seen.add(id(holder))
             values = holder.values() if isinstance(holder, dict) else holder
-            waiting += [(value, depth) for value in values] if len(holder) <= _MOST_VALUES else []
+            waiting += [(value, depth) for value in values] if len(holder) <= MOST_VALUES else []
         elif _may_hold(holder) and id(holder) not in seen and depth <= _DEEPEST:
             seen.add(id(holder))
             if type(holder) in (nn.ModuleList, nn.ModuleDict, nn.Sequential):
@@ -148,10 +153,17 @@ def _places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) 
                 names |= {"func", "args", "keywords"}
             for name in sorted(names | asked):
                 value = _value_at(holder, name)
-                if value is not MISSING or (name in asked and not hasattr(holder, name)):
+                if value is not MISSING or (name in asked and not _has(holder, name)):
                     _expect_watched(name, value)
                     yield Place(holder, name, value, content_of(value))
                     waiting.append((value, depth + 1))
+
+
+def _has(holder: Any, name: str) -> bool:
+    try:
+        return hasattr(holder, name)
+    except Exception:  # noqa: BLE001 - it is there, and raises
+        return True
 
 
 def _value_at(holder: Any, name: str) -> Any:
@@ -190,7 +202,7 @@ def _is_compared(place: Place) -> bool:
 
 def _expect_watched(name: str, value: Any) -> None:
     """Raise NoPattern for a value that changes unseen."""
-    home = type(value).__module__.partition(".")[0].removeprefix("_")
+    home = module_of(type(value)).partition(".")[0].removeprefix("_")
     if isinstance(value, ModuleType) and value.__name__ in _STATEFUL_MODULES | {"numpy.random"}:
         raise NoPattern(f"its forward asks the module {value.__name__}, whose answers change")
     if home in _HOMES_OF_STATEFUL:
@@ -198,8 +210,10 @@ def _expect_watched(name: str, value: Any) -> None:
     is_number = home == "numpy" and hasattr(type(value), "__hash__") and type(value).__hash__ is not None
     if isinstance(value, _STATEFUL) or (home == "numpy" and not is_number and not callable(value)):
         raise NoPattern(f"its forward reads {name}, a {type(value).__name__}, whose changes cannot be seen")
-    if isinstance(value, CONTAINERS) and len(value) > _MOST_VALUES:
-        raise NoPattern(f"its forward reads {name}, which has more than {_MOST_VALUES} values to compare")
+    if isinstance(value, CONTAINERS) and len(value) > MOST_VALUES:
+        raise NoPattern(f"its forward reads {name}, which has more than {MOST_VALUES} values to compare")
+    if isinstance(value, CONTAINERS) and is_deep(value):
+        raise NoPattern(f"its forward reads {name}, which holds itself, or containers more than {DEEPEST} deep")
     if isinstance(value, logging.Logger):
         raise NoPattern(f"its forward writes a log: {name}")
 
@@ -211,17 +225,17 @@ def _may_hold(value: Any) -> bool:
         return True
     if isinstance(value, ModuleType | type):
         return _is_followed(value)
-    return type(value).__module__.partition(".")[0] not in ("builtins", "torch", "numpy", "fused_mlp")
+    return module_of(type(value)).partition(".")[0] not in ("builtins", "torch", "numpy", "fused_mlp")
 
 
 def _is_followed(value: Any) -> bool:
-    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
+    name = value.__name__ if isinstance(value, ModuleType) else module_of(value)
     return name.partition(".")[0] not in _NOT_FOLLOWED
 
 
 def _function_in(value: Any) -> FunctionType | None:
     """Return the function that is run where a value is called; None for none, or one of a library that is known."""
-    while True:
+    for _ in range(_MOST_WRAPPED):
         if isinstance(value, functools.partial):
             value = value.func
         elif isinstance(value, MethodType):
@@ -234,25 +248,4 @@ def _function_in(value: Any) -> FunctionType | None:
             continue
         else:
             return None
-
-
-def _leaves(value: Any) -> list[Any] | None:
-    """Return what containers in one another hold; None where something cannot be compared."""
-    if not isinstance(value, CONTAINERS):
-        return None if isinstance(value, torch.Tensor) or type(value).__module__ == "numpy" else [value]
-    found: list[Any] = []
-    for each in value.values() if isinstance(value, dict) else value:
-        leaves = _leaves(each) if len(found) <= _MOST_VALUES else None
-        if leaves is None:
-            return None
-        found += leaves
-    return found
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _copied(each) for name, each in value.items()}
-    for kind in (list, tuple, deque):
-        if isinstance(value, kind):
-            return kind(map(_copied, value))
-    return {*value} if isinstance(value, set) else value
+    raise NoPattern("its forward calls a function that wraps itself")
