@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import types
 
 import pytest
 import torch
@@ -161,6 +162,48 @@ def test_equal_values_of_another_type_sign_or_order_are_other_values(before, aft
     twin = expect_as_untouched(model)
     model.settings = twin.settings = after
     expect_same(model, twin)
+
+
+SLOPE = torch.ones(())
+
+
+class OfAGlobalTensor(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(SLOPE * x)
+
+
+class OfAnObjectsTensor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.settings = types.SimpleNamespace(slope=torch.ones(()))
+
+    def forward(self, x):
+        return x * torch.sigmoid(self.settings.slope * x)
+
+
+class OfAListedTensor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.slopes = [torch.ones(())]
+
+    def forward(self, x):
+        return x * torch.sigmoid(self.slopes[0] * x)
+
+
+@pytest.mark.parametrize("kind", [OfAGlobalTensor, OfAnObjectsTensor, OfAListedTensor])
+def test_a_tensor_that_an_activation_reads_may_be_written_to(kind):
+    model = nn.Sequential(nn.Linear(12, 24), kind(), nn.Linear(24, 12)).eval()
+    fuse(model, mode="inference")
+    kept = SLOPE.clone()
+    slope = {OfAGlobalTensor: lambda: SLOPE, OfAnObjectsTensor: lambda: model[1].settings.slope}.get(
+        kind, lambda: model[1].slopes[0]
+    )()
+    with torch.no_grad():
+        slope.fill_(3.0)
+        try:
+            expect_same(model, lambda x: model[2](model[1](model[0](x))))
+        finally:
+            SLOPE.copy_(kept)
 
 
 class Writes(nn.Module):

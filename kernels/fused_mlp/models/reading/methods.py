@@ -134,6 +134,8 @@ def _outer_values(function: FunctionType) -> dict[str, Any]:
 
 
 def _may_change(value: Any) -> bool:
+    if isinstance(value, torch.Tensor | nn.Module):
+        return True
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
     return home.partition(".")[0] != _OF_TORCH
 

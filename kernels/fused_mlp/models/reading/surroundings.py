@@ -144,7 +144,9 @@ def _places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) 
                 continue
             seen.add(id(holder))
             values = holder.values() if isinstance(holder, dict) else holder
-            waiting += [(value, depth) for value in values] if len(holder) <= MOST_VALUES else []
+            for value in values if len(holder) <= MOST_VALUES else ():
+                _expect_watched("a container's item", value)
+                waiting.append((value, depth))
         elif _may_hold(holder) and id(holder) not in seen and depth <= _DEEPEST:
             seen.add(id(holder))
             if type(holder) in (nn.ModuleList, nn.ModuleDict, nn.Sequential):
@@ -214,6 +216,8 @@ def _expect_watched(name: str, value: Any) -> None:
         raise NoPattern(f"its forward reads {name}, which has more than {MOST_VALUES} values to compare")
     if isinstance(value, CONTAINERS) and is_deep(value):
         raise NoPattern(f"its forward reads {name}, which holds itself, or containers more than {DEEPEST} deep")
+    if isinstance(value, torch.Tensor):
+        raise NoPattern(f"its forward reads {name}, a tensor that is no module's, whose changes cannot be seen")
     if isinstance(value, logging.Logger):
         raise NoPattern(f"its forward writes a log: {name}")
 
