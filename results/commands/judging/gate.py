@@ -98,8 +98,11 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:
             if n_undecided := judgement.n_perhaps_worse:
-                look = "look worse, undecided" if n_undecided > 1 else "looks worse, undecided"
-                echo(f"{n_undecided:,} {look}, each with its reason: a gate does not pass on that.", err=True)
+                look = "look" if n_undecided > 1 else "looks"
+                echo(
+                    f"{n_undecided:,} undecided {look} worse, each with its reason: a gate does not pass on that.",
+                    err=True,
+                )
             elif judgement.is_control_moved:
                 echo(
                     "The machine or torch changed: nothing is said of kernels, and a gate does not pass on that.",
