@@ -137,7 +137,7 @@ class GroupReferee:
         """
         if self._records[name].least_calls > 1:
             announce(name)
-            self._judge(name, lambda: self._why_tampered() or self._why_ambushed(name))
+            self._judge(name, lambda: self._why_tampered() or self._why_ambushed(name, most=1))
 
     def _judge(self, name: str, why: Callable[[], str | None]) -> None:
         state = State.WRONG
@@ -212,18 +212,20 @@ class GroupReferee:
             return f"{of_surprise}{reason}"
         return self._why_last_wrong(kept, of_surprise)
 
-    def _why_ambushed(self, name: str, last_output: object = None) -> str | None:
+    def _why_ambushed(self, name: str, last_output: object = None, *, most: int | None = None) -> str | None:
         """Return what is wrong with the last of fewer calls than any sample has, or None.
 
         One who knows how many calls a sample has at least need not compute the first of them. They begin after a pause,
         as a sample's do; once with calls that warm up before them, by which one would know a sample, and once without,
-        as those may be counted, too. last_output: a result that is still in use.
+        as those may be counted, too. last_output: a result that is still in use. most: calls, at most; by one alone,
+        who leaves out no more than the first is found out, too.
         """
         for n_warming in self._random.sample((0, self._records[name].warming_calls), 2):
             kept = None
             self._rotation.rest()
             self._pause(_PAUSE_S)
-            self._n_calls = n_calls = self._random.randint(1, max(1, self._records[name].least_calls - 1))
+            fewer = most or max(1, self._records[name].least_calls - 1)
+            self._n_calls = n_calls = self._random.randint(1, fewer)
             self._rotation.prepare(n_calls)
             self._timed(self._calls[name], n_warming)
             self._rotation.start()

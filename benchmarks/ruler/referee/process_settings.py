@@ -44,16 +44,23 @@ def _use_cores(own: object) -> None:
     os.sched_setaffinity(0, own if isinstance(own, set) else os.sched_getaffinity(os.getppid()))
 
 
-_ALARMS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)
+_TIMERS = {
+    signal.SIGALRM: signal.ITIMER_REAL,
+    signal.SIGVTALRM: signal.ITIMER_VIRTUAL,
+    signal.SIGPROF: signal.ITIMER_PROF,
+}
 
 
-def _alarms() -> list[object]:
-    """Return what is called in between when a timer of the process goes off."""
-    return [signal.getsignal(each) for each in _ALARMS]
+def _alarms() -> list[tuple[object, bool]]:
+    """Return what is called in between when a timer of the process goes off, and whether it runs."""
+    return [(signal.getsignal(each), any(signal.getitimer(timer))) for each, timer in _TIMERS.items()]
 
 
-def _set_alarms(handlers: object) -> None:
-    for each, handler in zip(_ALARMS, handlers if isinstance(handlers, list) else (), strict=False):
+def _set_alarms(alarms: object) -> None:
+    for (each, timer), (handler, ran) in zip(_TIMERS.items(), alarms if isinstance(alarms, list) else (), strict=False):
+        # Before the handler: without one, the next alarm would end the process.
+        if not ran:
+            signal.setitimer(timer, 0)
         # None was not set from Python, which cannot set it again; and handlers are the main thread's to set.
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(each, handler)
