@@ -14,20 +14,14 @@ import sqlalchemy as sa
 from results.database.bulk import next_id
 from results.database.schema import (
     Benchmark,
-    Commit,
     Decision,
-    Environment,
-    Machine,
-    Parameter,
     Project,
-    Run,
-    Series,
     Triage,
-    Value,
 )
 from results.database.transactions import reading, writing
 from results.files.decisions import ACKNOWLEDGEMENT, CONTINUATION, WITHDRAWAL, continuation_chain
 from results.files.records import AcknowledgementRecord, Decided, TriageDecision, WithdrawalRecord
+from results.ingest.acknowledged_series import acknowledged_series
 from results.ingest.unmatched_decisions import notes_of_unmatched
 
 if TYPE_CHECKING:
@@ -36,6 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
     from results.files.records import ContinuationRecord, DecisionsRecord
+    from results.ingest.acknowledged_series import AcknowledgedSeries
     from results.ingest.runs import LoadContext
 
 Content = dict[str, Any]
@@ -156,7 +151,7 @@ def apply_decisions(connection: Connection) -> AppliedDecisions:
     decisions = connection.execute(sa.select(Decision.__table__).order_by(Decision.id)).all()
     older = _continued(connection, [row.content for row in decisions if row.kind == CONTINUATION])
     contents = {row.id: row.content for row in decisions if row.kind == ACKNOWLEDGEMENT}
-    matching = {key: connection.execute(acknowledged_series(content)).all() for key, content in contents.items()}
+    matching = {key: acknowledged_series(connection, content) for key, content in contents.items()}
     known = _acknowledged(contents, matching)
     _write_continuations(connection, older)
     _write_triage(connection, known)
@@ -201,12 +196,9 @@ def _write_continuations(connection: Connection, older: Mapping[int, int]) -> No
 
 
 def _acknowledged(
-    contents: Mapping[int, Content], matching: Mapping[int, Iterable[Any]]
+    contents: Mapping[int, Content], matching: Mapping[int, AcknowledgedSeries]
 ) -> dict[tuple[int, int], dict[str, Any]]:
-    """Return triage rows by series and commit; of two decisions about the same change the later one counts.
-
-    matching: (series, commit) of each decision.
-    """
+    """Return triage rows by series and commit; of two decisions about the same change the later one counts."""
     known: dict[tuple[int, int], dict[str, Any]] = {}
     for decision_id, content in contents.items():
         at = content["at"]
@@ -220,35 +212,6 @@ def _acknowledged(
         for series_id, commit_id in matching[decision_id]:
             known[series_id, commit_id] = {"series_id": series_id, "commit_id": commit_id, **columns}
     return known
-
-
-def acknowledged_series(content: Content) -> sa.Select[Any]:
-    """Select the series that have a value at the commit and match everything given."""
-    measured = (
-        sa.select(Value.series_id, Run.commit_id)
-        .join(Run, Run.id == Value.run_id)
-        .join(Commit, Commit.id == Run.commit_id)
-        .join(Project, Project.id == Commit.project_id)
-        .where(Project.name == content["project"], Commit.hash == content["commit"])
-        .distinct()
-        .subquery()
-    )
-    chosen = sa.select(measured.c.series_id, measured.c.commit_id).join(Series, Series.id == measured.c.series_id)
-    if content["benchmark"] is not None or content["metric"] is not None:
-        chosen = chosen.join(Benchmark, Benchmark.id == Series.benchmark_id)
-    for key, column in (("benchmark", Benchmark.name), ("metric", Benchmark.metric)):
-        if content[key] is not None:
-            chosen = chosen.where(column == content[key])
-    if content["machine"] is not None:
-        chosen = chosen.join(Machine, Machine.id == Series.machine_id).where(Machine.name == content["machine"])
-    if content["environment"] is not None:
-        named = Environment.name == content["environment"]
-        chosen = chosen.join(Environment, Environment.id == Series.environment_id).where(named)
-    for name, value in content["parameters"].items():
-        is_meant = Parameter.text == value if isinstance(value, str) else Parameter.number == float(value)
-        points = sa.select(Parameter.point_id).where(Parameter.name == name, is_meant)
-        chosen = chosen.where(Series.point_id.in_(points))
-    return chosen
 
 
 def _write_triage(connection: Connection, known: Mapping[tuple[int, int], dict[str, Any]]) -> None:

@@ -50,6 +50,6 @@ def _reason(connection: Connection, content: Mapping[str, Any]) -> str:
     if not hashes:
         return f"no project {content['project']} is stored"
     if content["commit"] in hashes:
-        return "no series that was measured there matches"
+        return "no series that was measured there, or is gone there, matches"
     longer = [one for one in hashes if content["commit"] and one.startswith(content["commit"])]
     return f"write the full hash, {longer[0]}" if len(longer) == 1 else "its commit was not measured"

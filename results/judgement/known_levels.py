@@ -24,8 +24,8 @@ def in_question(judgement: Judgement) -> list[int]:
 def with_known(judgement: Judgement, levels: Iterable[KnownLevel]) -> Judgement:
     """Return the judgement with `known` for each series that an acknowledged change explains.
 
-    It explains a value no worse than the one at its own commit, as long as the series did not recover in between;
-    whatever came on top of it keeps its outcome.
+    It explains a value no worse than the one at its own commit, as long as the series did not recover in between, and
+    that a series is gone until it is measured again; whatever came on top of it keeps its outcome.
     """
     of_series = {level.change.series_id: level for level in levels}
     return replace(
@@ -43,10 +43,15 @@ def _explained(verdict: Verdict, level: KnownLevel) -> Verdict:
     def is_level_worse(before: HistoryValue | SeriesValueRow, after: HistoryValue | SeriesValueRow) -> bool:
         return _is_level_worse(verdict, before, after)
 
+    def is_at_level(known: HistoryValue | None) -> bool:
+        if known is None or verdict.change is Change.GONE:
+            return known is None and verdict.change is Change.GONE
+        return known.state == head.state and (head.state != "ok" or not is_level_worse(known, head))
+
     base, head, change = verdict.base, verdict.head, level.change
-    has_recovered = any(not is_level_worse(base, one) for one in level.later)
-    is_at_level = level.value.state == head.state and (head.state != "ok" or not is_level_worse(level.value, head))
-    if is_at_level and not has_recovered:
+    # What is measured again has come back, however fast it is.
+    has_recovered = any(level.value is None or not is_level_worse(base, one) for one in level.later)
+    if is_at_level(level.value) and not has_recovered:
         return replace(verdict, change=Change.KNOWN, outcome=Outcome.KNOWN, why=change.reason, known=change)
     return replace(verdict, why=f"{verdict.why}; not the known change at {change.commit[:8]}")
 

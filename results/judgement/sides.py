@@ -12,7 +12,7 @@ from results.files.disturbances import is_slowness_alone
 from results.files.records import State
 from results.judgement.comparison.processes import Pair, Process
 from results.metrics import SWEEP_METRICS
-from results.rows import ProcessValue
+from results.rows import OF_CONTENDER, ProcessValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 BASELINE = "eager"
 # What tells surfaces of one operation apart; the rest of a point's parameters are its shape.
 _OF_SURFACE = ("provider", "weights", "pass")
-# A provider that vanished is gone; a shape that vanished was perhaps not asked for.
-_OF_CONTENDER = frozenset({"provider", "weights"})
 _INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = (NormalDist().inv_cdf((1 + level) / 2) for level in (0.95, 0.99))
 """Standard errors from a value to the end of its interval: the sweep's are of 95 %, asv's of 99 %."""
 
@@ -164,37 +162,13 @@ def surface_parameters(row: SeriesValueRow) -> tuple[ParameterValue, ...]:
     return tuple(sorted((one for one in row.parameters if one.name in _OF_SURFACE), key=lambda one: one.name))
 
 
-def are_other_axes(missing: SeriesValueRow, head: Sequence[SeriesValueRow]) -> bool:
-    """Return whether the head did not set out to measure `missing`, as far as that can be told.
-
-    head: what it measured of the same project and testbed. It did not if it measured nothing there, the benchmark in
-    another version only, or nothing at some value of an axis: an operation, a batch, a dtype. A provider is no axis in
-    this sense: one that vanished is gone.
-    """
-    is_of_sweep = any(one.name == "provider" for one in missing.parameters)
-    of_benchmark = [row for row in head if row.benchmark == missing.benchmark]
-    if not head or (not of_benchmark and is_of_sweep):
-        return True
-    if not of_benchmark:
-        return False
-    same_version = [row for row in of_benchmark if row.version == missing.version]
-    if not same_version:
-        return True
-    measured = {(one.name, one.value) for row in same_version for one in row.parameters}
-    return any(
-        (one.name, one.value) not in measured
-        for one in missing.parameters
-        if not (is_of_sweep and one.name in _OF_CONTENDER)
-    )
-
-
 def _id(pair: Pair) -> int:
     assert isinstance(pair.name, int)  # noqa: S101 - pair_of has named it
     return pair.name
 
 
 def _shape(row: SeriesValueRow) -> tuple[object, ...]:
-    shape = sorted(((one.name, one.value) for one in row.parameters if one.name not in _OF_CONTENDER), key=repr)
+    shape = sorted(((one.name, one.value) for one in row.parameters if one.name not in OF_CONTENDER), key=repr)
     return (row.benchmark, row.version, *shape)
 
 

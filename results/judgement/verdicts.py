@@ -25,9 +25,10 @@ from results.judgement.outcomes import (
     differs,
 )
 from results.judgement.series_verdicts import Context, verdict_on
-from results.judgement.sides import BASELINE, Side, are_other_axes, pair_of, sides_of, with_controls
+from results.judgement.sides import BASELINE, Side, pair_of, sides_of, with_controls
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Precision, Role
+from results.rows import MeasuredAxes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -228,11 +229,12 @@ def _missing(
     at_places: dict[tuple[str, str, str], list[SeriesValueRow]] = {}
     for row in head:
         at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
+    axes = {place: MeasuredAxes(rows) for place, rows in at_places.items()}
     failed = {_point_of(row) for row in head if row.state != "ok"}
     excused, gone = [], []
     for row in missing:
-        there = at_places.get((row.project, row.machine, row.environment), [])
-        if are_other_axes(row, there) or _point_of(row) in failed:
+        there = axes.get((row.project, row.machine, row.environment))
+        if there is None or not there.have(row) or _point_of(row) in failed:
             excused.append(row)
             continue
         gone.append(_gone(row, head_commit))

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
-from results.database.schema import Benchmark, Commit, Decision, Environment, Machine, Project, Series, Triage
+from results.database.schema import (
+    OLDEST_FIRST,
+    Benchmark,
+    Commit,
+    Decision,
+    Environment,
+    Machine,
+    Project,
+    Run,
+    Series,
+    Triage,
+)
 from results.files.decisions import WITHDRAWAL
 from results.ingest.decisions import withdrawal_from
 from results.questions.histories import history_of, parameters_of_points
@@ -16,14 +27,16 @@ from results.questions.series_filters import conditions_from
 from results.rows import KnownChange, KnownLevel, SeriesFilter, TakenBack
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Unpack
 
     from sqlalchemy.engine import Connection
 
     from results.files.records import AcknowledgementRecord, WithdrawalRecord
-    from results.rows import HistoryValue
+    from results.rows import HistoryValue, SeriesHistory, SeriesRow
     from results.store import Store
+
+Place = tuple[str, str, str]  # project, machine and environment
 
 
 def known_changes(store: Store, **chosen: Unpack[SeriesFilter]) -> list[KnownChange]:
@@ -38,7 +51,8 @@ def known_changes(store: Store, **chosen: Unpack[SeriesFilter]) -> list[KnownCha
 def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[int]) -> list[KnownLevel]:
     """Return the newest acknowledged change after commit `base` and up to `head`, of those of the series with any.
 
-    Full hashes, as for `values_at`. What was acknowledged at `head` itself counts wherever `base` stands.
+    Full hashes, as for `values_at`. What was acknowledged at `head` itself counts wherever `base` stands. Of a series
+    that `head` did not measure it is a change at which it was gone already.
     """
     with store.reading() as connection:
         joined = joined_series(connection)
@@ -47,10 +61,18 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
     of_series: dict[int, list[KnownChange]] = {}
     for change in changes:
         of_series.setdefault(change.series_id, []).append(change)
-    found = (
-        _level_from(of_series[history.series.series_id], history.values, base=base, head=head)
-        for history in history_of(store, series_ids=of_series)
-    )
+    histories = history_of(store, series_ids=of_series)
+    gone = {_place_of(one.series) for one in histories if not _is_measured(one, head)}
+    with store.reading() as connection:
+        orders = {place: _order_of(connection, place) for place in gone}
+    found = [
+        _level_from(of_series[one.series.series_id], one.values, base=base, head=head)
+        if _is_measured(one, head)
+        else _level_of_gone(
+            of_series[one.series.series_id], one.values, orders[_place_of(one.series)], base=base, head=head
+        )
+        for one in histories
+    ]
     return [level for level in found if level is not None]
 
 
@@ -91,8 +113,6 @@ def _level_from(
     changes: Sequence[KnownChange], values: Sequence[HistoryValue], *, base: str, head: str
 ) -> KnownLevel | None:
     last = {value.commit: i for i, value in enumerate(values)}
-    if head not in last:
-        return None
     after = last.get(base, len(values))
     within = [
         (last[change.commit], change)
@@ -103,6 +123,37 @@ def _level_from(
         return None
     at, change = max(within, key=lambda pair: pair[0])
     return KnownLevel(change=change, value=values[at], later=tuple(values[at + 1 : last[head]]))
+
+
+def _level_of_gone(
+    changes: Sequence[KnownChange], values: Sequence[HistoryValue], order: Mapping[str, int], *, base: str, head: str
+) -> KnownLevel | None:
+    """Return what is known of a series that `head` did not measure. order: of its place's measured commits."""
+    measured = {value.commit for value in values}
+    after, until = order.get(base, len(order)), order.get(head, len(order))
+    within = [
+        (order[change.commit], change)
+        for change in changes
+        if change.commit not in measured and (change.commit == head or after < order[change.commit] < until)
+    ]
+    if not within:
+        return None
+    at, change = max(within, key=lambda pair: pair[0])
+    later = (value for value in values if at < order[value.commit] < until)
+    return KnownLevel(change=change, value=None, later=tuple(later))
+
+
+def _is_measured(history: SeriesHistory, commit: str) -> bool:
+    return any(value.commit == commit for value in history.values)
+
+
+def _place_of(series: SeriesRow) -> Place:
+    return series.project, series.machine, series.environment
+
+
+def _order_of(connection: Connection, place: Place) -> dict[str, int]:
+    names = dict(zip(("project", "machine", "environment"), place, strict=True))
+    return {commit: i for i, commit in enumerate(connection.execute(_COMMITS_OF_PLACE, names).scalars())}
 
 
 def _known_changes(
@@ -131,6 +182,19 @@ def _known_changes(
     ]
 
 
+_COMMITS_OF_PLACE = (
+    sa.select(Commit.hash)
+    .join(Run, Run.commit_id == Commit.id)
+    .join(Project, Project.id == Run.project_id)
+    .join(Machine, Machine.id == Run.machine_id)
+    .join(Environment, Environment.id == Run.environment_id)
+    .where(
+        Project.name == sa.bindparam("project"),
+        Machine.name == sa.bindparam("machine"),
+        Environment.name == sa.bindparam("environment"),
+    )
+    .order_by(*OLDEST_FIRST)
+)
 _KNOWN_CHANGES = (
     sa.select(
         Triage.series_id,

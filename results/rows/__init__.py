@@ -1,9 +1,9 @@
 """Frozen rows that questions answer in: SI units, the unit in the name; None means unknown.
 
 Where they are: filters, what is stored (inventory), sweep points (points), profiles, one call of a trace (timelines),
-what a machine does at best (ceilings), series of any suite and their values (series), what was found in those
-(judged), freshness, failures and known
-changes (standing). Imported by every wing; imports none.
+what a machine does at best (ceilings), series of any suite and their values (series), which axes were measured
+(measured_axes), what was found in histories (judged), freshness, failures and known changes (standing). Imported by
+every wing; imports none.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from results.rows.filters import Between, PlaceFilter, PointFilter, SeriesFilter
 from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceRow, PointChoice, ProjectRow, SeriesPlace
 from results.rows.judged import JudgedSeries, RunsOfPlace, UnjudgedPlace
 from results.rows.main_line import beside_among, beside_main_line, left_out_in_words
+from results.rows.measured_axes import OF_CONTENDER, MeasuredAxes
 from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
 from results.rows.profiles import GapRow, KernelRow, OperatorRow, ProfileRow, RuntimeCallRow
 from results.rows.series import (
@@ -33,6 +34,7 @@ from results.rows.timelines import ActivityRow, IdleRow, NoTimeline, TimelineRow
 __all__ = [
     "CEILING_NOT_VALID",
     "MOST_PERCENT_OF_FLOOR",
+    "OF_CONTENDER",
     "ActivityRow",
     "BenchmarkRow",
     "Between",
@@ -49,6 +51,7 @@ __all__ = [
     "KernelRow",
     "KnownChange",
     "KnownLevel",
+    "MeasuredAxes",
     "NoTimeline",
     "OperatorRow",
     "ParameterRow",

@@ -117,8 +117,11 @@ def _decided_in_words(note: str | None, by: str | None, at: datetime | None) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownLevel:
-    """Value of a series at the commit of a known change, and its later values before the commit that is judged."""
+    """Value of a series at the commit of a known change, and its later values before the commit that is judged.
+
+    value: None where the series is gone there, and at the commit that is judged.
+    """
 
     change: KnownChange
-    value: HistoryValue
+    value: HistoryValue | None
     later: tuple[HistoryValue, ...]

@@ -14,7 +14,8 @@ from results.errors import ResultsError
 from results.files.decisions import DEFAULT_DECISIONS, append_decision, withdraw_acknowledgements
 from results.files.parameters import is_storable
 from results.files.records import Decided, TriageDecision
-from results.ingest.decisions import acknowledged_series, apply_decisions, content_of, withdraw_merged
+from results.ingest.acknowledged_series import acknowledged_series
+from results.ingest.decisions import apply_decisions, content_of, withdraw_merged
 from results.judgement.findings import acknowledgement_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from results.files.records import AcknowledgementRecord, ContinuationRecord
+    from results.ingest.acknowledged_series import AcknowledgedSeries
     from results.ingest.decisions import AppliedDecisions
     from results.judgement.findings import Finding
     from results.store import Store
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_DECISIONS",
     "acknowledge_finding",
-    "count_acknowledged_series",
+    "acknowledged_by",
     "declare",
     "is_within",
     "take_back_finding",
@@ -60,10 +62,10 @@ def withdraw(
     return (*withdrawn, *(record for record in merged if record not in withdrawn))
 
 
-def count_acknowledged_series(store: Store, record: AcknowledgementRecord) -> int:
-    """Return the number of stored series that an acknowledgement applies to."""
+def acknowledged_by(store: Store, record: AcknowledgementRecord) -> AcknowledgedSeries:
+    """Return the stored series that an acknowledgement applies to."""
     with store.reading() as connection:
-        return len(connection.execute(acknowledged_series(content_of(record))).all())
+        return acknowledged_series(connection, content_of(record))
 
 
 def is_within(stored: AcknowledgementRecord, selection: AcknowledgementRecord) -> bool:
@@ -88,7 +90,7 @@ def acknowledge_finding(  # noqa: PLR0913 - who decided what, and why
     if decision not in set(TriageDecision):
         raise ResultsError(f"the decision is {decision!r}, not one of {', '.join(TriageDecision)}; nothing was written")
     record = acknowledgement_of(finding, decision=TriageDecision(decision), decided=decided)
-    n_series = count_acknowledged_series(store, record)
+    n_series = len(acknowledged_by(store, record))
     if not n_series:
         raise ResultsError(f"no stored series of {finding.benchmark} was measured at {finding.first_bad[:8]} any more")
     declare(store, record, file=file)

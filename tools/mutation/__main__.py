@@ -27,11 +27,21 @@ MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
     "comparison.false_discoveries", "comparison.moderation", "winners", "changes.exact", "changes.surfaces",
+    "explanation.classes",
 )  # fmt: skip
 TESTS = (
     *(
         f"tests/results/judgement/test_{name}.py"
-        for name in ("verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "known_changes")
+        for name in (
+            "verdicts",
+            "evidence",
+            "noise",
+            "winners",
+            "exact_changes",
+            "changes_of_place",
+            "known_changes",
+            "finding_classes",
+        )
     ),
     "tests/results/judgement/rules",
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.measure.conditions import private_cache_bytes
 from benchmarks.ruler.measure.counters import Window, read_counters, window_between
 from benchmarks.ruler.measure.probe import Probe, median_times_s
+from benchmarks.ruler.plan.roofline import MACHINE_SPEED, SPEED_OF_PRODUCTS
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part, slow_quarter, slowest_part, slowness
 
@@ -124,7 +125,16 @@ class MachineWatch:
 
         A visit is slow if more than that is: its speed is then what makes it so.
         """
-        found = (slowest_part(each, self._best_s) for each in self._times_s)
+        return self._slow_quarter_of(frozenset(Part))
+
+    def speeds(self) -> dict[str, float | None]:
+        """Return the machine's speed, and that of what products use of it, as conditions of ceilings."""
+        of_products = self._slow_quarter_of(frozenset({Part.CORE, Part.PRODUCT}))
+        return {MACHINE_SPEED: self.machine_speed(), SPEED_OF_PRODUCTS: of_products}
+
+    def _slow_quarter_of(self, parts: frozenset[Part]) -> float | None:
+        of_parts = ({part: time_s for part, time_s in each.items() if part in parts} for each in self._times_s)
+        found = (slowest_part(each, self._best_s) for each in of_parts)
         speed = slow_quarter(sorted(speed for _, speed in filter(None, found)))
         return None if speed is None else round(speed, 4)
 
@@ -138,7 +148,7 @@ class MachineWatch:
         of_all = {f"probe_{part}_s": time_s for part, time_s in self.probe_s().items()}
         of_used = {f"{SLOW_QUARTER}{part}_s": time_s for part, time_s in self.slow_quarter_s().items()}
         times = {name: float(f"{time_s:.5g}") for name, time_s in {**of_all, **of_used}.items()}
-        return {"load_by_others": self._most_others, "machine_speed": self.machine_speed(), **times}
+        return {"load_by_others": self._most_others, MACHINE_SPEED: self.machine_speed(), **times}
 
     def probe_s(self) -> dict[Part, float]:
         """Return the median seconds of each part of the probe so far; empty without a probe."""

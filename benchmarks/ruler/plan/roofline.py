@@ -23,6 +23,8 @@ SLOW_ROUNDS = "slow_rounds"
 
 MACHINE_SPEED = "machine_speed"
 """Condition: the speed, 1 at the machine's best, that a quarter of the measurement did not reach."""
+SPEED_OF_PRODUCTS = "speed_of_products"
+"""Condition of ceilings: the same of what products use, the cores and their vector units; not in older files."""
 
 
 class Bound(StrEnum):
@@ -76,13 +78,21 @@ class Ceilings:
     @property
     def speed(self) -> float:
         """Speed of the machine while they were measured, in ]0, 1], 1 at its best or where that is not known."""
-        speed = self.conditions.get(MACHINE_SPEED)
-        return speed if self.slow_rounds and isinstance(speed, float) and 0 < speed < 1 else 1.0
+        return self._speed(MACHINE_SPEED)
 
     @property
     def speed_of_products(self) -> float:
-        """Speed at which products were measured, in ]0, 1]; 1 on a GPU, whose products a slow host does not slow."""
-        return 1.0 if self.launch_s is not None else self.speed
+        """Speed at which products were measured, in ]0, 1]; 1 on a GPU, whose products a slow host does not slow.
+
+        Slow memory does not slow them; in files that do not tell them apart it counts.
+        """
+        if self.launch_s is not None:
+            return 1.0
+        return self._speed(SPEED_OF_PRODUCTS if SPEED_OF_PRODUCTS in self.conditions else MACHINE_SPEED)
+
+    def _speed(self, name: str) -> float:
+        speed = self.conditions.get(name)
+        return speed if self.slow_rounds and isinstance(speed, float) and 0 < speed < 1 else 1.0
 
     def bytes_per_s(self, working_set_bytes: int) -> float:
         """Return the bandwidth of data of that size, used over and over: that of the level it lives in.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.ruler.plan import roofline
-from benchmarks.ruler.plan.roofline import MACHINE_SPEED, Ceilings
+from benchmarks.ruler.plan.roofline import MACHINE_SPEED, SPEED_OF_PRODUCTS, Ceilings
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.lines import TimingLine
 from benchmarks.ruler.record.outcome import State
@@ -81,7 +81,11 @@ def highest(one: Ceilings, other: Ceilings) -> Ceilings:
         vector_instruction_per_s=max(one.vector_instruction_per_s, other.vector_instruction_per_s),
         dispatch_s=min(one.dispatch_s, other.dispatch_s),
         launch_s=min(launches, default=None),
-        conditions={**other.conditions, MACHINE_SPEED: max(one.speed, other.speed)}
+        conditions={
+            **other.conditions,
+            MACHINE_SPEED: max(one.speed, other.speed),
+            SPEED_OF_PRODUCTS: max(one.speed_of_products, other.speed_of_products),
+        }
         if other.slow_rounds
         else other.conditions,
     )

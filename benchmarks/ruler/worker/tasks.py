@@ -126,7 +126,7 @@ class Worker:
         watch = gpu_watch or machine_watch
         try:
             found = measure_ceilings(self._device, watch=watch)
-            found = replace(found, conditions={**found.conditions, **watch.conditions()})
+            found = replace(found, conditions={**found.conditions, **watch.conditions(), **machine_watch.speeds()})
             self._send({"event": "ceilings", "ceilings": json_from_value(found), "refused": None})
         except MachineDisturbed as disturbed:
             self._send({"event": "ceilings", "ceilings": None, "refused": str(disturbed)})

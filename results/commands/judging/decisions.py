@@ -22,7 +22,7 @@ from results.files.records import AcknowledgementRecord, ContinuationRecord, Dec
 from results.questions.revisions import commit_of
 from results.store import OpenMode, Store, open_store
 from results.units import counted
-from results.upkeep.decisions import count_acknowledged_series, declare, is_within, withdraw
+from results.upkeep.decisions import acknowledged_by, declare, is_within, withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -129,7 +129,8 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
     """Mark the change at commit REV as known: accepted, a false alarm, or to be fixed.
 
     `gate`, `show`, `status` and the dashboard list it as known, with the note; it makes no exit code 1 or 2. A
-    series that gets worse later, or by more than at REV, is a regression as before.
+    series that gets worse later, or by more than at REV, is a regression as before. One that is gone at REV, measured
+    before and not there, is known until it is measured again.
 
     \b
     fusebench store acknowledge HEAD --note "pays for accuracy"
@@ -158,11 +159,14 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
                 raise click.UsageError(f"{file} has no acknowledgement at {commit[:8]} with this selection")
             echo(f"{commit[:8]}: {counted(len(withdrawn), 'acknowledgement')} removed from {file} and {store.name}")
             return ExitCode.FINE
-        n_series = count_acknowledged_series(store, record)
-        if not n_series:
-            raise click.UsageError(f"no series that was measured at {commit[:8]} matches the selection")
+        found = acknowledged_by(store, record)
+        if not found:
+            raise click.UsageError(
+                f"no series that was measured at {commit[:8]}, or is gone there, matches the selection"
+            )
         declare(store, record, file=file)
-    echo(f"{commit[:8]}: {decision} for {n_series} series, written to {file}")
+    gone = f", {len(found.gone)} of them gone there" if found.gone else ""
+    echo(f"{commit[:8]}: {decision} for {len(found)} series{gone}, written to {file}")
     return ExitCode.FINE
 
 

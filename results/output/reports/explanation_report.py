@@ -28,7 +28,7 @@ _TEXT_COLUMNS = frozenset({"quantity", "part", "what", "frame"})
 def explanations_as_text(
     explanations: Sequence[Explanation], terminal: Terminal = UNLIMITED, *, headline: str, limit: int | None
 ) -> str:
-    """Render each finding with its sentence, the first `limit` calls with the tables behind it; None for all."""
+    """Render each finding with its sentence and command, the first `limit` calls (None: all) with the tables behind."""
     parts = [terminal.paragraph(headline, Style.HEADING)]
     detailed: list[tuple[object, ...]] = []
     for one in explanations:
@@ -48,6 +48,8 @@ def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: s
     """Render a comment: a row for each finding, then the tables behind each call, folded."""
     rows = [(_title(one), _class(one), _scope(one), one.sentence or _silence(one)) for one in explanations]
     tables = [Table(title="Why", columns=("finding", "class", "points", "why"), rows=rows, is_open=True)]
+    commands = [(_title(one), one.command) for one in explanations if one.command]
+    tables.append(Table(title="Again", columns=("finding", "command"), rows=commands, is_open=False))
     seen: list[tuple[object, ...]] = []
     for one in explanations:
         if _call_of(one) not in seen:
@@ -56,8 +58,7 @@ def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: s
                 Table(title=f"{_title(one)}: {table.title}", columns=table.columns, rows=table.rows, is_open=False)
                 for table in tables_of(one)
             ]
-    commands = dict.fromkeys(one.command for one in explanations if one.command)
-    return comment_of(headline, tables, [f"Again: {command}" for command in list(commands)[:1]])
+    return comment_of(headline, tables, [])
 
 
 def explanations_as_json(explanations: Sequence[Explanation], *, base: str, head: str) -> str:
@@ -111,6 +112,9 @@ def _lines(one: Explanation, terminal: Terminal) -> Iterator[str]:
     yield terminal.paragraph(one.sentence or _silence(one), style, indent=INDENT)
     if one.finding is not None and (worst := worst_in_words(one.finding)):
         yield terminal.paragraph(f"worst at {worst}", indent=INDENT)
+    if one.command:
+        # Broken into lines it could not be copied.
+        yield printable_line(f"{INDENT}Again: {one.command}")
 
 
 def _behind(one: Explanation, terminal: Terminal) -> list[str]:
@@ -125,9 +129,6 @@ def _behind(one: Explanation, terminal: Terminal) -> list[str]:
     if one.ruled_out:
         told.append(f"Ruled out: {'; '.join(one.ruled_out)}.")
     lines = [terminal.paragraph(text) for text in told]
-    if one.command:
-        # Broken into lines it could not be copied.
-        lines.append(printable_line(f"Again: {one.command}"))
     return [*parts, "\n".join(lines)] if lines else parts
 
 

@@ -67,6 +67,16 @@ def test_a_ceiling_of_a_slow_machine_accuses_nobody_who_may_have_met_it_fast(lin
     assert line(times=0.4, ceilings=calm).outcome.state is State.WRONG
 
 
+def test_slow_memory_excuses_no_product(line):
+    of_memory = {"slow_rounds": 12, "machine_speed": 0.25, "speed_of_products": 0.95}
+    slow = replace(CEILINGS, conditions=of_memory)
+    found = line(times=0.3, ceilings=slow).outcome
+    assert found.state is State.WRONG
+    assert "measured at 95 % of its best speed" in found.reason
+    older = replace(CEILINGS, conditions={"slow_rounds": 12, "machine_speed": 0.25})
+    assert line(times=0.3, ceilings=older).outcome.state is State.OK
+
+
 def test_what_a_slow_machine_might_do_is_not_told_as_measured(line):
     slow = replace(CEILINGS, conditions={"slow_rounds": 12, "machine_speed": 0.5})
     assert "at this machine's ceiling of 100 GFLOP/s, measured at 50 % of its best speed" in (

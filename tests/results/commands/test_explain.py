@@ -102,6 +102,17 @@ def test_a_lost_fusion_within_the_noise_fails_the_gate_and_is_explained(compared
     assert f"fusebench ab {A[:12]} {B[:12]} --axes point.toml" in text
 
 
+def test_every_finding_has_its_command_beyond_the_first_tables_too(compared):
+    run = compared(lost_fusion, also=FUSED)
+    findings = json.loads(run("--format", "json").stdout)["findings"]
+    assert len({one["benchmark"] for one in findings}) > 1
+    text = run().stdout
+    assert text.count("    Again: ") == len(findings) > 3
+    assert "other calls: --all" in text
+    comment = run("--format", "markdown").stdout
+    assert f"### Again ({len(findings)})" in comment
+
+
 def test_the_comment_of_the_gate_says_why(compared):
     run = compared(of_fused_mlp(lost_fusion), also=FUSED)
     assert "ost fusion: \\`fused" in run("--format", "markdown", command=gate).stdout

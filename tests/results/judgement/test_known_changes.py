@@ -202,3 +202,93 @@ def test_an_asv_suite_has_known_changes_too(fusebench, tmp_path, write_asv_run, 
     fusebench("store", "acknowledge", "b" * 40, "--note", NOTE)
     assert fusebench(*gate).return_value == ExitCode.FINE
     assert NOTE in fusebench("show").stdout
+
+
+@pytest.fixture
+def with_gone(fusebench, tmp_path, journals):
+    """Ingest one commit for each letter, which measured `mlp fused` (m) or did not (-); their hashes."""
+
+    def ingest(measured):
+        sweeps = [
+            replace(sweep, providers=("eager", "fused") if has_fused == "m" else ("eager",))
+            for sweep, has_fused in zip(journals.history(len(measured), operations=("mlp",)), measured, strict=True)
+        ]
+        journals.write_journals(tmp_path / "data", sweeps)
+        assert fusebench("ingest", "data").return_value == ExitCode.FINE
+        return [sweep.commit for sweep in sweeps]
+
+    return ingest
+
+
+def test_what_is_gone_can_be_known_and_taken_back(fusebench, with_gone):
+    base, head = with_gone("m-")
+    gate = ("gate", "--base", base, "--head", head)
+    assert fusebench(*gate).return_value == ExitCode.FAILED
+    told = fusebench("store", "acknowledge", head, "--where", "provider=fused", "--note", "retired").stdout
+    assert " of them gone there, written to " in told
+    answer = fusebench(*gate)
+    assert answer.return_value == ExitCode.FINE
+    assert "retired" in answer.stdout
+    assert "retired" in fusebench("status").stdout
+    assert fusebench("store", "acknowledge", head, "--undo").return_value == ExitCode.FINE
+    assert fusebench(*gate).return_value == ExitCode.FAILED
+
+
+@pytest.mark.parametrize(
+    ("measured", "known_at", "expected"),
+    [
+        ("m--", 1, ExitCode.FINE),  # still gone
+        ("m-m-", 1, ExitCode.FAILED),  # it came back, and is gone again
+        ("m-m-", 3, ExitCode.FINE),
+        ("mm-", 1, None),  # acknowledged where it was measured still
+        ("--m-", 1, None),  # and where it had never been
+    ],
+)
+def test_what_is_gone_is_known_until_it_is_measured_again(fusebench, with_gone, measured, known_at, expected):
+    commits = with_gone(measured)
+    known = fusebench("store", "acknowledge", commits[known_at], "--where", "provider=fused", "--note", NOTE)
+    base = commits[measured.index("m")]
+    if expected is None:
+        expected = ExitCode.FAILED
+        assert "gone" not in known.stdout
+    assert fusebench("gate", "--base", base, "--head", commits[-1]).return_value == expected
+
+
+def test_what_was_gone_before_the_base_hides_nothing(fusebench, with_gone):
+    _, known, base, head = with_gone("m-m-")
+    fusebench("store", "acknowledge", known, "--note", NOTE)
+    assert fusebench("gate", "--base", base, "--head", head).return_value == ExitCode.FAILED
+
+
+def test_what_the_commit_did_not_set_out_to_measure_is_not_gone_there(fusebench, tmp_path, journals):
+    wide, narrow = journals.history(2, operations=("mlp",))
+    journals.write_journals(tmp_path / "data", [wide, replace(narrow, batches=(64,), providers=("eager", "fused"))])
+    fusebench("ingest", "data")
+    told = fusebench("store", "acknowledge", narrow.commit, "--metric", "latency_s", "--note", NOTE).stdout
+    assert "accepted for 6 series, 2 of them gone there" in told
+    gate = json.loads(fusebench("gate", "--base", wide.commit, "--head", narrow.commit, "--format", "json").stdout)
+    gone = [change["parameters"] for change in gate["changes"] if change["outcome"] == "known"]
+    assert [(one["provider"], one["batch"]) for one in gone] == [("compiled", 64)] * 2
+
+
+def test_a_benchmark_of_asv_that_is_gone_can_be_known_by_a_decisions_file(fusebench, tmp_path, write_asv_run, timed):
+    results = {"s.time_it": timed(1e-3), "s.time_gone": timed(1e-3)}
+    write_asv_run(tmp_path / "tree", results, commit="a" * 40, date=1_700_000_000_000)
+    del results["s.time_gone"]
+    write_asv_run(tmp_path / "tree", results, commit="b" * 40, date=1_700_086_400_000)
+    (tmp_path / "decisions.toml").write_text(
+        f"""format = 1
+[[acknowledgement]]
+project = "p"
+commit = "{"b" * 40}"
+benchmark = "s.time_gone"
+decision = "accepted"
+note = "{NOTE}"
+"""
+    )
+    fusebench("ingest", "tree", "--project", "p")
+    gate = ("gate", "--base", "a" * 40, "--head", "b" * 40)
+    assert fusebench(*gate).return_value == ExitCode.FAILED
+    answer = fusebench("ingest", "decisions.toml")
+    assert "nothing stored" not in answer.output
+    assert fusebench(*gate).return_value == ExitCode.FINE

@@ -9,7 +9,6 @@ from statistics import NormalDist
 import pytest
 
 from results.judgement.sides import (
-    are_other_axes,
     controls_among,
     is_control,
     pair_of,
@@ -17,7 +16,7 @@ from results.judgement.sides import (
     surface_parameters,
     with_controls,
 )
-from results.rows import ProcessValue
+from results.rows import MeasuredAxes, ProcessValue
 from tests.made_values import A, B, failed, row
 
 
@@ -194,5 +193,5 @@ class TestOtherAxes:
         ],
     )
     def test_as_far_as_that_can_be_told(self, missing, head, expected):
-        found = are_other_axes(row(1.0, commit=A, **missing), [row(1.0, commit=B, **each) for each in head])
-        assert found is expected
+        found = MeasuredAxes([row(1.0, commit=B, **each) for each in head]).have(row(1.0, commit=A, **missing))
+        assert found is not expected

@@ -1,0 +1,194 @@
+"""Series that an acknowledgement is about: measured at its commit, or gone there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
+
+from results.database.key_lists import any_of
+from results.database.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
+from results.files.parameters import value_from_typed
+from results.rows import MeasuredAxes, ParameterValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sqlalchemy.engine import Connection
+
+Content = dict[str, Any]
+Place = tuple[int, int]  # machine and environment
+
+
+class _Ids(NamedTuple):
+    series_id: int
+    commit_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgedSeries:
+    """Series and commit, by id, of what an acknowledgement is about.
+
+    measured: of the series that have a value, or a failure, at the commit. gone: of those that were measured before,
+    on a machine and environment that the commit was measured on, and not there although its axes are the same.
+    """
+
+    measured: tuple[_Ids, ...]
+    gone: tuple[_Ids, ...]
+
+    def __iter__(self) -> Iterator[_Ids]:
+        return iter((*self.measured, *self.gone))
+
+    def __len__(self) -> int:
+        return len(self.measured) + len(self.gone)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfSeries:
+    """Series as `MeasuredAxes` looks at it."""
+
+    series_id: int
+    place: Place
+    point: tuple[str, int]  # benchmark and point
+    version: str
+    state: str | None
+    parameters: tuple[ParameterValue, ...]
+
+    @property
+    def benchmark(self) -> str:
+        return self.point[0]
+
+
+def acknowledged_series(connection: Connection, content: Content) -> AcknowledgedSeries:
+    """Return the series that match everything given and are measured at the commit, or gone there."""
+    commit_id = connection.execute(_COMMIT, {"project": content["project"], "commit": content["commit"]}).scalar()
+    if commit_id is None:
+        return AcknowledgedSeries(measured=(), gone=())
+    at, conditions = {"commit_id": commit_id}, _conditions(content)
+    measured = connection.execute(_MEASURED.where(*conditions), at).scalars().all()
+    gone = _gone(connection, connection.execute(_ONLY_BEFORE.where(*conditions), at).all(), at)
+    return AcknowledgedSeries(
+        measured=tuple(_Ids(series_id, commit_id) for series_id in measured),
+        gone=tuple(_Ids(series_id, commit_id) for series_id in gone),
+    )
+
+
+def _gone(connection: Connection, rows: Iterable[Any], at: Mapping[str, int]) -> list[int]:
+    """Return the series among those that the commit did not measure which it set out to, as a gate tells it."""
+    if not (missing := list(rows)):
+        return []
+    there = connection.execute(_THERE, at).all()
+    parameters = _parameters(connection, {row.point_id for row in (*missing, *there)})
+    of_place: dict[Place, list[_OfSeries]] = {}
+    for row in there:
+        found = _of_series(row, parameters)
+        of_place.setdefault(found.place, []).append(found)
+    axes = {place: MeasuredAxes(each) for place, each in of_place.items()}
+    failed = {(place, one.point) for place, each in of_place.items() for one in each if one.state != "ok"}
+    return [
+        one.series_id
+        for one in (_of_series(row, parameters) for row in missing)
+        if one.place in axes and axes[one.place].have(one) and (one.place, one.point) not in failed
+    ]
+
+
+def _of_series(row: Any, parameters: Mapping[int, tuple[ParameterValue, ...]]) -> _OfSeries:  # noqa: ANN401
+    return _OfSeries(
+        series_id=row.id,
+        place=(row.machine_id, row.environment_id),
+        point=(row.name, row.point_id),
+        version=row.version,
+        state=row.state,
+        parameters=parameters.get(row.point_id, ()),
+    )
+
+
+def _parameters(connection: Connection, point_ids: set[int]) -> dict[int, tuple[ParameterValue, ...]]:
+    columns = (Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
+    asked = sa.select(*columns).where(any_of(Parameter.point_id, keys=point_ids)).order_by(Parameter.position)
+    found: dict[int, tuple[ParameterValue, ...]] = {}
+    for point_id, name, kind, text, number in connection.execute(asked):
+        value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
+        found[point_id] = (*found.get(point_id, ()), value)
+    return found
+
+
+def _conditions(content: Content) -> list[sa.ColumnElement[bool]]:
+    """Return what series, joined with their benchmarks, must be to match everything given but the commit."""
+    columns = (("benchmark", Benchmark.name), ("metric", Benchmark.metric))
+    found = [column == content[key] for key, column in columns if content[key] is not None]
+    if content["machine"] is not None:
+        found.append(Series.machine_id.in_(sa.select(Machine.id).where(Machine.name == content["machine"])))
+    if content["environment"] is not None:
+        named = sa.select(Environment.id).where(Environment.name == content["environment"])
+        found.append(Series.environment_id.in_(named))
+    for name, value in content["parameters"].items():
+        is_meant = Parameter.text == value if isinstance(value, str) else Parameter.number == float(value)
+        points = sa.select(Parameter.point_id).where(Parameter.name == name, is_meant)
+        found.append(Series.point_id.in_(points))
+    return found
+
+
+_COMMIT = (
+    sa.select(Commit.id)
+    .join(Project, Project.id == Commit.project_id)
+    .where(Project.name == sa.bindparam("project"), Commit.hash == sa.bindparam("commit"))
+)
+_AT_COMMIT = Run.commit_id == sa.bindparam("commit_id")
+_MEASURED_THERE = sa.select(Value.series_id).join(Run, Run.id == Value.run_id).where(_AT_COMMIT)
+_MEASURED = (
+    sa.select(Series.id)
+    .join(Benchmark, Benchmark.id == Series.benchmark_id)
+    .where(Series.id.in_(_MEASURED_THERE))
+    .order_by(Series.id)
+)
+_PLACES = (
+    sa.select(
+        Run.project_id,
+        Run.machine_id,
+        Run.environment_id,
+        sa.func.min(Run.ordered_at).label("moment"),
+        sa.func.min(Run.position).label("position"),
+    )
+    .where(_AT_COMMIT)
+    .group_by(Run.project_id, Run.machine_id, Run.environment_id)
+    .subquery()
+)
+_EARLIER = aliased(Run)
+_WAS_MEASURED = (
+    sa.select(Value.series_id)
+    .join(_EARLIER, _EARLIER.id == Value.run_id)
+    .where(
+        Value.series_id == Series.id,
+        _EARLIER.machine_id == Series.machine_id,
+        _EARLIER.environment_id == Series.environment_id,
+        Value.state == "ok",
+        sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) < sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
+    )
+    .correlate(Series, _PLACES)
+    .exists()
+)
+_OF_SERIES = (Series.id, Series.machine_id, Series.environment_id, Series.point_id, Benchmark.name, Benchmark.version)
+_ONLY_BEFORE = (
+    sa.select(*_OF_SERIES, sa.null().label("state"))
+    .join(Benchmark, Benchmark.id == Series.benchmark_id)
+    .join(
+        _PLACES,
+        sa.and_(
+            _PLACES.c.project_id == Benchmark.project_id,
+            _PLACES.c.machine_id == Series.machine_id,
+            _PLACES.c.environment_id == Series.environment_id,
+        ),
+    )
+    .where(Series.id.not_in(_MEASURED_THERE), _WAS_MEASURED)
+    .order_by(Series.id)
+)
+_THERE = (
+    sa.select(*_OF_SERIES, Value.state)
+    .join(Benchmark, Benchmark.id == Series.benchmark_id)
+    .join(Value, Value.series_id == Series.id)
+    .join(Run, Run.id == Value.run_id)
+    .where(_AT_COMMIT)
+)
