@@ -18,6 +18,7 @@ from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.provenance import environment_name, machine_name
 from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.outcomes import outcomes_of_group
+from benchmarks.ruler.worker.parent_death import end_with_parent
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
 
@@ -181,8 +182,11 @@ def _measured(
 
 @contextlib.contextmanager
 def running(programs: Sequence[str]) -> Iterator[None]:
-    """Run the programs meanwhile, each in a process of its own."""
-    processes = [subprocess.Popen([sys.executable, "-S", "-E", "-c", program]) for program in programs]
+    """Run the programs meanwhile, each in a process of its own, which ends with this one however that ends."""
+    processes = [
+        subprocess.Popen([sys.executable, "-S", "-E", "-c", program], preexec_fn=end_with_parent)  # noqa: PLW1509
+        for program in programs
+    ]
     try:
         if processes:
             time.sleep(_SETTLING_S)

@@ -20,7 +20,7 @@ from benchmarks.ruler.measure.statistics import (
 )
 from benchmarks.ruler.plan.points import BASELINE, Contender
 from benchmarks.ruler.record.outcome import State, Stop, TimingOutcome, Visit, causes_together
-from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part
+from benchmarks.ruler.record.part_speed import SLOW_QUARTER, Part, disturbs_ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,12 +39,18 @@ class Usual:
 
 
 def usual_of(outcomes: Iterable[TimingOutcome]) -> Usual:
-    """Return what is usual where `outcomes` were measured, by their undisturbed visits."""
+    """Return what is usual where `outcomes` were measured, by their undisturbed visits.
+
+    Of speedups those of a machine that was merely slow tell it, too, since they count. Of latencies they do where none
+    was undisturbed: there they lie farther apart than anywhere else.
+    """
     timed = [outcome.visits for outcome in outcomes if outcome.state is State.OK]
-    visits = [[one for one in each if one.disturbed is None] for each in timed]
-    speedups = [[one.speedup_vs_eager for one in each if one.speedup_vs_eager is not None] for each in visits]
+    calm = [[one for one in each if one.disturbed is None] for each in timed]
+    slow = [[one for one in each if not disturbs_ratios(one.disturbed)] for each in timed]
+    latencies = calm if any(len(each) > 1 for each in calm) else slow
+    speedups = [[one.speedup_vs_eager for one in each if one.speedup_vs_eager is not None] for each in slow]
     return Usual(
-        latency=usual_spread(spread_between([one.median_s for one in each]) for each in visits),
+        latency=usual_spread(spread_between([one.median_s for one in each]) for each in latencies),
         speedup=usual_spread(spread_between(each) for each in speedups),
     )
 
@@ -86,7 +92,8 @@ def with_visit(
 def valued(outcome: TimingOutcome, baseline: TimingOutcome | None, *, usual: Usual) -> TimingOutcome:
     """Return `outcome` with the values and intervals that follow from its visits and the baseline's of its group.
 
-    Where at least two visits were undisturbed, those alone count; else all do, and the point is disturbed.
+    Where at least two visits were undisturbed, those alone count; else those too in which the machine was merely slow,
+    or where that was one at most all, and the point is disturbed.
     """
     counted = _counted(outcome.visits)
     samples = visits_samples(outcome)
@@ -182,7 +189,8 @@ def _named(outcome: TimingOutcome, names: Iterable[str]) -> dict[str, Any]:
 
 def _counted(visits: Sequence[Visit]) -> list[Visit]:
     calm = [one for one in visits if one.disturbed is None]
-    return calm if len(calm) > 1 else list(visits)
+    slow = [one for one in visits if not disturbs_ratios(one.disturbed)]
+    return calm if len(calm) > 1 else slow if len(slow) > 1 else list(visits)
 
 
 def _with_speedup(

@@ -2,7 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +15,7 @@ from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.planted import Row, bias_and_unrest, plants, summary
 from benchmarks.ruler.plan.points import Contender
 
+ROOT = Path(__file__).parents[3]
 EAGER, FUSED = Contender(provider="eager"), Contender(provider="fused")
 
 
@@ -79,3 +84,16 @@ def test_a_program_runs_while_it_is_planted_and_no_longer(monkeypatch):
     with pytest.raises(KeyError):
         ends_badly()
     assert started[0].returncode == -signal.SIGKILL
+
+
+def test_a_neighbour_ends_with_a_check_that_is_killed(tmp_path):
+    told = tmp_path / "neighbour"
+    program = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    check = f"import time\nfrom benchmarks.ruler.checks.planted import running\nwith running([{program!r}]): time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", check], cwd=ROOT) as process:
+        while not told.exists() or not told.read_text():
+            time.sleep(0.05)
+        process.terminate()
+    neighbour = Path("/proc") / told.read_text() / "cmdline"
+    while neighbour.exists() and b"sleep" in neighbour.read_bytes():
+        time.sleep(0.05)  # a neighbour that stays runs into the test's limit

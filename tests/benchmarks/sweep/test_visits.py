@@ -206,6 +206,29 @@ def test_what_is_usual_is_learnt_from_undisturbed_visits():
     assert usual_of(harmed).latency == USUAL
 
 
+SLOW = "the machine ran at 80 % of its best (one core's arithmetic)"
+
+
+def test_what_is_usual_is_learnt_on_a_machine_that_was_slow_throughout_too():
+    def group(factor):
+        return {EAGER: sampled(1.0, disturbed=SLOW), FUSED: sampled(factor, disturbed=SLOW)}
+
+    slow = [one for one in visited(group(1.0), group(1.2)).values()] * 100
+    assert usual_of(slow).speedup.sd == pytest.approx(statistics.stdev([1.0, 1 / 1.2]) / (11 / 12), rel=0.05)
+    assert usual_of(slow).latency.sd > USUAL.sd
+    calm = [visited({EAGER: sampled(1.0)}, {EAGER: sampled(1.0)})[EAGER]]
+    assert usual_of([*calm, *slow]).latency.sd < USUAL.sd, "where some were undisturbed, those tell it"
+
+
+def test_of_disturbed_visits_those_of_a_merely_slow_machine_count_alone():
+    causes = (SLOW, "other processes used 1.0 cores while this was measured", SLOW)
+    found = visited(*({EAGER: sampled(s, disturbed=why)} for s, why in zip((1.0, 9.0, 1.1), causes, strict=True)))
+    assert found[EAGER].latency_s == pytest.approx(1.05)
+    assert found[EAGER].disturbed == SLOW
+    alone = visited(*({EAGER: sampled(s, disturbed=why)} for s, why in zip((1.0, 9.0), causes, strict=False)))
+    assert alone[EAGER].latency_s == pytest.approx(5.0)
+
+
 def test_a_group_that_was_slow_at_one_visit_leaves_the_intervals_of_others_as_they_were():
     rng = random.Random(0)
 
