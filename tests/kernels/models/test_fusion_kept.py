@@ -39,6 +39,11 @@ class NearlyQuickGelu(GptStyle):
         return self.proj(hidden * torch.sigmoid(1.7 * hidden))
 
 
+class Prepared(GptStyle):
+    def forward(self, x):
+        return self.proj(functional.relu6(self.fc(2 * x + 1)))
+
+
 class Normed(GptStyle):
     def __init__(self):
         super().__init__()
@@ -96,6 +101,7 @@ def with_own_forward():
         (Branching, "cannot be traced"),
         (ReusesHidden, r"the output of fc \(Linear\) is used more than once"),
         (NearlyQuickGelu, "mul → sigmoid → mul stands between fc and proj: no activation of ours"),
+        (Prepared, "^relu6 stands between fc and proj"),
         (Normed, r"norm \(LayerNorm\) stands between, which has weights of its own"),
         (Crossed, "gate_proj and up_proj take different inputs"),
         (lambda: T5Style(p=0.1), r"dropout \(Dropout\) drops with p = 0\.1 in training"),

@@ -190,8 +190,8 @@ ACTIVATIONS = [
     "h = functional.leaky_relu(h, 0.0)",
 ]
 ACTS = ["nn.ReLU()", "nn.GELU()", "nn.SiLU()", "Counting()", "Remembering()", "Configurable(self.config)"]
-FIRST = ["h = self.fc1(x)", "h = functional.linear(x, self.fc1.weight, self.fc1.bias)"]
-SECOND = ["y = self.fc2(h)", "y = functional.linear(h, self.fc2.weight, self.fc2.bias)"]
+FIRST = ["h = self.fc1(x)", "h = self.fc1(x)", "h = functional.linear(x, self.fc1.weight, self.fc1.bias)"]
+SECOND = ["y = self.fc2(h)", "y = self.fc2(h)", "y = functional.linear(h, self.fc2.weight, self.fc2.bias)"]
 
 
 def config(**values):
@@ -280,15 +280,18 @@ CHANGES = [
 def forwards(draw):
     """The lines of a forward."""
 
-    def about(name):
-        return [re.sub(r"\bz\b", name, step) for step in draw(st.lists(st.sampled_from(STEPS), max_size=2))]
+    def about(name, *, most=2):
+        steps = draw(st.lists(st.sampled_from(STEPS), max_size=most))
+        return [re.sub(r"\bz\b", name, step) for step in steps]
 
+    # Between the layers most steps keep them apart: nothing is fused then, and nothing tried.
+    between = draw(st.sampled_from([0, 0, 0, 1]))
     return [
         *about("x"),
         draw(st.sampled_from(FIRST)),
-        *about("h"),
+        *about("h", most=between),
         draw(st.sampled_from(ACTIVATIONS)),
-        *about("h"),
+        *about("h", most=between),
         draw(st.sampled_from(SECOND)),
         *about("y"),
         "return y",

@@ -172,9 +172,13 @@ class Matcher:
         return activation_by_identity(target, node.args[1:], node.kwargs)
 
     def _back_to_layers(self, result: Any, *, of: str) -> tuple[list[fx.Node], list[fx.Node]]:
-        """Return (the steps between, in order; the layers) that `result` is made from. Raises: NoPattern."""
+        """Return (the steps between, in order; the layers) that `result` is made from, none where it is from none.
+
+        Raises: NoPattern where it is made from layers and from something else.
+        """
         between: set[fx.Node] = set()
         layers: set[fx.Node] = set()
+        others: list[str] = []
         waiting = [result]
         while waiting:
             node = waiting.pop()
@@ -183,15 +187,22 @@ class Matcher:
             if self._steps.is_layer_call(node):
                 layers.add(node)
                 continue
-            self._expect_plain_step(node, of=of)
+            if node.op in ("placeholder", "get_attr"):
+                kind = "argument" if node.op == "placeholder" else "parameter or buffer"
+                others.append(f"the {kind} {node.target}")
+                continue
             between.add(node)
             waiting += node.all_input_nodes
-        return sorted(between, key=self.order.__getitem__), sorted(layers, key=self.order.__getitem__)
+        if not layers:
+            return [], []
+        if others:
+            raise NoPattern(f"the {of} is made from {others[0]}, not from linear layers alone")
+        steps = sorted(between, key=self.order.__getitem__)
+        for node in steps:
+            self._expect_no_weights(node)
+        return steps, sorted(layers, key=self.order.__getitem__)
 
-    def _expect_plain_step(self, node: fx.Node, *, of: str) -> None:
-        if node.op in ("placeholder", "get_attr"):
-            kind = "argument" if node.op == "placeholder" else "parameter or buffer"
-            raise NoPattern(f"the {of} is made from the {kind} {node.target}, not from linear layers alone")
+    def _expect_no_weights(self, node: fx.Node) -> None:
         if node.op == "call_module":
             module = self._steps.module(node)
             if any(True for _ in module.parameters()) or any(True for _ in module.buffers()):
