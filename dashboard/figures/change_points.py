@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dashboard.figures.notes import escaped
 from dashboard.widgets import NEUTRAL, TONE_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import plotly.graph_objects as go
 
     from dashboard.figures.chart import Chart, Position
 
@@ -21,16 +19,15 @@ LINE_HEIGHT = 16  # pixels
 MARGIN = 6  # pixels above the texts
 
 
-def mark_change_points(figure: go.Figure, chart: Chart) -> None:
-    """Add the chart's change points to its figure; only where there is room is its size above it."""
+def with_change_points(layout: Mapping[str, Any], chart: Chart) -> dict[str, Any]:
+    """Return a figure's layout with the chart's change points; only where there is room is its size above one."""
     places = {place for place, _ in chart.positions}
     points = [point for point in chart.change_points if point.at in places]
     index = {place: i for i, (place, _) in enumerate(chart.positions)}
     lines = [line for point in points for line in point.text.split("\n")]
     room = LEAST_APART * max([LETTERS, *map(len, lines)]) / LETTERS
     has_text = _places_of_texts([point.at for point in points], index, room=room * len(index))
-    # All at once: plotly validates those there are anew with each that is added.
-    shapes, annotations = [], []
+    shapes, annotations = list(layout.get("shapes", ())), list(layout.get("annotations", ()))
     for point in points:
         colour = TONE_COLOURS.get(point.kind, NEUTRAL)
         shapes.append(
@@ -60,13 +57,11 @@ def mark_change_points(figure: go.Figure, chart: Chart) -> None:
                     "font": {"size": 12, "color": colour},
                 }
             )
-    if points:
-        n_lines = max(point.text.count("\n") + 1 for point in points)
-        figure.update_layout(
-            margin={"t": MARGIN + LINE_HEIGHT * n_lines},
-            shapes=[*figure.layout.shapes, *shapes],
-            annotations=[*figure.layout.annotations, *annotations],
-        )
+    if not points:
+        return dict(layout)
+    n_lines = max(point.text.count("\n") + 1 for point in points)
+    margin = {**layout.get("margin", {}), "t": MARGIN + LINE_HEIGHT * n_lines}
+    return {**layout, "margin": margin, "shapes": shapes, "annotations": annotations}
 
 
 def _places_of_texts(places: Sequence[Position], index: Mapping[Position, int], *, room: float) -> set[Position]:

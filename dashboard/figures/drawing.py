@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
-
-from dashboard.figures.change_points import mark_change_points
+from dashboard.figures.change_points import with_change_points
 from dashboard.figures.chart import Across
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
@@ -61,9 +59,10 @@ LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would p
 
 def figure_from_chart(
     chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str, frame: Chart | None = None
-) -> go.Figure:
-    """Draw the chart. A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same.
+) -> dict[str, Any]:
+    """Draw the chart, as plotly.js takes it.
 
+    A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same.
     frame: chart whose axes are drawn, where several share them.
     """
     traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=chart.interval_level)]
@@ -87,10 +86,9 @@ def figure_from_chart(
         })  # fmt: skip
     axes = _layout(chart, scale=scale, frame=frame or chart)
     layout = {"uirevision": keeps_zoom_of, **axes, "shapes": shapes, "annotations": annotations}
-    # plotly's checks of each value took most of the time of a page; a test has them look at every kind of figure.
-    figure = go.Figure({"data": [*traces, *_traces_of_absences(chart.absences)], "layout": layout}, _validate=False)
-    mark_change_points(figure, chart)
-    return figure
+    # A go.Figure checks each value and copies all of them twice, which took most of the time of a page; tests make one
+    # of every kind of figure.
+    return {"data": [*traces, *_traces_of_absences(chart.absences)], "layout": with_change_points(layout, chart)}
 
 
 def _traces_of_curve(curve: Curve, *, level: float) -> list[dict[str, object]]:

@@ -21,7 +21,6 @@ from dashboard.widgets import GRAPH_CONFIG, at_end, card, picture_buttons
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import plotly.graph_objects as go
     from dash.development.base_component import Component
 
     from dashboard.figures.chart import Chart
@@ -91,7 +90,7 @@ def batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def commits_figure(drawing: ThroughputDrawing) -> go.Figure:
+def commits_figure(drawing: ThroughputDrawing) -> dict[str, Any]:
     """Draw the curves over commits with their change points."""
     choice = drawing.view.choice
     chosen = drawing.by_batch[0].commit if drawing.by_batch else choice.commit

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import pytest
 from dash import dcc, html
 from dash.exceptions import PreventUpdate
@@ -35,7 +36,7 @@ def shown(store, query=""):
 
 
 def line_of(props, name):
-    return next(trace for trace in props["figure"].data if trace.name == name)
+    return next(trace for trace in go.Figure(props["figure"]).data if trace.name == name)
 
 
 def asked(store, *, query="", triggered, clicked=None, **changes):
@@ -61,7 +62,7 @@ def test_any_asv_benchmark_is_drawn_over_commits_with_its_interval(suite):
     band = line_of(props, "size=10, 99 % interval")
     assert band.y[:3] == pytest.approx([11 * number for number in NUMBERS])
     assert band.y[3:6] == pytest.approx([9 * number for number in reversed(NUMBERS)])
-    assert props["figure"].layout.yaxis.title.text == "Time (lower is better)"
+    assert go.Figure(props["figure"]).layout.yaxis.title.text == "Time (lower is better)"
     assert "3 commits" in props["note"]
     assert "99 % interval" in props["note"]
 
@@ -74,7 +75,7 @@ def test_the_card_says_how_much_a_commit_changed_either_way(suite):
 
 def test_a_value_of_which_nobody_said_what_is_better_does_not_claim_a_direction(suite):
     props = shown(suite, "?benchmark=ops.track_size")
-    assert props["figure"].layout.yaxis.title.text == "Cells"
+    assert go.Figure(props["figure"]).layout.yaxis.title.text == "Cells"
     assert "better direction unknown" in props["note"]
     # A single number without noise; in neither direction.
     assert "1 undecided" in props["changes_note"]
@@ -113,7 +114,7 @@ def test_the_url_of_a_view_shows_the_same_view(suite):
 
 def test_no_line_chosen_is_a_choice(suite):
     props = shown(suite, asked(suite, triggered="lines", lines=[]))
-    assert props["figure"].data == ()
+    assert go.Figure(props["figure"]).data == ()
     assert "choose parameters" in props["note"]
 
 
@@ -225,7 +226,7 @@ def test_a_line_of_a_provider_keeps_its_look_of_the_other_pages(journal_store):
     query = "?benchmark=mlp&line=" + "&line=".join(
         line.name for line in explore_view_of(store, query="?benchmark=mlp").lines if line.contender == "fused"
     )
-    lines = [trace for trace in shown(store, query)["figure"].data if trace.fill != "toself"]
+    lines = [trace for trace in go.Figure(shown(store, query)["figure"]).data if trace.fill != "toself"]
     assert {trace.line.color for trace in lines} == {look_of("fused").colour}
     assert len({trace.line.dash for trace in lines}) == len(lines) == 4
 

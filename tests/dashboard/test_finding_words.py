@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.figures.change_points import LEAST_APART, mark_change_points
+from dashboard.figures.change_points import LEAST_APART, with_change_points
 from dashboard.figures.chart import Across, ChangePoint, Chart
 from dashboard.finding_words import interval_in_words, ratio_in_words
 from dashboard.quantities import MetricFormat, Ordinate
@@ -34,9 +34,7 @@ def marked(*points):
         ordinate=Ordinate(title="Time", better=""), across=Across.COMMITS, curves=(), absences=(),
         positions=tuple((f"c{i}", f"{i:040x}") for i in range(N)), change_points=points,
     )  # fmt: skip
-    figure = go.Figure()
-    mark_change_points(figure, chart)
-    return figure
+    return go.Figure(layout=with_change_points({}, chart))
 
 
 def point(at, text="+6.0 %", kind="bad"):

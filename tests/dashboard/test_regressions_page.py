@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+import plotly.graph_objects as go
 import pytest
 from dash.exceptions import PreventUpdate
 
@@ -44,7 +45,7 @@ def test_a_planted_step_is_the_first_of_the_list_with_its_range_and_size(planted
 
 
 def test_the_step_is_marked_on_its_curve_where_it_begins(planted, journals):
-    figure = shown(planted)["figure"]
+    figure = go.Figure(shown(planted)["figure"])
     [mark] = [shape for shape in figure.layout.shapes if (shape.name or "").startswith("change point")]
     assert journals.commit_hash(AT).startswith(mark.x0)
     [text] = [one.text for one in figure.layout.annotations]

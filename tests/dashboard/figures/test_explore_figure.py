@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.figures.chart import Absence, Across, Chart, Curve, Mark
@@ -41,7 +42,7 @@ def chart(*curves, absences=()):
 
 
 def drawn(one):
-    return figure_from_chart(one, scale=Scale.FIT, chosen=None, keeps_zoom_of="")
+    return go.Figure(figure_from_chart(one, scale=Scale.FIT, chosen=None, keeps_zoom_of=""))
 
 
 def test_a_figure_of_a_usual_size_is_left_as_it_is():
@@ -120,7 +121,9 @@ def test_curves_do_not_wait_for_the_judgement_and_are_marked_once_it_is_there(pl
     later = page_props(explore_drawing_of(planted, query=query), is_from_url=False)
     assert later["shown"]["marked"] == "yes"
     assert "1 change point" in later["note"]
-    assert [shape.name for shape in later["figure"].layout.shapes if shape.name] == [f"change point {point.text}"]
+    assert [shape.name for shape in go.Figure(later["figure"]).layout.shapes if shape.name] == [
+        f"change point {point.text}"
+    ]
     assert judged_histories(planted)
 
 
@@ -137,7 +140,7 @@ def test_values_relative_to_a_commit_are_one_there(planted, journals):
     assert values[base].value == pytest.approx(1)
     assert values[base].low < 1 < values[base].high
     assert values[journals.commit_hash(AT)].value == pytest.approx(BY, rel=0.02)
-    figure = page_props(drawing, is_from_url=False)["figure"]
+    figure = go.Figure(page_props(drawing, is_from_url=False)["figure"])
     assert figure.layout.yaxis.title.text == f"Latency over that at {base[:8]} (lower is better)"
     assert "relative=" + base[:12] in page_props(drawing, is_from_url=False)["shown"]["query"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.pages.explore import page_props
@@ -30,14 +31,16 @@ def test_a_parameter_may_have_a_small_chart_for_each_of_its_values(suite):
     links = [panel.children[0].children for panel in props["panels"]]
     assert [one.children for one in links] == ["size = 1", "size = 10"]
     assert [one.href.endswith(f"where=size%3D{n}") for one, n in zip(links, (1, 10), strict=True)] == [True, True]
-    figures = [panel.children[1].figure for panel in props["panels"]]
+    figures = [go.Figure(panel.children[1].figure) for panel in props["panels"]]
     names = [[trace.name for trace in one.data if "interval" not in trace.name] for one in figures]
     assert names == [["size=1"], ["size=10"]]
     assert figures[0].layout.yaxis.range == figures[1].layout.yaxis.range
     assert [tuple(one.layout.xaxis.range) for one in figures] == [(-0.5, len(NUMBERS) - 0.5)] * 2
     assert props["graph_style"] == {"display": "none"}
     # The colours are those of the lines in one chart.
-    whole = {trace.name: trace.line.color for trace in shown(suite, "?benchmark=ops.time_sort")["figure"].data}
+    whole = {
+        trace.name: trace.line.color for trace in go.Figure(shown(suite, "?benchmark=ops.time_sort")["figure"]).data
+    }
     assert {trace.name: trace.line.color for one in figures for trace in one.data} == whole
 
 

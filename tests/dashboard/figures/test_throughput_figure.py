@@ -17,7 +17,7 @@ from dashboard.scales import CommitSpacing, Scale
 
 def draw(chart, *, scale=Scale.FIT, chosen=None):
     figure = figure_from_chart(chart, scale=scale, chosen=chosen, keeps_zoom_of="test")
-    return go.Figure(figure.to_plotly_json())  # with plotly's checks, which a page does without
+    return go.Figure(figure)  # with plotly's checks, which a page does without
 
 
 def over_commits(rows, *, quantity=Quantity.ROWS_PER_S, spacing=CommitSpacing.ORDER):

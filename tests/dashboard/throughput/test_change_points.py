@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.app import create_app
@@ -67,7 +68,7 @@ def test_a_planted_step_is_marked_with_its_size_commit_and_certainty(planted, jo
     assert at == f"at {short}"
     for part in ("[+", "confirmed", f"Change number {AT}"):
         assert part in point.note
-    shapes = [shape.name for shape in commits_figure(drawing).layout.shapes if shape.name]
+    shapes = [shape.name for shape in go.Figure(commits_figure(drawing)).layout.shapes if shape.name]
     assert shapes == [f"change point {point.text}"]
     assert f"{who} at {short}" in note_of_commits(drawing)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import plotly.graph_objects as go
 import pytest
 
 from dashboard.figures.colouring import Colouring
@@ -104,7 +105,7 @@ def test_a_point_that_one_commit_measured_is_not_coloured_by_commit(store, journ
         props = page_props(throughput_drawing_of(alone, query=SHAPE + query), is_from_url=True)
         assert {one["value"] for one in props["colour"]["data"]} == {"provider"} == {props["colour"]["value"]}
         assert said in str(props["problems"])
-        assert {trace.marker.color for trace in props["batch_figure"].data if trace.name == "fused"} == {
+        assert {trace.marker.color for trace in go.Figure(props["batch_figure"]).data if trace.name == "fused"} == {
             look_of("fused").colour
         }
 
@@ -175,12 +176,13 @@ def test_every_hidden_dim_has_a_small_chart_on_shared_axes(store):
     assert set(drawing.panels[256]) == set(drawing.by_batch)
     props = page_props(drawing, is_from_url=True)
     graphs = [panel.children[1] for panel in props["panels"]]
-    axes = {(*graph.figure.layout.xaxis.range, *graph.figure.layout.yaxis.range) for graph in graphs}
+    figures = [go.Figure(graph.figure) for graph in graphs]
+    axes = {(*figure.layout.xaxis.range, *figure.layout.yaxis.range) for figure in figures}
     assert (len(graphs), len(axes)) == (3, 1)
-    assert graphs[0].figure.layout.yaxis.title.text == "Throughput, rows/s"
+    assert figures[0].layout.yaxis.title.text == "Throughput, rows/s"
     assert "higher is better" in props["batch_note"]
-    low, high = graphs[0].figure.layout.yaxis.range
-    values = [y for graph in graphs for trace in graph.figure.data for y in trace.y if y is not None]
+    low, high = figures[0].layout.yaxis.range
+    values = [y for figure in figures for trace in figure.data for y in trace.y if y is not None]
     assert 10**low <= min(values) <= max(values) <= 10**high
     assert all("hidden=" in panel.children[0].children.href for panel in props["panels"])
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from dash.exceptions import PreventUpdate
 
@@ -62,9 +63,9 @@ def test_the_switches_of_the_chart_over_batch_share_a_line():
 def test_the_page_shows_every_provider_over_batch_and_over_commits(store):
     props = shown(store, "?operation=mlp&hidden=1024")
     for graph in ("batch_figure", "commits_figure"):
-        names = {trace.name for trace in props[graph].data}
+        names = {trace.name for trace in go.Figure(props[graph]).data}
         assert {"eager", "compiled", "fused"} <= names
-    line = next(trace for trace in props["commits_figure"].data if trace.name == "fused")
+    line = next(trace for trace in go.Figure(props["commits_figure"]).data if trace.name == "fused")
     assert len(line.x) == 3
     assert "Change number 2" in props["batch_note"]
 
@@ -169,7 +170,7 @@ def test_all_providers_chosen_is_no_choice_of_providers(store):
 def test_no_provider_chosen_is_a_choice(store):
     query = asked(store, providers=[])
     props = shown(store, query)
-    assert props["commits_figure"].data == ()
+    assert go.Figure(props["commits_figure"]).data == ()
     assert props["problems"] == []
 
 
@@ -200,8 +201,8 @@ def test_an_unavailable_provider_is_listed_with_its_reason_and_never_drawn(journ
     store = journal_store(journals.history(2, states={("mlp", "compiled"): "unavailable"}))
     props = shown(store, "?operation=mlp")
     assert "compiled is unavailable in this test" in html_of(props["winners"])
-    assert "compiled" not in {trace.name for trace in props["batch_figure"].data}
-    assert "compiled, not measured" in {trace.name for trace in props["batch_figure"].data}
+    assert "compiled" not in {trace.name for trace in go.Figure(props["batch_figure"]).data}
+    assert "compiled, not measured" in {trace.name for trace in go.Figure(props["batch_figure"]).data}
 
 
 def test_a_machine_has_its_own_types_and_environments(journal_store, journals):
@@ -267,10 +268,10 @@ def test_a_single_commit_has_no_chart_over_commits(journal_store, journals):
 
 def test_two_batches_are_bars_without_a_scale_and_more_are_curves(journal_store, journals):
     few = shown(journal_store(journals.history(1)), "")
-    assert {trace.type for trace in few["batch_figure"].data} == {"bar"}
+    assert {trace.type for trace in go.Figure(few["batch_figure"]).data} == {"bar"}
     assert few["batch_scales"] == {"display": "none"}
     more = shown(journal_store(journals.history(1, batches=(1, 4, 16))), "")
-    assert {trace.type for trace in more["batch_figure"].data} == {"scatter"}
+    assert {trace.type for trace in go.Figure(more["batch_figure"]).data} == {"scatter"}
     assert more["batch_scales"] == {}
 
 
