@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import dash_mantine_components as dmc
@@ -14,6 +15,7 @@ from results.metrics import metric_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from dash.development.base_component import Component
 
@@ -92,7 +94,7 @@ def commit_props(
 ) -> dict[str, Any]:
     """Return the commit selector's properties, newest first; `commits` come oldest first, None is `latest`."""
     options = [{"value": latest, "label": label}]
-    options += map(_commit_option, reversed(tuple(commits)))
+    options += (_commit_option(row.commit, row.date, row.subject) for row in reversed(tuple(commits)))
     return {"data": options, "value": latest if chosen is None else chosen[:12]}
 
 
@@ -118,8 +120,9 @@ def provider_props(contenders: Iterable[str], *, chosen: Sequence[str], by: Colo
     return {"children": chips, "value": list(chosen)}
 
 
-def _commit_option(row: CommitRow) -> dict[str, str]:
-    date = "" if row.date is None else f"{row.date:%Y-%m-%d}  "
-    subject = row.subject or ""
-    label = f"{row.commit[:10]}  {date}{subject if len(subject) <= 60 else subject[:59] + '…'}".rstrip()
-    return {"value": row.commit[:12], "label": label}
+@lru_cache(maxsize=8192)  # every page offers every commit, some twice
+def _commit_option(commit: str, date: datetime | None, subject: str | None) -> dict[str, str]:
+    day = "" if date is None else f"{date:%Y-%m-%d}  "
+    words = subject or ""
+    label = f"{commit[:10]}  {day}{words if len(words) <= 60 else words[:59] + '…'}".rstrip()
+    return {"value": commit[:12], "label": label}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def change_in_words(ratio: float | None) -> str:
     return f"{signed(100 * (ratio - 1))} %" if math.isfinite(ratio) else ABSENT
 
 
+@lru_cache(maxsize=4096)  # of a mark, its note and its interval: the same value thrice
 def _number_and_exponent(value: float, *, digits: int) -> tuple[str, int]:
     """Return the digits before the prefix and the prefix's power of ten, after rounding: 999.6 is 1.00 k."""
     mantissa, power = f"{value:.{digits - 1}e}".split("e")

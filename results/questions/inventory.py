@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -19,6 +20,7 @@ from results.database.schema import (
     Run,
     Series,
 )
+from results.database.snapshot_cache import cached_for_snapshot
 from results.files.parameters import value_from_typed
 from results.questions.series_filters import names_in
 from results.questions.sweep_points import sweep_points
@@ -35,7 +37,12 @@ if TYPE_CHECKING:
 
 def point_choices(store: Store) -> list[PointChoice]:
     """Return every sweep point on every machine and environment it was measured on, the newest measurement first."""
-    with store.reading() as connection, gc_paused():
+    with store.reading() as connection:
+        return list(cached_for_snapshot(connection, point_choices, partial(_point_choices, connection)))
+
+
+def _point_choices(connection: Connection) -> list[PointChoice]:
+    with gc_paused():
         points = sweep_points(connection)
         newest = newest_runs(points, {}).cte("newest").prefix_with("MATERIALIZED", dialect="postgresql")
         rows = fetch_rows(
@@ -59,26 +66,31 @@ def point_choices(store: Store) -> list[PointChoice]:
 
 def commits(store: Store, *, project: str | Collection[str] | None = None) -> list[CommitRow]:
     """Return every commit with a run (of `project`), oldest first; commits without a date come first."""
-    has_sweep = sa.exists().where(Measurement.run_id == Run.id)
+    names = None if project is None else frozenset({project} if isinstance(project, str) else project)
     with store.reading() as connection:
-        rows = connection.execute(
-            sa.select(
-                Commit.id,
-                Project.name,
-                Commit.hash,
-                Commit.date,
-                Commit.subject,
-                Commit.is_on_main_line,
-                Machine.name.label("machine"),
-                has_sweep.label("has_sweep"),
-            )
-            .select_from(Run)
-            .join(Commit, Commit.id == Run.commit_id)
-            .join(Project, Project.id == Commit.project_id)
-            .join(Machine, Machine.id == Run.machine_id)
-            .where(*names_in(Project.name, project))
-            .order_by(Commit.ordered_at.asc().nulls_first(), Commit.position.asc().nulls_first(), Commit.id)
-        ).all()
+        return list(cached_for_snapshot(connection, (commits, names), partial(_commits, connection, names)))
+
+
+def _commits(connection: Connection, project: Collection[str] | None) -> list[CommitRow]:
+    has_sweep = sa.exists().where(Measurement.run_id == Run.id)
+    rows = connection.execute(
+        sa.select(
+            Commit.id,
+            Project.name,
+            Commit.hash,
+            Commit.date,
+            Commit.subject,
+            Commit.is_on_main_line,
+            Machine.name.label("machine"),
+            has_sweep.label("has_sweep"),
+        )
+        .select_from(Run)
+        .join(Commit, Commit.id == Run.commit_id)
+        .join(Project, Project.id == Commit.project_id)
+        .join(Machine, Machine.id == Run.machine_id)
+        .where(*names_in(Project.name, project))
+        .order_by(Commit.ordered_at.asc().nulls_first(), Commit.position.asc().nulls_first(), Commit.id)
+    ).all()
     machines: dict[int, set[str]] = {}
     sweep_machines: dict[int, set[str]] = {}
     for row in rows:
