@@ -21,6 +21,7 @@ from dashboard.app import create_app
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from socketserver import BaseServer
 
     from playwright.sync_api import Browser
 
@@ -46,11 +47,17 @@ def browser() -> Iterator[Browser]:
 def served(store: Store, *, decisions: Path | None = None) -> Iterator[str]:
     """Serve the dashboard of `store` on a free port of this machine; yield its address. decisions: as of create_app."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = make_server("127.0.0.1", 0, create_app(store, decisions=decisions).server, threaded=True)
+    with serving(make_server("127.0.0.1", 0, create_app(store, decisions=decisions).server, threaded=True)) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def serving(server: BaseServer) -> Iterator[str]:
+    """Let a server of this machine answer meanwhile; yield its address."""
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         thread.join()

@@ -7,10 +7,11 @@ import functools
 import gzip
 import http.server
 import statistics
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from chromium import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,11 +104,5 @@ def _compressed(path: str) -> bytes:
 def served(pages: Path) -> Iterator[str]:
     """Serve the folder on a free port of this machine; yield the address."""
     handler = functools.partial(_Compressing, directory=str(pages))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, serving(server) as address:
+        yield address

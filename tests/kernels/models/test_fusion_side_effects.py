@@ -90,6 +90,7 @@ class Alternates(Holder):
         return self.own(x) * next(self.config)
 
 
+@pytest.mark.filterwarnings("ignore:Pickle, copy, and deepcopy support")  # of itertools, in Python 3.12 and 3.13
 @pytest.mark.parametrize("make", [DrawsForItself, Alternates])
 def test_what_another_call_reads_otherwise_is_read_at_each_call(make):
     twin = make()
