@@ -32,7 +32,8 @@ class AcknowledgedSeries:
     """Series and commit, by id, of what an acknowledgement is about.
 
     measured: of the series that have a value, or a failure, at the commit. gone: of those that were measured before,
-    on a machine and environment that the commit was measured on, and not there although its axes are the same.
+    or at the same date, on a machine and environment that the commit was measured on, and not there although its axes
+    are the same.
     """
 
     measured: tuple[_Ids, ...]
@@ -79,7 +80,9 @@ def _gone(connection: Connection, rows: Iterable[Any], at: Mapping[str, int]) ->
     """Return the series among those that the commit did not measure which it set out to, as a gate tells it."""
     if not (missing := list(rows)):
         return []
-    there = connection.execute(_THERE, at).all()
+    # Of other benchmarks it matters alone that they were measured.
+    of_names = sa.or_(any_of(Benchmark.name, keys={row.name for row in missing}), Series.id.in_(_ONE_OF_EACH_PLACE))
+    there = connection.execute(_THERE.where(of_names), at).all()
     parameters = _parameters(connection, {row.point_id for row in (*missing, *there)})
     of_place: dict[Place, list[_OfSeries]] = {}
     for row in there:
@@ -156,6 +159,11 @@ _PLACES = (
     .group_by(Run.project_id, Run.machine_id, Run.environment_id)
     .subquery()
 )
+_ONE_OF_EACH_PLACE = (
+    sa.select(sa.func.min(Series.id))
+    .where(Series.id.in_(_MEASURED_THERE))
+    .group_by(Series.machine_id, Series.environment_id)
+)
 _EARLIER = aliased(Run)
 _WAS_MEASURED = (
     sa.select(Value.series_id)
@@ -165,7 +173,8 @@ _WAS_MEASURED = (
         _EARLIER.machine_id == Series.machine_id,
         _EARLIER.environment_id == Series.environment_id,
         Value.state == "ok",
-        sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) < sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
+        # Or at the same date, where nothing tells which commit was first: it is another one, or the series would be there.
+        sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) <= sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
     )
     .correlate(Series, _PLACES)
     .exists()

@@ -8,10 +8,14 @@ from xml.etree import ElementTree as ET
 
 import click
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner
 
 from fusebench import cli
+from results.database.schema import Commit
+from results.database.transactions import writing
 from results.exit_codes import ExitCode
+from results.store import open_store
 
 NOTE = "pays for accuracy"
 
@@ -292,3 +296,53 @@ note = "{NOTE}"
     answer = fusebench("ingest", "decisions.toml")
     assert "nothing stored" not in answer.output
     assert fusebench(*gate).return_value == ExitCode.FINE
+
+
+def test_of_commits_with_one_date_what_the_other_measured_is_gone_where_it_is_missing(fusebench, tmp_path, journals):
+    base, head = journals.history(2, operations=("mlp",))
+    head = replace(head, commit_date=base.commit_date, providers=("eager",))
+    journals.write_journals(tmp_path / "head", [head])
+    journals.write_journals(tmp_path / "base", [base])
+    fusebench("ingest", "head")  # first: the order in which files came tells nothing of the commits
+    fusebench("ingest", "base")
+    gate = ("gate", "--base", base.commit, "--head", head.commit)
+    assert fusebench(*gate).return_value == ExitCode.FAILED
+    assert " of them gone there" in fusebench("store", "acknowledge", head.commit, "--note", NOTE).stdout
+    assert fusebench(*gate).return_value == ExitCode.FINE
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Have all stored commits be on the main line but the given ones."""
+
+    def mark(*commits):
+        with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:
+            connection.execute(sa.update(Commit).values(is_on_main_line=True))
+            connection.execute(sa.update(Commit).where(Commit.hash.in_(commits)).values(is_on_main_line=False))
+
+    return mark
+
+
+@pytest.mark.parametrize(
+    ("beside_line", "expected"),
+    [
+        ((), ExitCode.FAILED),  # it came back, and is gone again
+        ((2,), ExitCode.FINE),  # a branch from before the change has it still
+        ((2, 3), ExitCode.FAILED),  # the branch that is judged may have it back
+        ((1, 2), ExitCode.FAILED),  # and one that was merged may have taken the change back
+    ],
+)
+def test_what_another_branch_measures_later_is_not_back_on_the_main_line(
+    fusebench, with_gone, beside, beside_line, expected
+):
+    commits = with_gone("m-m-")
+    fusebench("store", "acknowledge", commits[1], "--where", "provider=fused", "--note", NOTE)
+    beside(*(commits[number] for number in beside_line))
+    assert fusebench("gate", "--base", commits[0], "--head", commits[3]).return_value == expected
+
+
+def test_what_another_branch_measures_later_has_not_recovered_on_the_main_line(fusebench, measured, beside):
+    commits = measured(1.0, 1.5, 1.0, 1.5)
+    fusebench("store", "acknowledge", commits[1], "--note", NOTE)
+    beside(commits[2])
+    assert fusebench("gate", "--base", commits[0], "--head", commits[3]).return_value == ExitCode.FINE
