@@ -173,7 +173,7 @@ _WAS_MEASURED = (
         _EARLIER.machine_id == Series.machine_id,
         _EARLIER.environment_id == Series.environment_id,
         Value.state == "ok",
-        # Or at the same date, where nothing tells which commit was first: it is another one, or the series would be there.
+        # Or at the same date, where nothing tells which commit was first; what the commit itself measured is not asked.
         sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) <= sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
     )
     .correlate(Series, _PLACES)

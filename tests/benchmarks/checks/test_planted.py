@@ -89,7 +89,8 @@ def test_a_program_runs_while_it_is_planted_and_no_longer(monkeypatch):
 def test_a_neighbour_ends_with_a_check_that_is_killed(tmp_path):
     told = tmp_path / "neighbour"
     program = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-    check = f"import time\nfrom benchmarks.ruler.checks.planted import running\nwith running([{program!r}]): time.sleep(600)"
+    imports = "import time\nfrom benchmarks.ruler.checks.planted import running\n"
+    check = f"{imports}with running([{program!r}]): time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", check], cwd=ROOT) as process:
         while not told.exists() or not told.read_text():
             time.sleep(0.05)

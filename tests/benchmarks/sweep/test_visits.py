@@ -213,7 +213,7 @@ def test_what_is_usual_is_learnt_on_a_machine_that_was_slow_throughout_too():
     def group(factor):
         return {EAGER: sampled(1.0, disturbed=SLOW), FUSED: sampled(factor, disturbed=SLOW)}
 
-    slow = [one for one in visited(group(1.0), group(1.2)).values()] * 100
+    slow = list(visited(group(1.0), group(1.2)).values()) * 100
     assert usual_of(slow).speedup.sd == pytest.approx(statistics.stdev([1.0, 1 / 1.2]) / (11 / 12), rel=0.05)
     assert usual_of(slow).latency.sd > USUAL.sd
     calm = [visited({EAGER: sampled(1.0)}, {EAGER: sampled(1.0)})[EAGER]]
