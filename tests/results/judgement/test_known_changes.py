@@ -346,3 +346,24 @@ def test_what_another_branch_measures_later_has_not_recovered_on_the_main_line(f
     fusebench("store", "acknowledge", commits[1], "--note", NOTE)
     beside(commits[2])
     assert fusebench("gate", "--base", commits[0], "--head", commits[3]).return_value == ExitCode.FINE
+
+
+@pytest.mark.parametrize("is_joined_first", [False, True])
+def test_what_is_gone_where_the_version_changed_is_gone_if_the_two_are_joined(
+    fusebench, tmp_path, journals, is_joined_first
+):
+    base, head = journals.history(2, operations=("mlp",))
+    head = replace(head, ruler_version="2", providers=("eager", "fused"))
+    journals.write_journals(tmp_path / "data", [base, head])
+    fusebench("ingest", "data")
+    gate = ("gate", "--base", base.commit, "--head", head.commit)
+    assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
+    join, acknowledge = ("store", "join", "mlp", "1", "2"), ("store", "acknowledge", head.commit, "--note", NOTE)
+    if is_joined_first:
+        fusebench(*join)
+        assert fusebench(*gate).return_value == ExitCode.FAILED
+        assert "28 of them gone there" in fusebench(*acknowledge).stdout
+    else:
+        assert "gone" not in fusebench(*acknowledge).stdout
+        fusebench(*join)
+    assert fusebench(*gate).return_value == ExitCode.FINE
