@@ -367,3 +367,24 @@ def test_what_is_gone_where_the_version_changed_is_gone_if_the_two_are_joined(
         assert "gone" not in fusebench(*acknowledge).stdout
         fusebench(*join)
     assert fusebench(*gate).return_value == ExitCode.FINE
+
+
+def test_what_comes_back_slower_is_a_finding_of_its_history_too(fusebench, tmp_path, journals):
+    sweeps = [
+        replace(sweep, noise=0.01 + 0.0001 * number, slowdowns={("mlp", "fused"): 2.0 if number > 10 else 1.0})
+        for number, sweep in enumerate(journals.history(20, operations=("mlp",), batches=(1,), hiddens=(256,)))
+    ]
+    sweeps[10] = replace(sweeps[10], providers=("eager", "compiled"))
+    journals.write_journals(tmp_path / "data", sweeps)
+    fusebench("ingest", "data")
+
+    def states():
+        found = json.loads(fusebench("changes", "--all", "--format", "json").stdout)["findings"]
+        return {(one["metric"], one["state"]) for one in found}
+
+    before = states()
+    assert ("latency_s", "confirmed") in before
+    fusebench("store", "acknowledge", sweeps[10].commit, "--note", NOTE)
+    assert states() == before
+    fusebench("store", "acknowledge", sweeps[11].commit, "--note", NOTE)
+    assert {state for _, state in states()} == {"acknowledged"}
