@@ -137,7 +137,7 @@ def _level_of_gone(
     within = [
         (order[change.commit], change)
         for change in changes
-        if change.commit not in measured and (change.commit == head or after < order[change.commit] < until)
+        if change.commit in order.keys() - measured and (change.commit == head or after < order[change.commit] < until)
     ]
     if not within:
         return None

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 
 from fusebench import cli
-from results.database.schema import Commit
+from results.database.schema import Commit, Series, Triage
 from results.database.transactions import writing
 from results.exit_codes import ExitCode
 from results.store import open_store
@@ -388,3 +388,32 @@ def test_what_comes_back_slower_is_a_finding_of_its_history_too(fusebench, tmp_p
     assert states() == before
     fusebench("store", "acknowledge", sweeps[11].commit, "--note", NOTE)
     assert {state for _, state in states()} == {"acknowledged"}
+
+
+def test_of_several_machines_the_gate_says_which_one_and_each_is_known_for_itself(fusebench, tmp_path, journals):
+    base, head = journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,))
+    head = replace(head, providers=("eager", "fused"))
+    of_both = [replace(sweep, machine=machine) for sweep in (base, head) for machine in ("desk", "rack")]
+    journals.write_journals(tmp_path / "data", of_both)
+    fusebench("ingest", "data")
+    fusebench("store", "acknowledge", head.commit, "--machine", "rack", "--note", NOTE)
+    text = fusebench("gate", "--base", base.commit, "--head", head.commit).stdout
+    failed, known = text.partition("Failed:\n")[2].split("Known:\n")
+    assert ("fusebench on desk, py3.11-cpu-t2" in failed, "rack" in failed) == (True, False)
+    assert ("fusebench on rack, py3.11-cpu-t2" in known, "desk" in known) == (True, False)
+
+
+def test_what_is_known_of_a_commit_that_was_not_measured_here_is_not_asked_for_its_place(
+    fusebench, with_gone, tmp_path
+):
+    base, head = with_gone("m-")
+    with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:
+        elsewhere = dict(connection.execute(sa.select(Commit.__table__).limit(1)).one()._mapping)
+        connection.execute(sa.insert(Commit).values({**elsewhere, "id": 99, "hash": "c" * 40}))
+        series_ids = connection.execute(sa.select(Series.id)).scalars().all()
+        rows = [
+            {"id": i, "series_id": series_id, "commit_id": 99, "decision": "accepted"}
+            for i, series_id in enumerate(series_ids)
+        ]
+        connection.execute(sa.insert(Triage), rows)
+    assert fusebench("gate", "--base", base, "--head", head).return_value == ExitCode.FAILED
