@@ -10,6 +10,7 @@ from sqlalchemy.orm import aliased
 
 from results.database.key_lists import any_of
 from results.database.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
+from results.files.decisions import continuation_chain
 from results.files.parameters import value_from_typed
 from results.rows import MeasuredAxes, ParameterValue
 
@@ -32,7 +33,8 @@ class AcknowledgedSeries:
     """Series and commit, by id, of what an acknowledgement is about.
 
     measured: of the series that have a value, or a failure, at the commit. gone: of those that were measured before,
-    on a machine and environment that the commit was measured on, and not there although its axes are the same.
+    or at the same date, on a machine and environment that the commit was measured on, and not there although its axes
+    are the same.
     """
 
     measured: tuple[_Ids, ...]
@@ -47,9 +49,10 @@ class AcknowledgedSeries:
 
 @dataclass(frozen=True, kw_only=True)
 class _OfSeries:
-    """Series as `MeasuredAxes` looks at it."""
+    """Series as `MeasuredAxes` looks at it. benchmark_id, version: of the oldest that its version continues."""
 
     series_id: int
+    benchmark_id: int
     place: Place
     point: tuple[str, int]  # benchmark and point
     version: str
@@ -79,27 +82,49 @@ def _gone(connection: Connection, rows: Iterable[Any], at: Mapping[str, int]) ->
     """Return the series among those that the commit did not measure which it set out to, as a gate tells it."""
     if not (missing := list(rows)):
         return []
-    there = connection.execute(_THERE, at).all()
+    # Of other benchmarks it matters alone that they were measured.
+    of_names = sa.or_(any_of(Benchmark.name, keys={row.name for row in missing}), Series.id.in_(_ONE_OF_EACH_PLACE))
+    there = connection.execute(_THERE.where(of_names), at).all()
     parameters = _parameters(connection, {row.point_id for row in (*missing, *there)})
+    oldest = _oldest(connection)
     of_place: dict[Place, list[_OfSeries]] = {}
     for row in there:
-        found = _of_series(row, parameters)
+        found = _of_series(row, parameters, oldest)
         of_place.setdefault(found.place, []).append(found)
     axes = {place: MeasuredAxes(each) for place, each in of_place.items()}
     failed = {(place, one.point) for place, each in of_place.items() for one in each if one.state != "ok"}
+    measured = {(place, one.point, one.benchmark_id) for place, each in of_place.items() for one in each}
     return [
         one.series_id
-        for one in (_of_series(row, parameters) for row in missing)
-        if one.place in axes and axes[one.place].have(one) and (one.place, one.point) not in failed
+        for one in (_of_series(row, parameters, oldest) for row in missing)
+        if one.place in axes
+        and axes[one.place].have(one)
+        and (one.place, one.point) not in failed
+        and (one.place, one.point, one.benchmark_id) not in measured
     ]
 
 
-def _of_series(row: Any, parameters: Mapping[int, tuple[ParameterValue, ...]]) -> _OfSeries:  # noqa: ANN401
+def _oldest(connection: Connection) -> dict[int, tuple[int, str]]:
+    """Return id and version of the oldest that each benchmark continues, of those that continue any."""
+    rows = connection.execute(_CONTINUED).all()
+    older = {row.id: row.continues_id for row in rows if row.continues_id is not None}
+    versions = {row.id: row.version for row in rows}
+    last = {newer: continuation_chain(newer, older)[-1] for newer in older}
+    return {newer: (oldest, versions[oldest]) for newer, oldest in last.items()}
+
+
+def _of_series(
+    row: Any,  # noqa: ANN401
+    parameters: Mapping[int, tuple[ParameterValue, ...]],
+    oldest: Mapping[int, tuple[int, str]],
+) -> _OfSeries:
+    benchmark_id, version = oldest.get(row.benchmark_id, (row.benchmark_id, row.version))
     return _OfSeries(
         series_id=row.id,
+        benchmark_id=benchmark_id,
         place=(row.machine_id, row.environment_id),
         point=(row.name, row.point_id),
-        version=row.version,
+        version=version,
         state=row.state,
         parameters=parameters.get(row.point_id, ()),
     )
@@ -156,6 +181,11 @@ _PLACES = (
     .group_by(Run.project_id, Run.machine_id, Run.environment_id)
     .subquery()
 )
+_ONE_OF_EACH_PLACE = (
+    sa.select(sa.func.min(Series.id))
+    .where(Series.id.in_(_MEASURED_THERE))
+    .group_by(Series.machine_id, Series.environment_id)
+)
 _EARLIER = aliased(Run)
 _WAS_MEASURED = (
     sa.select(Value.series_id)
@@ -165,12 +195,25 @@ _WAS_MEASURED = (
         _EARLIER.machine_id == Series.machine_id,
         _EARLIER.environment_id == Series.environment_id,
         Value.state == "ok",
-        sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) < sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
+        # Or at the same date, where nothing tells which commit was first; what the commit itself measured is not asked.
+        sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) <= sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
     )
     .correlate(Series, _PLACES)
     .exists()
 )
-_OF_SERIES = (Series.id, Series.machine_id, Series.environment_id, Series.point_id, Benchmark.name, Benchmark.version)
+_NEWER = aliased(Benchmark)
+_CONTINUED = sa.select(Benchmark.id, Benchmark.version, Benchmark.continues_id).where(
+    sa.or_(Benchmark.continues_id.is_not(None), sa.exists().where(_NEWER.continues_id == Benchmark.id))
+)
+_OF_SERIES = (
+    Series.id,
+    Series.benchmark_id,
+    Series.machine_id,
+    Series.environment_id,
+    Series.point_id,
+    Benchmark.name,
+    Benchmark.version,
+)
 _ONLY_BEFORE = (
     sa.select(*_OF_SERIES, sa.null().label("state"))
     .join(Benchmark, Benchmark.id == Series.benchmark_id)

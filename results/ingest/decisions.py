@@ -150,10 +150,10 @@ def apply_decisions(connection: Connection) -> AppliedDecisions:
     """Apply every decision to what is stored, and undo effects that no decision has any more."""
     decisions = connection.execute(sa.select(Decision.__table__).order_by(Decision.id)).all()
     older = _continued(connection, [row.content for row in decisions if row.kind == CONTINUATION])
+    _write_continuations(connection, older)  # before one asks which series are gone: those of joined versions are one
     contents = {row.id: row.content for row in decisions if row.kind == ACKNOWLEDGEMENT}
     matching = {key: acknowledged_series(connection, content) for key, content in contents.items()}
     known = _acknowledged(contents, matching)
-    _write_continuations(connection, older)
     _write_triage(connection, known)
     unmatched = frozenset(key for key, found in matching.items() if not found)
     return AppliedDecisions(n_joined=len(older), n_acknowledged=len(known), unmatched=unmatched)

@@ -113,7 +113,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
-    excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit)
+    continued = {_version_of(before.row): after.row.version for before, after in both.values()}
+    excused, missed = _missing(missing, [side.row for side in at_head.values()], head_commit, continued)
     gone = (replace(verdict, least_change=least_change) for verdict in missed)
     return Judgement(
         base_commit=base_commit,
@@ -223,9 +224,15 @@ def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hasha
 
 
 def _missing(
-    missing: Sequence[SeriesValueRow], head: Sequence[SeriesValueRow], head_commit: str
+    missing: Sequence[SeriesValueRow],
+    head: Sequence[SeriesValueRow],
+    head_commit: str,
+    continued: Mapping[tuple[str, ...], str],
 ) -> tuple[list[SeriesValueRow], list[Verdict]]:
-    """Divide series that only the base measured: those that the head did not set out to, and those that are gone."""
+    """Divide series that only the base measured: those that the head did not set out to, and those that are gone.
+
+    continued: the head's version of each version of a benchmark at the base, where these are one series.
+    """
     at_places: dict[tuple[str, str, str], list[SeriesValueRow]] = {}
     for row in head:
         at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
@@ -234,7 +241,8 @@ def _missing(
     excused, gone = [], []
     for row in missing:
         there = axes.get((row.project, row.machine, row.environment))
-        if there is None or not there.have(row) or _point_of(row) in failed:
+        at_head = replace(row, version=continued.get(_version_of(row), row.version))
+        if there is None or not there.have(at_head) or _point_of(row) in failed:
             excused.append(row)
             continue
         gone.append(_gone(row, head_commit))
@@ -243,6 +251,10 @@ def _missing(
 
 def _point_of(row: SeriesValueRow) -> tuple[object, ...]:
     return (row.project, row.machine, row.environment, row.benchmark, row.parameters)
+
+
+def _version_of(row: SeriesValueRow) -> tuple[str, ...]:
+    return row.project, row.benchmark, row.metric, row.version
 
 
 def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:

@@ -47,6 +47,7 @@ SECTIONS = (
 COLUMNS = (
     Column(name="benchmark", stack=1),
     Column(name="parameters", stack=2),
+    Column(name="where", stack=3),
     Column(name="base", is_right=True),
     Column(name="head", is_right=True),
     Column(name="change", is_right=True),
@@ -138,10 +139,12 @@ def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
 
 def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> list[tuple[Cell, ...]]:
     shared = shared_parameters(judgement)
+    has_place = len({_place_in_words(verdict) for verdict in judgement.verdicts}) > 1
     return [
         (
             Cell(benchmark_in_words(verdict.head)),
             Cell(parameters_in_words(verdict.head.parameters, without=shared)),
+            Cell(_place_in_words(verdict) if has_place else ""),
             Cell(in_words(verdict.base.value, unit=verdict.base.unit)),
             Cell(in_words(verdict.head.value, unit=verdict.head.unit), style),
             Cell(change_in_words(verdict.ratio), style),
@@ -150,3 +153,8 @@ def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> li
         )
         for verdict in verdicts
     ]
+
+
+def _place_in_words(verdict: Verdict) -> str:
+    row = verdict.head
+    return f"{row.project} on {row.machine}, {row.environment}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -52,7 +53,8 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
     """Return the newest acknowledged change after commit `base` and up to `head`, of those of the series with any.
 
     Full hashes, as for `values_at`. What was acknowledged at `head` itself counts wherever `base` stands. Of a series
-    that `head` did not measure it is a change at which it was gone already.
+    that `head` did not measure it is a change at which it was gone already. Between two commits of the main line values
+    of other branches are no later ones: they may be of code from before the change.
     """
     with store.reading() as connection:
         joined = joined_series(connection)
@@ -65,6 +67,7 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
     gone = {_place_of(one.series) for one in histories if not _is_measured(one, head)}
     with store.reading() as connection:
         orders = {place: _order_of(connection, place) for place in gone}
+        on_line = {row.hash: row.is_on_main_line for row in connection.execute(_ON_LINE)} if histories else {}
     found = [
         _level_from(of_series[one.series.series_id], one.values, base=base, head=head)
         if _is_measured(one, head)
@@ -73,7 +76,7 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
         )
         for one in histories
     ]
-    return [level for level in found if level is not None]
+    return [_along_the_line(level, on_line, head=head) for level in found if level is not None]
 
 
 def taken_back(store: Store, change: AcknowledgementRecord) -> list[TakenBack]:
@@ -134,13 +137,20 @@ def _level_of_gone(
     within = [
         (order[change.commit], change)
         for change in changes
-        if change.commit not in measured and (change.commit == head or after < order[change.commit] < until)
+        if change.commit in order.keys() - measured and (change.commit == head or after < order[change.commit] < until)
     ]
     if not within:
         return None
     at, change = max(within, key=lambda pair: pair[0])
     later = (value for value in values if at < order[value.commit] < until)
     return KnownLevel(change=change, value=None, later=tuple(later))
+
+
+def _along_the_line(level: KnownLevel, on_line: Mapping[str, bool | None], *, head: str) -> KnownLevel:
+    """Return the level without later values beside the main line, where its commit and `head` are on it."""
+    if not (on_line.get(level.change.commit) and on_line.get(head)):
+        return level
+    return replace(level, later=tuple(value for value in level.later if on_line.get(value.commit) is not False))
 
 
 def _is_measured(history: SeriesHistory, commit: str) -> bool:
@@ -182,6 +192,7 @@ def _known_changes(
     ]
 
 
+_ON_LINE = sa.select(Commit.hash, Commit.is_on_main_line).where(Commit.is_on_main_line.is_not(None))
 _COMMITS_OF_PLACE = (
     sa.select(Commit.hash)
     .join(Run, Run.commit_id == Commit.id)

@@ -25,7 +25,8 @@ def rejudged_lines(sweep: Sweep, best_s: Mapping[str, float]) -> list[TimingLine
     of a visit stays told.
     """
     timings = sweep.recorded.timings
-    usual = usual_of(line.outcome for line in timings.values())
+    # By what is known now: slow visits tell other intervals than calm ones.
+    usual = usual_of(_rejudged(line.outcome, best_s) for line in timings.values())
     found: list[TimingLine] = []
     for group in sweep.plan.groups:
         lines = [timings[key] for each in group.contenders if (key := (group.shape, each)) in timings]

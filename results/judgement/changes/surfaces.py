@@ -175,15 +175,23 @@ def _ratio(jump: float) -> float:
 def _acknowledged(group: Sequence[Member], timeline: Timeline) -> tuple[FindingState, str]:
     """Return the state of a finding, and why it is acknowledged if it is.
 
-    It is if each point is, at a commit of its own range or at the first bad one of another point: one finding is
-    acknowledged at one commit. A point that was not measured there goes with the others.
+    It is if each point is, with its value at a commit of its own range or at the first bad one of another point: one
+    finding is acknowledged at one commit. A point that was not measured there goes with the others.
     """
     begins = [member.change.first_bad for member in group]
     known: list[dict[int, str]] = []  # of each point: reason by column
     for member in group:
         columns = {*range(member.change.last_good + 1, member.change.first_bad + 1), *begins}
         keys = {column: (member.series.series_id, timeline.commits[column].commit) for column in columns}
-        known.append({column: timeline.known[key] for column, key in sorted(keys.items()) if key in timeline.known})
+        # Where it is gone or fails, that is known, and no value that it comes back with.
+        has_value = timeline.measured[member.change.row]
+        known.append(
+            {
+                column: timeline.known[key]
+                for column, key in sorted(keys.items())
+                if key in timeline.known and has_value[column]
+            }
+        )
     at = sorted({column for of_point in known for column in of_point})
     is_whole = all(
         of_point or not timeline.measured[member.change.row, at].any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -24,5 +25,7 @@ def command_of(revisions: tuple[str, str], call: ProfiledCall | None, finding: F
         return compare_again(revisions, call.point)
     if finding is not None and finding.benchmark != EVERYTHING:
         base, head = (revision[:_HASH] for revision in revisions)
-        return shlex.join(["asv", "continuous", base, head, "-b", f"^{finding.benchmark}$"])
+        # asv searches it in `name(param, …)` where there are parameters, and in the name alone where there are none.
+        end = r"\(" if any(finding.points) else "$"
+        return shlex.join(["asv", "continuous", base, head, "-b", f"^{re.escape(finding.benchmark)}{end}"])
     return None

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from results.judgement.findings import FindingState, Turn
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
 from results.output.reports.comments import Table, comment_of
 from results.output.reports.explanation_tables import tables_of, texts_of
@@ -16,7 +17,7 @@ from results.printable import json_for_terminal, printable_line
 from results.units import change_in_words, counted, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from results.judgement.explanation import Explanation, ProfiledCall
 
@@ -30,32 +31,37 @@ def explanations_as_text(
 ) -> str:
     """Render each finding with its sentence and command, the first `limit` calls (None: all) with the tables behind."""
     parts = [terminal.paragraph(headline, Style.HEADING)]
+    title = _titles_of(explanations)
     detailed: list[tuple[object, ...]] = []
+    hidden: set[tuple[object, ...]] = set()
     for one in explanations:
+        parts.append("\n".join(_lines(one, terminal, title=title(one))))
         key = _call_of(one)
-        has_tables = key not in detailed and (limit is None or len(detailed) < limit)
-        if has_tables:
+        if key in detailed or key in hidden or not (behind := _behind(one, terminal)):
+            continue
+        if limit is None or len(detailed) < limit:
             detailed.append(key)
-        parts.append("\n".join(_lines(one, terminal)))
-        parts += _behind(one, terminal) if has_tables else []
-    n_hidden = len({_call_of(one) for one in explanations}) - len(detailed)
-    if n_hidden:
+            parts += behind
+        else:
+            hidden.add(key)
+    if n_hidden := len(hidden):
         parts.append(terminal.paragraph(f"The tables of {counted(n_hidden, 'other call')}: --all"))
     return "\n\n".join(parts)
 
 
 def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: str) -> str:
     """Render a comment: a row for each finding, then the tables behind each call, folded."""
-    rows = [(_title(one), _class(one), _scope(one), one.sentence or _silence(one)) for one in explanations]
+    title = _titles_of(explanations)
+    rows = [(title(one), _class(one), _scope(one), " ".join(_why(one))) for one in explanations]
     tables = [Table(title="Why", columns=("finding", "class", "points", "why"), rows=rows, is_open=True)]
-    commands = [(_title(one), one.command) for one in explanations if one.command]
+    commands = [(title(one), one.command) for one in explanations if one.command]
     tables.append(Table(title="Again", columns=("finding", "command"), rows=commands, is_open=False))
     seen: list[tuple[object, ...]] = []
     for one in explanations:
         if _call_of(one) not in seen:
             seen.append(_call_of(one))
             tables += [
-                Table(title=f"{_title(one)}: {table.title}", columns=table.columns, rows=table.rows, is_open=False)
+                Table(title=f"{title(one)}: {table.title}", columns=table.columns, rows=table.rows, is_open=False)
                 for table in tables_of(one)
             ]
     return comment_of(headline, tables, [])
@@ -104,12 +110,12 @@ def explanation_as_json(one: Explanation) -> dict[str, object]:
     }
 
 
-def _lines(one: Explanation, terminal: Terminal) -> Iterator[str]:
+def _lines(one: Explanation, terminal: Terminal, *, title: str) -> Iterator[str]:
     unknown = one.subject.verdict or "no finding" if one.finding is None else "class unknown"
     beside = " · ".join(filter(None, (_class(one) or unknown, _scope(one), _floor(one))))
-    yield terminal.paragraph(f"{_title(one)}  ({beside})", Style.HEADING)
+    yield terminal.paragraph(f"{title}  ({beside})", Style.HEADING)
     style = Style.PLAIN if one.sentence else Style.DOUBTFUL
-    yield terminal.paragraph(one.sentence or _silence(one), style, indent=INDENT)
+    yield from (terminal.paragraph(text, style, indent=INDENT) for text in _why(one))
     if one.finding is not None and (worst := worst_in_words(one.finding)):
         yield terminal.paragraph(f"worst at {worst}", indent=INDENT)
     if one.command:
@@ -132,21 +138,37 @@ def _behind(one: Explanation, terminal: Terminal) -> list[str]:
     return [*parts, "\n".join(lines)] if lines else parts
 
 
-def _title(one: Explanation) -> str:
+def _titles_of(explanations: Sequence[Explanation]) -> Callable[[Explanation], str]:
+    """Return what writes the title of each; with its machine and environment where they were measured at several."""
+    is_told = len({_place_of(one) for one in explanations}) > 1
+    return lambda one: _title(one, place=_place_of(one) if is_told else "")
+
+
+def _place_of(one: Explanation) -> str:
+    call = one.subject.head or one.subject.base
+    place = one.finding.surface if one.finding is not None else None if call is None else call.point
+    return "" if place is None else f" on {place.machine}, {place.environment}"
+
+
+def _title(one: Explanation, *, place: str) -> str:
     finding = one.finding
     if finding is not None:
-        return f"{name_in_words(finding)}: {size_in_words(finding)}"
+        return f"{name_in_words(finding)}{place}: {size_in_words(finding)}"
     call = one.subject.head or one.subject.base
     if call is None:
         return "a point that was not measured"
     point, before = call.point, one.difference.base_s
     ratio = point.latency_s / before if point.latency_s and before else None
     shape = f"batch={point.batch}, hidden={point.hidden}, dtype={point.dtype}, pass={point.pass_}"
-    return f"{point.operation} {point.contender} at {shape}: {change_in_words(ratio) or point.state}"
+    return f"{point.operation} {point.contender} at {shape}{place}: {change_in_words(ratio) or point.state}"
 
 
-def _silence(one: Explanation) -> str:
-    return f"Not explained: {one.reason}."
+def _why(one: Explanation) -> Iterator[str]:
+    """Yield what failed, or who knows of it, and what explains it, each as a sentence."""
+    finding = one.finding
+    if finding is not None and (finding.turn is Turn.FAILED or finding.state is FindingState.ACKNOWLEDGED):
+        yield f"{finding.why[:1].upper()}{finding.why[1:].rstrip('.')}."
+    yield one.sentence or f"Not explained: {one.reason}."
 
 
 def _class(one: Explanation) -> str:

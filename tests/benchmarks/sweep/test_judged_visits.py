@@ -9,6 +9,7 @@ from benchmarks.ruler.plan.points import DeviceKind, Group
 from benchmarks.ruler.record.outcome import State, TimingOutcome, Visit
 from benchmarks.ruler.sweep.judged_visits import rejudged_lines
 from benchmarks.ruler.sweep.sweep_plan import Plan, empty_sweep
+from benchmarks.ruler.sweep.visits import Usual, usual_of, valued
 
 CORE_S = 1e-4
 
@@ -56,6 +57,13 @@ def test_where_most_visits_were_slow_the_point_is_disturbed_and_all_count(swept)
     (line,) = rejudged_lines(sweep, {"core": CORE_S})
     assert "50 % of its best" in line.outcome.disturbed
     assert line.outcome.latency_s == 2.0
+
+
+def test_intervals_are_by_what_is_usual_of_visits_as_they_are_judged_now(swept):
+    sweep = swept(1.0, 1.4, 1.2, core_s=(1.2 * CORE_S,) * 3)
+    (line,) = rejudged_lines(sweep, {"core": CORE_S})
+    assert line.outcome == valued(line.outcome, None, usual=usual_of([line.outcome]))
+    assert line.outcome != valued(line.outcome, None, usual=Usual())
 
 
 @pytest.mark.parametrize("best_s", [{}, {"memory": 1e-9}, {"core": CORE_S * 0.93}])

@@ -215,9 +215,29 @@ def test_what_is_usual_is_learnt_on_a_machine_that_was_slow_throughout_too():
 
     slow = [*visited(group(1.0), group(1.2)).values()] * 100
     assert usual_of(slow).speedup.sd == pytest.approx(statistics.stdev([1.0, 1 / 1.2]) / (11 / 12), rel=0.05)
-    assert usual_of(slow).latency.sd > USUAL.sd
+    assert usual_of(slow).slow_latency.sd > USUAL.sd
     calm = [visited({EAGER: sampled(1.0)}, {EAGER: sampled(1.0)})[EAGER]]
     assert usual_of([*calm, *slow]).latency.sd < USUAL.sd, "where some were undisturbed, those tell it"
+
+
+def half_width_at(usual, *causes):
+    """Half of the latency's interval of a point with equal visits, each disturbed by the cause that is given for it."""
+    found = visited(*({EAGER: sampled(1.0, disturbed=cause)} for cause in causes), usual=usual)[EAGER]
+    return (found.latency_ci_high_s - found.latency_ci_low_s) / 2
+
+
+def test_one_calm_point_leaves_the_intervals_of_a_slow_machine_as_wide_as_they_were():
+    slow = list(visited(*({EAGER: sampled(s, disturbed=SLOW)} for s in (1.0, 1.2))).values()) * 100
+    calm = list(visited(*[{EAGER: sampled(1.0)}] * 2).values())
+    alone, mixed = usual_of(slow), usual_of([*calm, *slow])
+    for causes in ((SLOW, SLOW), (None, SLOW), (SLOW,)):
+        assert half_width_at(mixed, *causes) == half_width_at(alone, *causes) > 2 * half_width_at(Usual(), *causes)
+
+
+def test_a_group_of_which_a_visit_was_slow_leaves_the_intervals_of_calm_ones_as_they_were():
+    half_slow = [visited({EAGER: sampled(1.0)}, {EAGER: sampled(1.2, disturbed=SLOW)})[EAGER]]
+    for causes in ((None,), (None, None), ("load", "load")):
+        assert half_width_at(usual_of(half_slow), *causes) == half_width_at(Usual(), *causes)
 
 
 def test_of_disturbed_visits_those_of_a_merely_slow_machine_count_alone():

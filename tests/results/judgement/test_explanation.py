@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from asv.benchmarks import Benchmarks
 
 from results.judgement.explanation import CauseKind, ProfiledCall, Subject, explain
 from results.judgement.findings import FindingClass, Turn
@@ -181,7 +184,17 @@ def test_a_finding_of_another_suite_has_no_inside_and_a_command_of_asv():
     found = explain(Subject(revisions=(A, B), finding=finding("time")))
     assert found.sentence is None
     assert found.reason == "only calls of the sweep are profiled, so nothing is known of its inside"
-    assert found.command == f"asv continuous {A[:12]} {B[:12]} -b '^mlp$'"
+    assert found.command == rf"asv continuous {A[:12]} {B[:12]} -b '^mlp\('"
+
+
+@pytest.mark.parametrize("params", [[], [["'a b'", "2"]]])
+def test_the_command_of_asv_selects_the_benchmark_and_no_other(params):
+    names = ("s.time_it", "s.time_it_too", "s_time_it", "s.time_it.more")
+    of_asv = replace(finding("time").surface, benchmark="s.time_it")
+    of_asv = finding("time", surface=of_asv, **({} if params else {"points": ((),)}))
+    *_, pattern = shlex.split(explain(Subject(revisions=(A, B), finding=of_asv)).command)
+    suite = [{"name": name, "params": params} for name in names]
+    assert list(Benchmarks(SimpleNamespace(benchmark_dir=""), suite, regex=pattern)) == ["s.time_it"]
 
 
 def test_the_command_measures_the_worst_point_of_both_commits_again():

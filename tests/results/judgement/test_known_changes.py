@@ -8,10 +8,14 @@ from xml.etree import ElementTree as ET
 
 import click
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner
 
 from fusebench import cli
+from results.database.schema import Commit, Series, Triage
+from results.database.transactions import writing
 from results.exit_codes import ExitCode
+from results.store import open_store
 
 NOTE = "pays for accuracy"
 
@@ -292,3 +296,124 @@ note = "{NOTE}"
     answer = fusebench("ingest", "decisions.toml")
     assert "nothing stored" not in answer.output
     assert fusebench(*gate).return_value == ExitCode.FINE
+
+
+def test_of_commits_with_one_date_what_the_other_measured_is_gone_where_it_is_missing(fusebench, tmp_path, journals):
+    base, head = journals.history(2, operations=("mlp",))
+    head = replace(head, commit_date=base.commit_date, providers=("eager",))
+    journals.write_journals(tmp_path / "head", [head])
+    journals.write_journals(tmp_path / "base", [base])
+    fusebench("ingest", "head")  # first: the order in which files came tells nothing of the commits
+    fusebench("ingest", "base")
+    gate = ("gate", "--base", base.commit, "--head", head.commit)
+    assert fusebench(*gate).return_value == ExitCode.FAILED
+    assert " of them gone there" in fusebench("store", "acknowledge", head.commit, "--note", NOTE).stdout
+    assert fusebench(*gate).return_value == ExitCode.FINE
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Have all stored commits be on the main line but the given ones."""
+
+    def mark(*commits):
+        with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:
+            connection.execute(sa.update(Commit).values(is_on_main_line=True))
+            connection.execute(sa.update(Commit).where(Commit.hash.in_(commits)).values(is_on_main_line=False))
+
+    return mark
+
+
+@pytest.mark.parametrize(
+    ("beside_line", "expected"),
+    [
+        ((), ExitCode.FAILED),  # it came back, and is gone again
+        ((2,), ExitCode.FINE),  # a branch from before the change has it still
+        ((2, 3), ExitCode.FAILED),  # the branch that is judged may have it back
+        ((1, 2), ExitCode.FAILED),  # and one that was merged may have taken the change back
+    ],
+)
+def test_what_another_branch_measures_later_is_not_back_on_the_main_line(
+    fusebench, with_gone, beside, beside_line, expected
+):
+    commits = with_gone("m-m-")
+    fusebench("store", "acknowledge", commits[1], "--where", "provider=fused", "--note", NOTE)
+    beside(*(commits[number] for number in beside_line))
+    assert fusebench("gate", "--base", commits[0], "--head", commits[3]).return_value == expected
+
+
+def test_what_another_branch_measures_later_has_not_recovered_on_the_main_line(fusebench, measured, beside):
+    commits = measured(1.0, 1.5, 1.0, 1.5)
+    fusebench("store", "acknowledge", commits[1], "--note", NOTE)
+    beside(commits[2])
+    assert fusebench("gate", "--base", commits[0], "--head", commits[3]).return_value == ExitCode.FINE
+
+
+@pytest.mark.parametrize("is_joined_first", [False, True])
+def test_what_is_gone_where_the_version_changed_is_gone_if_the_two_are_joined(
+    fusebench, tmp_path, journals, is_joined_first
+):
+    base, head = journals.history(2, operations=("mlp",))
+    head = replace(head, ruler_version="2", providers=("eager", "fused"))
+    journals.write_journals(tmp_path / "data", [base, head])
+    fusebench("ingest", "data")
+    gate = ("gate", "--base", base.commit, "--head", head.commit)
+    assert fusebench(*gate).return_value == ExitCode.NOTHING_COMPARABLE
+    join, acknowledge = ("store", "join", "mlp", "1", "2"), ("store", "acknowledge", head.commit, "--note", NOTE)
+    if is_joined_first:
+        fusebench(*join)
+        assert fusebench(*gate).return_value == ExitCode.FAILED
+        assert "28 of them gone there" in fusebench(*acknowledge).stdout
+    else:
+        assert "gone" not in fusebench(*acknowledge).stdout
+        fusebench(*join)
+    assert fusebench(*gate).return_value == ExitCode.FINE
+
+
+def test_what_comes_back_slower_is_a_finding_of_its_history_too(fusebench, tmp_path, journals):
+    sweeps = [
+        replace(sweep, noise=0.01 + 0.0001 * number, slowdowns={("mlp", "fused"): 2.0 if number > 10 else 1.0})
+        for number, sweep in enumerate(journals.history(20, operations=("mlp",), batches=(1,), hiddens=(256,)))
+    ]
+    sweeps[10] = replace(sweeps[10], providers=("eager", "compiled"))
+    journals.write_journals(tmp_path / "data", sweeps)
+    fusebench("ingest", "data")
+
+    def states():
+        found = json.loads(fusebench("changes", "--all", "--format", "json").stdout)["findings"]
+        return {(one["metric"], one["state"]) for one in found}
+
+    before = states()
+    assert ("latency_s", "confirmed") in before
+    fusebench("store", "acknowledge", sweeps[10].commit, "--note", NOTE)
+    assert states() == before
+    fusebench("store", "acknowledge", sweeps[11].commit, "--note", NOTE)
+    assert {state for _, state in states()} == {"acknowledged"}
+
+
+def test_of_several_machines_the_gate_says_which_one_and_each_is_known_for_itself(fusebench, tmp_path, journals):
+    base, head = journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,))
+    head = replace(head, providers=("eager", "fused"))
+    of_both = [replace(sweep, machine=machine) for sweep in (base, head) for machine in ("desk", "rack")]
+    journals.write_journals(tmp_path / "data", of_both)
+    fusebench("ingest", "data")
+    fusebench("store", "acknowledge", head.commit, "--machine", "rack", "--note", NOTE)
+    text = fusebench("gate", "--base", base.commit, "--head", head.commit).stdout
+    failed, known = text.partition("Failed:\n")[2].split("Known:\n")
+    assert ("fusebench on desk, py3.11-cpu-t2" in failed, "rack" in failed) == (True, False)
+    assert ("fusebench on rack, py3.11-cpu-t2" in known, "desk" in known) == (True, False)
+
+
+def test_what_is_known_of_a_commit_that_was_not_measured_here_is_not_asked_for_its_place(
+    fusebench, with_gone, tmp_path
+):
+    base, head = with_gone("m-")
+    with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:
+        elsewhere = dict(connection.execute(sa.select(Commit.__table__).limit(1)).one()._mapping)
+        connection.execute(sa.insert(Commit).values({**elsewhere, "id": 99, "hash": "c" * 40}))
+        series_ids = connection.execute(sa.select(Series.id)).scalars().all()
+        rows = [
+            {"id": i, "series_id": series_id, "commit_id": 99, "decision": "accepted"}
+            for i, series_id in enumerate(series_ids)
+        ]
+        connection.execute(sa.insert(Triage), rows)
+    assert fusebench("gate", "--base", base, "--head", head).return_value == ExitCode.FAILED
