@@ -54,8 +54,15 @@ def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: s
     title = _titles_of(explanations)
     rows = [(title(one), _class(one), _scope(one), " ".join(_why(one))) for one in explanations]
     tables = [Table(title="Why", columns=("finding", "class", "points", "why"), rows=rows, is_open=True)]
-    commands = [(title(one), one.command) for one in explanations if one.command]
-    tables.append(Table(title="Again", columns=("finding", "command"), rows=commands, is_open=False))
+    commands: dict[str, list[str]] = {}
+    for one in explanations:
+        if one.command:
+            commands.setdefault(one.command, []).append(title(one))
+    again = [
+        (of_command[0] if len(of_command) == 1 else f"{of_command[0]} and {len(of_command) - 1:,} more", command)
+        for command, of_command in commands.items()
+    ]
+    tables.append(Table(title="Again", columns=("finding", "command"), rows=again[1:], is_open=False))
     seen: list[tuple[object, ...]] = []
     for one in explanations:
         if _call_of(one) not in seen:
@@ -64,7 +71,7 @@ def explanations_as_markdown(explanations: Sequence[Explanation], *, headline: s
                 Table(title=f"{title(one)}: {table.title}", columns=table.columns, rows=table.rows, is_open=False)
                 for table in tables_of(one)
             ]
-    return comment_of(headline, tables, [])
+    return comment_of(headline, tables, [f"Again: {command} (of {whose})" for whose, command in again[:1]])
 
 
 def explanations_as_json(explanations: Sequence[Explanation], *, base: str, head: str) -> str:

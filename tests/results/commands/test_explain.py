@@ -15,6 +15,7 @@ from results.commands.judging.changes import changes
 from results.commands.judging.explain import explain
 from results.commands.judging.gate import gate
 from results.exit_codes import ExitCode
+from results.output.reports.comments import escaped
 
 A, B = "a" * 40, "b" * 40
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
@@ -110,7 +111,10 @@ def test_every_finding_has_its_command_beyond_the_first_tables_too(compared):
     assert text.count("    Again: ") == len(findings) > 3
     assert "other calls: --all" in text
     comment = run("--format", "markdown").stdout
-    assert f"### Again ({len(findings)})" in comment
+    commands = list(dict.fromkeys(one["explanation"]["command"] for one in findings))
+    assert f"Again: {escaped(commands[0])} (of " in comment
+    assert f"### Again ({len(commands) - 1})" in comment
+    assert all(escaped(command) in comment for command in commands)
 
 
 @pytest.fixture
