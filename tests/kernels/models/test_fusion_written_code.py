@@ -303,7 +303,12 @@ def written(tmp_path_factory):
     """Write a module with a block of these lines and import it."""
     folder = tmp_path_factory.mktemp("written")
 
+    def forget():
+        for name in [name for name in sys.modules if name.startswith("written_block_")]:
+            del sys.modules[name]
+
     def write(lines, act):
+        forget()  # each look for a source goes through all modules
         name = f"written_block_{next(NAMES)}"
         text = textwrap.dedent(HEAD).replace("ACT", act)
         text += "\n\nclass Block(Base):\n    def forward(self, x):\n"
@@ -316,8 +321,7 @@ def written(tmp_path_factory):
         return module
 
     yield write
-    for name in [name for name in sys.modules if name.startswith("written_block_")]:
-        del sys.modules[name]
+    forget()
 
 
 changes = st.lists(st.sampled_from(CHANGES), max_size=2)
