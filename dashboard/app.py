@@ -124,6 +124,7 @@ def shell() -> Component:
             dcc.Store(id="context"),  # what was chosen last on any page: its links lead there
             dcc.Store(id="store-state"),  # set by assets/refresh.js when the store has changed
             header,
+            html.Div(id="stale", role="status"),  # by assets/refresh.js: why what is shown may be old
             html.Div(id="fault", role="alert"),
             html.Main(id="page"),
             html.Footer(id="footer"),

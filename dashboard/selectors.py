@@ -74,7 +74,8 @@ def switch_of(labels: Mapping[str, str], *, component_id: str) -> Component:
 def select_props(options: Sequence[str], value: str, *, is_always_shown: bool) -> dict[str, Any]:
     """Return a selector's properties; one with a single option is hidden unless `is_always_shown`."""
     is_shown = is_always_shown or len(options) > 1
-    return {"data": list(options), "value": value, "style": {} if is_shown else {"display": "none"}}
+    # Given an empty value, a selector reports that it has none, which would be answered with the same again.
+    return {"data": list(options), "value": value or None, "style": {} if is_shown else {"display": "none"}}
 
 
 def metric_props(names: Sequence[str], value: str, *, is_always_shown: bool) -> dict[str, Any]:

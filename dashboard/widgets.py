@@ -26,8 +26,8 @@ TONE_COLOURS = {"bad": "#e03131", "good": "#2f9e44"}
 GRAPH_CONFIG: dcc.Graph.Config = {
     "displaylogo": False,
     "responsive": True,
-    # Named one by one: plotly's own set has a button that sends the figure to its company.
-    "modeBarButtons": [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
+    # Named one by one: of the others, one sends the figure to a company and one saves it without title and legend.
+    "modeBarButtons": [["zoom2d", "pan2d", "resetScale2d"]],
 }
 
 

@@ -15,6 +15,9 @@
   };
   functions.figure = (value, unit) => value === null || value === undefined ? "–" : `${digits(value)}${unit}`;
 
+  // Arrows go from cell to cell; the key that goes on from one thing to the next leaves the grid, however long it is.
+  functions.onwards = () => false;
+
   const loading = {};
   const load = url => loading[url] = loading[url] || new Promise((resolve, reject) => {
     const script = document.createElement("script");

@@ -1,23 +1,37 @@
-/* Looks now and then whether the store has changed, and if so has the page drawn anew: its URL holds all that was chosen. */
+/* Looks now and then whether the store has changed, and if so has the page drawn anew: its URL holds all that was chosen.
+   While nobody can tell, the page says so, since what it shows may be old; once it can be told again, it is drawn anew. */
 (() => {
-  const EVERY_MS = 30_000;
-  let known = null;
+  const EVERY_MS = 30_000, SOON_MS = 5_000;
+  const SILENT = "The dashboard's server does not answer";
+  const UNREADABLE = "The database cannot be read just now";
+  let known = null, isAway = false, nRedrawn = 0;
+  const say = text => window.dash_clientside?.set_props?.("stale", {children: text});
   const look = async () => {
-    let state = null;
+    let state = null, why = SILENT;
     try {
       const answer = await fetch("/store-state", {cache: "no-store"});
+      why = answer.status === 503 ? UNREADABLE : `${SILENT} as it should (${answer.status})`;
       if (answer.ok) state = (await answer.json()).state;
     } catch { /* the server is away; the next look may find it */ }
-    if (state && known && state !== known) {
+    if (state === null) {
+      isAway = true;
+      say(`${why}; what is shown may be old. The page is drawn anew as soon as that is over.`);
+      setTimeout(() => { if (isAway && !document.hidden) look(); }, SOON_MS);
+      return;
+    }
+    if (isAway) say("");
+    if (isAway || (known && state !== known)) {
       // Without it the page would jump to its top while it is empty.
       document.body.style.minHeight = `${document.body.scrollHeight}px`;
       setTimeout(() => { document.body.style.minHeight = ""; }, 10_000);
-      window.dash_clientside.set_props("store-state", {data: state});
+      window.dash_clientside.set_props("fault", {children: null});
+      window.dash_clientside.set_props("store-state", {data: `${state}-${nRedrawn += 1}`});
     }
-    known = state ?? known;
+    isAway = false;
+    known = state;
   };
   look();
-  setInterval(() => { if (!document.hidden) look(); }, EVERY_MS);
+  setInterval(() => { if (!document.hidden && !isAway) look(); }, EVERY_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
   window.fusebenchLooksNow = look;
 })();

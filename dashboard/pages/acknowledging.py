@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 from dash import dcc, html
-from flask import redirect, request
+from flask import g, redirect, request
 from werkzeug.wrappers import Response
 
+from dashboard.serving.faults import is_fault
 from dashboard.serving.permissions import may_write
 from dashboard.views.regressions_drawing import finding_of
 from results.errors import ResultsError, StoreError
 from results.judgement.findings import FindingState, Turn
+from results.queries import taken_back_of
 from results.upkeep.decisions import acknowledge_finding, take_back_finding
 
 if TYPE_CHECKING:
+    from collections.abc import Sized
     from pathlib import Path
 
     from dash import Dash
@@ -30,6 +34,9 @@ TAKE_BACK = "take_back"
 TO_FIX = "to_fix"
 DECISIONS = (("accepted", "Accept it"), (TO_FIX, "To be fixed"), ("false_alarm", "False alarm"))
 LONGEST = 500  # characters of a name or a reason
+# How a browser sends a form; it sends other kinds of body without having seen this page, too.
+FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+LOGGED_BEFORE = frozenset({401, 421})  # refused where hosts and passwords are looked at
 NO_FILE = (
     "what is shown comes from files without a database of its own, so nothing can be acknowledged here; "
     "start the dashboard over the database"
@@ -37,23 +44,51 @@ NO_FILE = (
 
 
 def register_decisions(app: Dash, store: Store, *, file: Path | None) -> None:
-    """Take the form: write the decision to `file` and the store, and show the finding again. None: nothing is taken."""
+    """Take the form: write the decision to `file` and the store, and show the finding again. None: nothing is taken.
+
+    A form that was sent before, or that shows a finding as it is no longer, is refused; each refusal is a line of log.
+    """
+    one_at_a_time = threading.Lock()
 
     def decide() -> Response:
+        if request.method != "POST":  # without this, Dash would answer any GET with a page
+            refused = _in_words("A decision is sent by the form of the page Regressions.", status=405)
+            refused.headers["Allow"] = "POST"
+            return refused
         if (refusal := refusal_of(file)) is not None:
             return _in_words(refusal, status=403)
-        found = finding_of(store, request.form.get("finding", ""))
-        if found is None or file is None:
-            return _in_words("There is no such finding any more; go back and reload the page.", status=404)
-        try:
-            written = _decided(store, found, request.form, file=file)
-        except (ResultsError, OSError) as error:
-            logging.getLogger(__name__).warning("a decision was not written: %s", error)
-            return _in_words(_why_not(error, file=file), status=400)
-        logging.getLogger(__name__).warning("%s", written)
-        return redirect(f"/regressions?turn=all&state=all&class=all&finding={found.uid}", code=303)
+        if request.mimetype not in FORM_TYPES:
+            return _in_words("A decision is sent by the form of the page Regressions.", status=415)
+        with one_at_a_time:
+            return _answer_to_form(store, file=file)
 
-    app.server.add_url_rule(PATH, view_func=decide, methods=["POST"])
+    app.server.add_url_rule(PATH, view_func=decide, methods=["GET", "POST"])
+    app.server.after_request(_log_refusal)
+
+
+def _answer_to_form(store: Store, *, file: Path | None) -> Response:
+    found = finding_of(store, request.form.get("finding", ""))
+    if found is None or file is None:
+        return _in_words("There is no such finding any more; go back and reload the page.", status=404)
+    if request.form.get("seen") != _mark_of(found, taken_back=taken_back_of(store, found.finding)):
+        return _in_words("This finding was decided about since that page was loaded; reload it.", status=409)
+    try:
+        written = _decided(store, found, request.form, file=file)
+    except (ResultsError, OSError) as error:
+        g.why_refused = f"a decision was not written: {error}"
+        return _in_words(_why_not(error, file=file), status=400)
+    logging.getLogger(__name__).warning("%s", written)
+    return redirect(f"/regressions?turn=all&state=all&class=all&finding={found.uid}", code=303)
+
+
+def _log_refusal(response: Response) -> Response:
+    """Log in a line what was refused of a request for a decision; a fault is in the log already."""
+    status = response.status_code
+    is_new = status not in LOGGED_BEFORE or (status == 401 and "Authorization" not in request.headers)
+    if request.path == PATH and status >= 400 and is_new and not is_fault():
+        why = g.get("why_refused") or f"refused a decision from {request.remote_addr}: {response.status}"
+        logging.getLogger(__name__).warning("%.400s", why)
+    return response
 
 
 def refusal_of(file: Path | None) -> str | None:
@@ -61,8 +96,11 @@ def refusal_of(file: Path | None) -> str | None:
     return NO_FILE if file is None else may_write(request)
 
 
-def decision_form(found: RankedFinding, *, refusal: str | None) -> Component:
-    """Build the form that acknowledges a finding, or takes that back; in its place `refusal`, in words."""
+def decision_form(found: RankedFinding, *, refusal: str | None, taken_back: Sized = ()) -> Component:
+    """Build the form that acknowledges a finding, or takes that back; in its place `refusal`, in words.
+
+    taken_back: acknowledgements of it that hold no longer.
+    """
     if refusal is not None:
         return html.P(f"Acknowledging: {refusal}.", className="detail")
     is_known = found.finding.state is FindingState.ACKNOWLEDGED
@@ -78,12 +116,18 @@ def decision_form(found: RankedFinding, *, refusal: str | None) -> Component:
             html.Span("Take back" if is_known else "Acknowledge", className="legend"),
             *fields,
             dcc.Input(name="finding", type="hidden", value=found.uid),
+            dcc.Input(name="seen", type="hidden", value=_mark_of(found, taken_back=taken_back)),
             *buttons,
         ],
         action=PATH,
         method="POST",
         className="decision",
     )
+
+
+def _mark_of(found: RankedFinding, *, taken_back: Sized) -> str:
+    """Return a mark of what was decided of a finding so far: a form is of the finding as it was shown."""
+    return f"{found.finding.state.value}-{len(taken_back)}"
 
 
 def _decisions_on(found: RankedFinding) -> tuple[tuple[str, str], ...]:
@@ -93,7 +137,9 @@ def _decisions_on(found: RankedFinding) -> tuple[tuple[str, str], ...]:
 
 
 def _decided(store: Store, found: RankedFinding, form: ImmutableMultiDict[str, str], *, file: Path) -> str:
-    by, note, decision = (form.get(name, "")[:LONGEST] for name in ("by", "note", "decision"))
+    by, note, decision = (form.get(name, "") for name in ("by", "note", "decision"))
+    if max(map(len, (by, note))) > LONGEST:
+        raise ResultsError(f"a name or a reason has {LONGEST} characters at most; nothing was written")
     what = f"{found.finding.benchmark} at {found.finding.first_bad[:8]}"
     if decision == TAKE_BACK:
         n = take_back_finding(store, found.finding, by=by, note=note, file=file)

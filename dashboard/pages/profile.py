@@ -151,7 +151,7 @@ def _answer(drawing: ProfileDrawing) -> list[Component]:
             [stroke(look_of(row.contender)), f"{sentence}."], className="answer" if is_sure else "answer uncertain"
         ),
         *(html.P(detail, className="detail") for detail in details),
-        html.P(f"{row.commit[:10]} · {date}{subject}", className="detail"),
+        html.P(f"{row.commit[:10]} · {date}{subject}", className="detail commit-shown"),
     ]
 
 

@@ -111,7 +111,9 @@ def _difference(mean: Mean) -> str:
     if mean.mean is None:
         return "no point was measured on both sides"
     certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"
-    return f"{certain}, of {counted(mean.n, 'point')}, geometric mean {ratio_in_words(mean.mean)}"
+    covered = f" of the {mean.n:,} with a ratio" if mean.n_failing else ""
+    n = mean.n + mean.n_failing
+    return f"{certain}, of {counted(n, 'point')}, geometric mean {ratio_in_words(mean.mean)}{covered}"
 
 
 def _mean_cells(

@@ -19,7 +19,9 @@ POINT_COLUMNS = (
     "project", "commit", "commit_date", "commit_subject", "machine", "environment", "ruler_version", "operation",
     "contender", "pass_", "dtype", "activation", "batch", "hidden", "dim", "cache", "threads", "state", "reason",
     "disturbed", "latency_s", "latency_ci_low_s", "latency_ci_high_s", "rows_per_s", "tflop_per_s",
-    "speedup_vs_eager", "speedup_ci_low", "speedup_ci_high", "measured_at",
+    "speedup_vs_eager", "speedup_ci_low", "speedup_ci_high", "gb_per_s", "percent_of_floor", "device_time_s",
+    "host_time_s", "operator_time_s", "kernel_launches", "operator_count", "peak_memory_bytes", "compile_time_cold_s",
+    "recompile_time_s", "prepare_time_s", "measured_at",
 )  # fmt: skip
 VALUE_COLUMNS = (
     "commit", "commit_date", "commit_subject", "measured_at", "state", "reason", "value", "ci_low", "ci_high",
@@ -29,8 +31,8 @@ FINDING_COLUMNS = (
     "ratio", "ratio_low", "ratio_high", "floor", "last_good", "first_bad", "first_bad_date", "commits_not_measured",
     "turn", "state", "class", "why", "weight", "finding",
 )  # fmt: skip
-# A spreadsheet takes a text that begins so for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a text that begins so for a formula, and the wide forms of these signs for the signs.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def csv_of_points(rows: Iterable[PointRow]) -> str:

@@ -29,6 +29,7 @@ OPTIONS: dict[str, Any] = {
     "suppressNoRowsOverlay": True,
     # Painted, too, where it is scrolled out of sight: a page is printed and pictured whole.
     "suppressContentVisibilityAuto": True,
+    "tabToNextCell": {"function": "onwards()"},
 }
 SCRIPT = "dash_ag_grid.min.js"
 for _script in dash_ag_grid._js_dist:  # noqa: SLF001 - where Dash itself looks for a library's scripts

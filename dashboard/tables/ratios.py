@@ -64,6 +64,7 @@ class Mean:
     """Geometric mean of a side's ratios, every point with one weight. low, high: the tenth and ninetieth percentile.
 
     n: points in it. n_without: points of the first side without a ratio there; n_only: points only this side has.
+    n_failing: of those without a ratio, the ones that count as worse or better, as what fails now.
     """
 
     mean: float | None
@@ -74,6 +75,7 @@ class Mean:
     n_only: int
     n_worse: int
     n_better: int
+    n_failing: int = 0
 
 
 def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
@@ -168,6 +170,7 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
         n_only=n_only,
         n_worse=sum(one.is_significant and one.kind == BAD for one in found),
         n_better=sum(one.is_significant and one.kind == GOOD for one in found),
+        n_failing=sum(one.is_significant and one.kind in {BAD, GOOD} and not one.ratio for one in found),
     )
 
 

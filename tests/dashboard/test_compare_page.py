@@ -261,3 +261,14 @@ def test_what_all_points_share_is_told_once(store):
     assert "dtype=float32" in drawing.shared
     assert all("dtype" not in one.name for one in drawing.rows)
     assert "all with" in shown(store, "?machine=bench-01")["note"]
+
+
+def test_never_more_points_are_worse_than_were_compared(journal_store, journals):
+    sweeps = journals.history(2, operations=("mlp",), batches=(1,), hiddens=(256,))
+    sweeps[1].states.update({("mlp", "fused"): "crashed", ("mlp", "compiled"): "crashed"})
+    drawing = compare_drawing_of(journal_store(sweeps), query="")
+    [mean] = drawing.means
+    assert (mean.n, mean.n_worse, mean.n_failing) == (1, 2, 2)
+    assert answer_of(drawing.names, drawing.means).startswith(
+        "2 worse and 0 better beyond the noise, of 3 points, geometric mean 0.0 % of the 1 with a ratio: "
+    )

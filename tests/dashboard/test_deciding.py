@@ -46,8 +46,11 @@ def shown(store, query="", **given):
 
 
 def decide(store, file, *, given=None, **changes):
-    uid = regressions_drawing_of(store, query="").found[0].uid if given is None else given
-    form = {"finding": uid, "by": "Ada", "note": "pays for accuracy", "decision": "accepted", **changes}
+    query = "" if given is None else f"?finding={given}"
+    drawing = regressions_drawing_of(store, query=query)
+    uid = drawing.found[0].uid if given is None else given
+    seen = f"{drawing.chosen.finding.state.value}-{len(drawing.taken_back)}"  # what the page's form sends, too
+    form = {"finding": uid, "seen": seen, "by": "Ada", "note": "pays for accuracy", "decision": "accepted", **changes}
     return create_app(store, decisions=file).server.test_client().post("/regressions/decide", data=form, **HERE)
 
 

@@ -6,6 +6,7 @@ import io
 import pytest
 
 from dashboard.app import create_app
+from dashboard.quantities import FIELDS, Quantity, reading_of
 from dashboard.tables.export import csv_of_points
 from results.store import open_store
 
@@ -43,6 +44,25 @@ def test_no_text_is_taken_for_a_formula(point):
     [row] = read(csv_of_points([point(commit_subject='=HYPERLINK("x")', activation=None)]))
     assert row["commit_subject"] == """'=HYPERLINK("x")"""
     assert row["activation"] == ""
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_whatever_a_spreadsheet_takes_for_a_formula_begins_with_a_quote(point, begin):
+    subject = f'{begin}cmd, "a"\nb; c'
+    [row] = read(csv_of_points([point(commit_subject=subject)]))
+    assert row["commit_subject"] == f"'{subject}"
+
+
+@pytest.mark.parametrize("quantity", Quantity)
+def test_whatever_the_chart_shows_is_in_the_csv(point, quantity):
+    known = dict.fromkeys((*FIELDS.values(), "percent_of_floor"), 7.0)
+    row = point(**known, gb_per_s=7e-9)
+    shown = reading_of(row, quantity=quantity).value
+    [written] = read(csv_of_points([row]))
+    scales = {Quantity.FLOP_PER_S: ("tflop_per_s", 1e12), Quantity.BYTES_PER_S: ("gb_per_s", 1e9),
+              Quantity.LATENCY: ("latency_s", 1), Quantity.SPEEDUP: ("speedup_vs_eager", 1)}  # fmt: skip
+    name, scale = scales.get(quantity, (FIELDS.get(quantity, quantity.value), 1))
+    assert scale * float(written[name]) == pytest.approx(shown)
 
 
 @pytest.mark.parametrize("path", ["/throughput.csv", "/explore.csv"])

@@ -32,3 +32,20 @@ def test_a_page_of_the_sweep_says_that_there_is_none_and_where_to_look(suite, na
     assert "make bench" in text
     assert all(f"href='{link.href}'" in text for link in links)
     assert not [link for link in links if link.className == "link here"]
+
+
+@pytest.fixture
+def shown_store(suite):
+    return suite
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.needs_sweep], ids=lambda page: page.name)
+def test_a_page_asks_for_nothing_more_once_it_is_drawn(visit, page):
+    shown = visit(page.path, graph=None)
+    shown.wait_for_selector("#page h1")
+    asked = []
+    shown.on("request", lambda sent: asked.append(sent.post_data))
+    shown.wait_for_timeout(2_000)
+    assert len(asked) <= 1

@@ -68,3 +68,9 @@ def test_every_bar_has_a_place_of_its_own(rows, point):
 
 def test_no_point_at_all_is_said():
     assert "nothing measured here" in bars([]).layout.annotations[0].text
+
+
+def test_an_axis_without_any_value_has_no_numbers(point, rows):
+    failed = [point(batch=1, provider=provider, state="crashed") for provider in ("eager", "fused")]
+    assert bars(failed).layout.xaxis.showticklabels is False
+    assert bars(rows).layout.xaxis.showticklabels is True

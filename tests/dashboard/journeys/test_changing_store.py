@@ -1,0 +1,74 @@
+"""A page that is open while its store fails, comes back, is replaced or shrinks: it says so, and draws itself anew."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from results.store import open_store
+from results.upkeep.housekeeping import prune_missing_files
+from tests.in_chromium import settle
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+NOTE = "() => document.querySelector('#throughput-commits-note')?.innerText ?? ''"
+LOOK = "() => window.fusebenchLooksNow()"
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open the page Throughput; what the browser itself says of failing requests is no complaint here."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(f"{address}/throughput?operation=mlp&hidden=1024")
+    settle(page)
+    yield page
+    context.close()
+
+
+def is_said(page, words):
+    page.wait_for_function("words => document.querySelector('#stale').innerText.includes(words)", arg=words)
+
+
+def is_drawn(page, words):
+    page.wait_for_function("() => document.querySelector('#stale').innerText === ''")
+    page.wait_for_function(f"words => ({NOTE})().includes(words)", arg=words)
+    assert page.inner_text("#fault") == ""
+
+
+def test_while_the_server_is_away_the_page_says_that_it_may_be_old(opened):
+    opened.route("**/store-state", lambda route: route.abort())
+    opened.evaluate(LOOK)
+    is_said(opened, "does not answer; what is shown may be old")
+    opened.unroute("**/store-state")
+    is_drawn(opened, "5 commits")  # by itself, soon
+
+
+def test_while_the_database_is_gone_the_page_says_so_and_then_shows_the_one_in_its_place(
+    opened, shown_store, journals, tmp_path
+):
+    path = Path(shown_store.name)
+    journals.write_journals(tmp_path / "other", journals.history(3))
+    with open_store(str(tmp_path / "other.db")) as other:
+        other.ingest([tmp_path / "other"])
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    opened.evaluate(LOOK)
+    is_said(opened, "The database cannot be read just now; what is shown may be old")
+    opened.click("#throughput-operation")
+    opened.get_by_role("option", name="linear", exact=True).click()  # what is chosen meanwhile fails in words
+    opened.wait_for_selector("#fault:has-text('could not be read just now')")
+    shutil.move(tmp_path / "other.db", path)
+    is_drawn(opened, "3 commits")
+
+
+def test_the_page_follows_a_store_that_shrinks(opened, shown_store, journals):
+    folder = Path(shown_store.name).parent
+    [gone] = folder.glob(f"journal/*/{journals.commit_hash(4)[:8]}-*.jsonl")
+    gone.unlink()
+    with open_store(shown_store.name) as other:
+        assert prune_missing_files(other, [folder]) == 1
+    opened.evaluate(LOOK)
+    is_drawn(opened, "4 commits")

@@ -1,0 +1,65 @@
+"""Pages by the keyboard alone: what it is at is seen everywhere, and it comes out of everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.app import PAGES
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+MOST_STOPS = 90
+# What has the focus, and whether it, what stands for it or the field around it has an outline of 2 px on the page.
+AT = """() => {
+  const at = document.activeElement;
+  if (!at || at === document.body) return null;
+  const seen = [at, at.nextElementSibling, at.closest('.mantine-Input-input')].filter(Boolean).some(one => {
+    const style = getComputedStyle(one), width = one.getBoundingClientRect().width;
+    return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && style.opacity !== '0' && width > 1;
+  });
+  const bars = [at.closest('.modebar-group'), at.closest('.modebar')].filter(Boolean);
+  return {name: `${at.tagName} ${at.id || at.className.baseVal || at.className}`,
+          seen: seen && bars.every(bar => getComputedStyle(bar).opacity === '1')};
+}"""
+ROOM = """() => {
+  const input = document.querySelector('#compare-commit'), field = input.closest('.mantine-Input-input');
+  const pills = [...field.querySelectorAll('.mantine-Pill-root')];
+  return {n: pills.length, lines: new Set(pills.map(one => one.offsetTop)).size, height: field.offsetHeight,
+          isBelow: input.offsetTop > pills.at(-1).offsetTop + pills.at(-1).offsetHeight - 4};
+}"""
+
+
+@pytest.fixture
+def shown_store(journal_store, journals):
+    """A store with more points than a grid shows at once, and subjects too long for a line."""
+    sweeps = journals.history(3, batches=(1, 8, 64, 512), hiddens=(256, 1024, 4096), commit_subject="Word " * 30)
+    return journal_store(sweeps)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_stop_is_seen_and_there_is_a_way_out(visit, page, scheme):
+    shown = visit(page.path, graph=None, color_scheme=scheme)
+    shown.wait_for_selector("#page h1")
+    shown.wait_for_timeout(1_000)
+    stops = []
+    for _ in range(MOST_STOPS):
+        shown.keyboard.press("Tab")
+        shown.wait_for_timeout(20)
+        if (at := shown.evaluate(AT)) is None:
+            break
+        stops.append(at)
+    assert 5 < len(stops) < MOST_STOPS
+    assert [at["name"] for at in stops if not at["seen"]] == []
+
+
+def test_two_long_commits_leave_no_empty_line_below_them(visit):
+    page = visit("/compare", graph=None)
+    page.wait_for_selector("#compare-answer:not(:has-text('Comparing'))")
+    page.wait_for_load_state("networkidle")
+    room = page.evaluate(ROOM)
+    assert (room["n"], room["lines"], room["isBelow"]) == (2, 2, False)
+    assert room["height"] < 70
+    page.focus("#compare-commit")
+    page.keyboard.type("Word Word Word Word Word")  # what one types has the room it needs
+    assert page.locator("#compare-commit").bounding_box()["width"] > 100
