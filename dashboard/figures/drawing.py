@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboard.figures.change_points import with_change_points
 from dashboard.figures.chart import Across
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from dashboard.figures.chart import Absence, Chart, Curve, Position
     from dashboard.quantities import Ordinate
+
+Figure: TypeAlias = dict[str, Any]
+"""Data and layout as plotly.js takes them."""
 
 STATE_SYMBOLS = {
     "unavailable": "line-ew-open",
@@ -59,7 +62,7 @@ LONGEST_NAME = 24  # beside the marks of what has no number; longer ones would p
 
 def figure_from_chart(
     chart: Chart, *, scale: Scale, chosen: str | None, keeps_zoom_of: str, frame: Chart | None = None
-) -> dict[str, Any]:
+) -> Figure:
     """Draw the chart, as plotly.js takes it.
 
     A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same.

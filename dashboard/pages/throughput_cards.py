@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from dashboard.figures.chart import Chart
+    from dashboard.figures.drawing import Figure
     from dashboard.views.throughput.choice import ThroughputChoice
     from dashboard.views.throughput.drawing import ThroughputDrawing
 
@@ -90,7 +91,7 @@ def batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def commits_figure(drawing: ThroughputDrawing) -> dict[str, Any]:
+def commits_figure(drawing: ThroughputDrawing) -> Figure:
     """Draw the curves over commits with their change points."""
     choice = drawing.view.choice
     chosen = drawing.by_batch[0].commit if drawing.by_batch else choice.commit

@@ -32,17 +32,9 @@ MODULES = (
 TESTS = (
     *(
         f"tests/results/judgement/test_{name}.py"
-        for name in (
-            "verdicts",
-            "evidence",
-            "noise",
-            "winners",
-            "exact_changes",
-            "changes_of_place",
-            "known_changes",
-            "finding_classes",
-        )
+        for name in ("verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "finding_classes")
     ),
+    "tests/results/judgement/known",
     "tests/results/judgement/rules",
 )
 # Simulations and whole commands: what they find, quicker tests must find.

@@ -260,20 +260,6 @@ def test_without_a_known_best_no_speed_is_claimed_and_the_probe_recorded():
     assert watch.probe_s() == pytest.approx({"core": 2e-4, "product": 5e-4, "memory": 1e-4})
 
 
-def test_slow_memory_is_no_slowness_of_products():
-    machine = Machine(data_bytes=2**30)
-    watch = machine.watch()
-    watch.start()
-    machine.speed[Part.MEMORY] = 0.25
-    for _ in range(2):
-        watch.disturbance(STEADY)
-    assert watch.speeds() == {"machine_speed": pytest.approx(0.25), "speed_of_products": 1.0}
-    machine.speed[Part.PRODUCT] = 0.5
-    for _ in range(6):
-        watch.disturbance(STEADY)
-    assert watch.speeds() == {"machine_speed": pytest.approx(0.25), "speed_of_products": pytest.approx(0.5)}
-
-
 def test_time_that_a_hypervisor_takes_is_named_where_samples_show_it():
     assert Machine().after(HIT, stolen=0.2).startswith("the host kept 20 % of the processor time from this machine")
     assert Machine().after(STEADY, stolen=0.2) is None

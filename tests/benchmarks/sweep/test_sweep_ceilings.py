@@ -155,13 +155,8 @@ def test_of_two_slow_measurements_the_faster_machine_s_speed_counts():
     slower = ceilings(conditions={**SLOW, "machine_speed": 0.4})
     for one, other in ((slower, ceilings(conditions=SLOW)), (ceilings(conditions=SLOW), slower)):
         assert highest(one, other).speed == 0.57
-
-
-def test_the_speed_of_products_is_the_faster_one_s_too():
     told = ceilings(conditions={**SLOW, "speed_of_products": 0.9})
-    untold = ceilings(conditions=SLOW)
-    for one, other in ((told, untold), (untold, told)):
-        assert highest(one, other).speed_of_products == 0.9
+    assert highest(told, slower).speed_of_products == highest(slower, told).speed_of_products == 0.9
 
 
 def test_a_disturbed_machine_gives_no_ceilings_and_points_no_floor(data):

@@ -107,48 +107,14 @@ def test_every_finding_has_its_command_beyond_the_first_tables_too(compared):
     run = compared(lost_fusion, also=FUSED)
     findings = json.loads(run("--format", "json").stdout)["findings"]
     assert len({one["benchmark"] for one in findings}) > 1
-    text = run().stdout
-    assert text.count("    Again: ") == len(findings) > 3
+    assert (text := run().stdout).count("    Again: ") == len(findings) > 3
     assert "other calls: --all" in text
+    assert "bench-01" not in text, "one machine needs no name"
     comment = run("--format", "markdown").stdout
     commands = list(dict.fromkeys(one["explanation"]["command"] for one in findings))
     assert f"Again: {escaped(commands[0])} (of " in comment
     assert f"### Again ({len(commands) - 1})" in comment
     assert all(escaped(command) in comment for command in commands)
-
-
-@pytest.fixture
-def of_asv(tmp_path, monkeypatch, write_asv_run, timed):
-    """Store an asv suite of commits A and B on two machines, one benchmark slower and one gone; explain it."""
-    monkeypatch.chdir(tmp_path)
-    for machine in ("desk", "rack"):
-        slower = {"s.time_it": timed(3e-3), "s.ok": timed(1e-3)}
-        for day, (commit, results) in enumerate(
-            ((A, {name: timed(1e-3) for name in (*slower, "s.gone")}), (B, slower))
-        ):
-            date = 1_700_000_000_000 + day * 86_400_000
-            write_asv_run(tmp_path / "tree", results, commit=commit, machine=machine, date=date)
-    db = ("--db", str(tmp_path / "asv.db"))
-    CliRunner().invoke(ingest, [str(tmp_path / "tree"), "--project", "p", *db], standalone_mode=False)
-    return lambda *arguments: CliRunner().invoke(explain, [A, B, *arguments, *db], standalone_mode=False).stdout
-
-
-def test_findings_of_several_machines_are_told_apart(of_asv, compared):
-    for text in (of_asv(), of_asv("--format", "markdown")):
-        for name in ("s.time_it", "s.gone"):
-            for machine in ("desk", "rack"):
-                assert f"{name} on {machine}, virtualenv-py3.11: " in text
-    assert "bench-01" not in compared(lost_fusion, also=FUSED)().stdout, "one machine needs no name"
-
-
-def test_what_failed_says_how(of_asv):
-    assert "    Gone: the head did not measure it.\n" in of_asv()
-    assert "| Gone: the head did not measure it. Not explained" in of_asv("--format", "markdown")
-
-
-def test_what_has_no_tables_hides_none(of_asv):
-    assert "--all" not in of_asv()
-    assert of_asv("--all") == of_asv()
 
 
 def test_the_comment_of_the_gate_says_why(compared):

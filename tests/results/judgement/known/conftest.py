@@ -1,0 +1,39 @@
+"""The command on a database of its own, and commits of which the later ones are slower."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from fusebench import cli
+from results.exit_codes import ExitCode
+
+
+@pytest.fixture
+def fusebench(tmp_path, monkeypatch):
+    """Run the real command outside of any repository, on a database and a decisions file of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FUSEBENCH_DB", str(tmp_path / "known.db"))
+
+    def run(*arguments):
+        return CliRunner().invoke(cli, [str(argument) for argument in arguments], standalone_mode=False)
+
+    return run
+
+
+@pytest.fixture
+def measured(fusebench, tmp_path, journals):
+    """Ingest one commit for each factor by which `mlp fused` is slower than at first; their hashes."""
+
+    def ingest(*factors, **changes):
+        sweeps = [
+            replace(sweep, slowdowns={("mlp", "fused"): factor}, **changes)
+            for sweep, factor in zip(journals.history(len(factors), operations=("mlp",)), factors, strict=True)
+        ]
+        journals.write_journals(tmp_path / "data", sweeps)
+        assert fusebench("ingest", "data").return_value == ExitCode.FINE
+        return [sweep.commit for sweep in sweeps]
+
+    return ingest
