@@ -35,6 +35,12 @@ TREES = int(os.environ.get("FUSEBENCH_TREES", "40"))
 DIM = 12
 
 
+def random_models(n):
+    """Try `n`, however long each takes: a model is dear, so a failing one is not made smaller."""
+    phases = [Phase.explicit, Phase.reuse, Phase.generate]
+    return settings(max_examples=n, deadline=None, suppress_health_check=list(HealthCheck), phases=phases)
+
+
 class Doubling(nn.Linear):
     def forward(self, x):
         return 2 * super().forward(x)
@@ -211,14 +217,9 @@ def x_is_finite_through(twin, x):
     return all(each.isfinite().all() and each.abs().max() < 1e6 for each in expected_results(twin, x))
 
 
-# As many as are asked for take as long as they take. A tree is dear, so a failing one is not made smaller.
+# As many as are asked for take as long as they take.
 @pytest.mark.timeout(0 if "FUSEBENCH_TREES" in os.environ else 600)
-@settings(
-    max_examples=TREES,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+@random_models(TREES)
 @given(
     tree=sequences(),
     before=changes,

@@ -13,12 +13,12 @@ import textwrap
 
 import pytest
 import torch
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fused_mlp import fuse, prepare, unfuse
 from tests.kernels.models.blocks import expect_close
-from tests.kernels.models.test_fusion_trees import results
+from tests.kernels.models.test_fusion_trees import random_models, results
 from tests.kernels.models.written.parts import ACTIVATIONS, ACTS, CHANGES, FIRST, HEAD, SECOND, STEPS
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
@@ -79,14 +79,9 @@ def written(tmp_path_factory):
 changes = st.lists(st.sampled_from(CHANGES), max_size=2)
 
 
-# As many as are asked for take as long as they take; nothing is made smaller, as every case is short.
+# As many as are asked for take as long as they take.
 @pytest.mark.timeout(0 if "FUSEBENCH_BLOCKS" in os.environ else 600)
-@settings(
-    max_examples=BLOCKS,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+@random_models(BLOCKS)
 @given(
     lines=forwards(),
     act=st.sampled_from(ACTS),
