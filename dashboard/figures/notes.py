@@ -28,7 +28,12 @@ def tick_label(commit: str, date: datetime | None, subject: str | None, *, has_r
     if not has_room:
         return day
     name = subject or commit[:SHORTEST_HASH]
-    return f"{day}<br>{escaped(name if len(name) <= LONGEST_SUBJECT else name[: LONGEST_SUBJECT - 1].rstrip() + '…')}"
+    return f"{day}<br>{escaped(cut_short(name, longest=LONGEST_SUBJECT))}"
+
+
+def cut_short(text: str, *, longest: int) -> str:
+    """Cut a text to so many characters, the last an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def escaped(text: str) -> str:
