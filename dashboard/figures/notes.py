@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+OPEN_MARKS = "open marks: disturbed while measured"
 SHORTEST_HASH = 7
 LONGEST_SUBJECT = 15  # on an axis with five labels
 MOST_SUBJECTS = 120  # of commits of one axis: with more, labels say the date alone
