@@ -55,11 +55,20 @@ def ratio_bias(text: str) -> float:
 
 def _ratio_bias_of(cause: str) -> float:
     if cause.startswith(_SLOW):
-        share = _SHARE.search(cause)
-        speed = float(share[1]) / 100 if share else 0.0
+        speed = least_speed(cause)
         return 1.0 if speed >= LEAST_ALIKE else BOUND if speed >= LEAST_BOUNDED else math.inf
     lost = _LOST.search(cause)
     return BOUND if lost and float(lost[1]) / 100 < MOST_LOST else math.inf
+
+
+def least_speed(text: str) -> float:
+    """Return the least share of its best, in [0, 1], that a machine ran at by a `text` of slowness alone; 0 untold."""
+    return min((float(share) / 100 for share in _SHARE.findall(text)), default=0.0)
+
+
+def most_lost(text: str) -> float | None:
+    """Return the greatest share of the time, in [0, 1], that calls lost to others; None where no cause tells one."""
+    return max((float(share) / 100 for share in _LOST.findall(_UNSPACED_PERCENT.sub(" %", text))), default=None)
 
 
 def disturbed_in_words(texts: Sequence[str]) -> str:
