@@ -212,14 +212,15 @@ def measured_quantities(rows: Iterable[PointRow]) -> tuple[Quantity, ...]:
 
 
 def _reading(value: float | None, low: float | None, high: float | None) -> Reading | None:
-    return None if value is None else Reading(value=value, low=low, high=high)
+    # Intervals of older journals may reach below nothing, which no time or ratio is.
+    return None if value is None else Reading(value=value, low=None if low is None else max(low, 0.0), high=high)
 
 
 def _rate(row: PointRow, rate: float | None) -> Reading | None:
-    """Return `rate` with the inverted interval of the latency."""
+    """Return `rate` with the inverted interval of the latency; without one where that reaches down to nothing."""
     if rate is None:
         return None
-    if not (row.latency_s and row.latency_ci_low_s and row.latency_ci_high_s):
+    if not (row.latency_s and row.latency_ci_low_s and row.latency_ci_high_s) or row.latency_ci_low_s <= 0:
         return Reading(value=rate)
     work = rate * row.latency_s
     return Reading(value=rate, low=work / row.latency_ci_high_s, high=work / row.latency_ci_low_s)

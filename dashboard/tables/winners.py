@@ -102,7 +102,7 @@ def _latency(row: PointRow) -> list[Component | str]:
     text = "" if row.latency_s is None else si(row.latency_s, "s")
     if row.latency_s is None or row.latency_ci_low_s is None or row.latency_ci_high_s is None:
         return [text]
-    interval = si_interval(row.latency_s, row.latency_ci_low_s, row.latency_ci_high_s)
+    interval = si_interval(row.latency_s, max(row.latency_ci_low_s, 0.0), row.latency_ci_high_s)
     parts: list[Component | str] = [f"{text} ", html.Span(interval, className="dimmed")]
     return [_disturbed(row.disturbed), " ", *parts] if row.disturbed else parts
 

@@ -84,6 +84,9 @@ class Spread:
 # What is further beyond most spreads of a run met one group, and is not usual.
 _MOST_TIMES_USUAL = 4
 
+# Half an interval, as a logarithm: what is known no better than within a factor of a thousand is not known.
+_MOST_HALF = math.log(1e3)
+
 # What one process's median differs from the next one's by where nothing else is known yet.
 USUAL = Spread(sd=0.015, dof=_WEIGHT_OF_USUAL)
 
@@ -114,16 +117,17 @@ def interval_over_visits(visits: Sequence[Sequence[float]], *, usual: Spread = U
     It is what two intervals hold together: that of all values as if they were of one visit, and Student's of the
     visits' medians. Two or three visits tell little of how far visits lie apart, so their variance is moderated: the
     mean of their own and the usual one, weighted by degrees of freedom, of which the usual counts for 4.
-    Source: Smyth, *Linear models and empirical Bayes methods*, 2004, §4. Raises: ValueError if there are no values.
+    Source: Smyth, *Linear models and empirical Bayes methods*, 2004, §4. Its half width is of the value's logarithm, so
+    that no time or ratio is told to be negative. Raises: ValueError if there are no values.
     """
     medians = [median(values) for values in visits]
     value, own = median(medians), spread_between(medians)
     dof = own.dof + _WEIGHT_OF_USUAL
     sd = math.sqrt((own.dof * own.sd**2 + _WEIGHT_OF_USUAL * usual.sd**2) / dof)
     error_of_median = _OVER_THE_MEANS.get(len(visits), math.sqrt(math.pi / 2)) * sd / math.sqrt(len(visits))
-    half = students_t(dof) * error_of_median * abs(value)
+    factor = math.exp(min(students_t(dof) * error_of_median, _MOST_HALF))
     pooled = median_interval([each for values in visits for each in values])
-    return MedianInterval(median=value, low=min(pooled.low, value - half), high=max(pooled.high, value + half))
+    return MedianInterval(median=value, low=min(pooled.low, value / factor), high=max(pooled.high, value * factor))
 
 
 @lru_cache(maxsize=64)

@@ -37,6 +37,8 @@ LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
 LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
 # Of subjects in a note: the selectors have them whole.
 LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
+# Of subjects in a note: the selectors have them whole.
+LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
 
 
 def rankings_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, Ranking | None], ...]:

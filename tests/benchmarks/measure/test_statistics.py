@@ -95,6 +95,12 @@ def test_visits_that_lie_apart_widen_the_interval_and_so_does_what_is_usual():
     assert width([1.0] * 3, 0.01) < width([1.0] * 2, 0.01) < width([1.0], 0.01)
 
 
+@pytest.mark.parametrize("medians", [[1.0, 2.0, 40.0], [1.0, 1.0, 1e9], [1e-6, 3e-3]])
+def test_no_time_is_below_nothing_however_far_apart_visits_lie(medians):
+    found = interval_over_visits([[each] * 9 for each in medians])
+    assert 0 < found.low < found.median < found.high < float("inf")
+
+
 def test_what_is_usual_is_the_root_mean_square_of_many_and_the_default_of_none():
     assert usual_spread([]) == USUAL
     many = usual_spread([Spread(sd=0.03, dof=2)] * 500 + [Spread(sd=0.05, dof=2)] * 500 + [Spread(sd=0.0, dof=0)])

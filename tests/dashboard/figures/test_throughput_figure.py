@@ -33,6 +33,13 @@ def test_a_rate_turns_the_interval_of_the_latency_over(point):
     assert (reading.low, reading.value, reading.high) == pytest.approx((10 / 1.1, 10, 10 / 0.95))
 
 
+def test_an_interval_of_an_older_journal_that_reaches_below_nothing_ends_there_and_bounds_no_rate(point):
+    wide = point(latency_s=1.0, latency_ci_low_s=-0.5, latency_ci_high_s=2.5)
+    assert not reading_of(wide, quantity=Quantity.ROWS_PER_S).has_interval
+    latency = reading_of(wide, quantity=Quantity.LATENCY)
+    assert (latency.low, latency.high) == (0.0, 2.5)
+
+
 @pytest.mark.parametrize("quantity", [one for one in Quantity if one.metric is None])
 def test_every_interval_holds_its_value(point, quantity):
     reading = reading_of(point(gb_per_s=3.0, percent_of_floor=40.0), quantity=quantity)
