@@ -141,7 +141,7 @@ def _known_all_the_same(choice: Choice) -> str:
         names = ", ".join(row.contender for row in choice.options)
         verb = "is" if len(choice.options) == 1 else "are"
         return f"faster than eager {verb} {names}; which is fastest is in doubt ({ranking.doubt})"
-    return f"{leader} took the least time, but {ranking.doubt}; {AGAIN}"
+    return f"{leader} took the least time, but times are in doubt ({ranking.doubt}); {AGAIN}"
 
 
 def _why(ranking: Ranking) -> list[str]:
