@@ -22,7 +22,10 @@ _OF_TORCH = torch.__name__
 METHODS = ("forward", "_ff_block", "feed_forward_chunk")
 """Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"}
-_UNSEEN = {"print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"}
+UNSEEN = {
+    *("print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"),
+    *("hash", "dir", "callable", "locals"),
+}
 """Built-in functions that leave no trace in a graph: what they do is lost, what they answer is of the stand-in."""
 
 
@@ -71,7 +74,9 @@ def expect_only_results(functions: Iterable[FunctionType]) -> None:
                     raise NoPattern(f"its forward imports {instruction.argval}")
                 if instruction.opname == "BEFORE_WITH":
                     raise NoPattern("its forward has a with-statement, whose object may do anything")
-                if instruction.opname == "LOAD_GLOBAL" and instruction.argval in _UNSEEN:
+                if instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__":
+                    raise NoPattern("its forward reads a __dict__, which it may write into")
+                if instruction.opname == "LOAD_GLOBAL" and instruction.argval in UNSEEN:
                     raise NoPattern(f"its forward calls {instruction.argval}()")
 
 

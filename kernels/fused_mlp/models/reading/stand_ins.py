@@ -24,6 +24,8 @@ _TORCH = str(Path(torch.__file__).parent)
 _WITH_OWN_GRADIENT = (f"{_TORCH}/autograd/function.py", f"{_TORCH}/utils/checkpoint.py")
 _TENSOR_MODULES = ("activation", "dropout", "linear", "normalization")
 _ANSWERED = {"dtype", "device", "shape", "ndim", "layout", "is_cuda", "is_cpu"}
+_VALUES = {"T", "H", "mT", "mH", "data", "device", "dtype", "imag", "ndim", "real", "shape"}
+"""Attributes of tensors that are no methods, and never None: what is one of two objects is compared by `is`."""
 _ANSWERED_BY_CALL = {"size", "dim", "numel", "stride", "is_floating_point"}
 
 
@@ -117,10 +119,60 @@ class StandInTracer(fx.Tracer):
         self.refuse("its forward cannot be traced: it goes over a tensor or its shape")
 
 
-class _StandIn(fx.Proxy):
-    """Stand-in for what a step of a graph gives: a tensor, or unknown. dtype: of the parameters, where it is kept."""
+class _Asked(fx.Proxy):
+    """Stand-in that says nothing of itself: what it is written as, or found by, would be built into the graph."""
 
     tracer: StandInTracer
+
+    def __hash__(self) -> int:
+        self._expect_torch("looks something up by")
+        return id(self)
+
+    def __repr__(self) -> str:
+        self._expect_torch("writes down")
+        return super().__repr__()
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, given: str) -> str:
+        return format(repr(self), given)
+
+    def _expect_torch(self, what: str) -> None:
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - who asks
+        while frame is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
+            self.tracer.refuse(f"its forward {what} {self.node}")
+
+    def _attribute_of_tensor(self, k: str) -> Any:
+        if not callable(getattr(torch.Tensor, k, None)) and k not in _VALUES:
+            self.tracer.refuse(f"its forward looks for an attribute {k} of {self.node}")
+        return _Attribute(self, k)
+
+
+class _Attribute(_Asked, fx.proxy.Attribute):
+    """Stand-in for an attribute of a tensor, or a method until it is called."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        if not sys._getframe(1).f_code.co_filename.startswith(_TORCH):  # noqa: SLF001 - who asks
+            self.tracer.refuse(f"its forward asks what kind of value {self.attr} is")
+        return _Attribute
+
+    def __getattr__(self, k: str) -> Any:
+        if k.startswith("__"):
+            self._expect_torch("asks for a special method of")
+            raise AttributeError(k)
+        if self.attr not in ("shape", "device"):
+            return self._attribute_of_tensor(k)
+        if (self.attr, k) == ("device", "index"):  # which may be None
+            self.tracer.refuse("its forward asks for the index of a device")
+        return _Attribute(self, k)
+
+
+class _StandIn(_Asked):
+    """Stand-in for what a step of a graph gives: a tensor, or unknown. dtype: of the parameters, where it is kept."""
 
     def __init__(self, node: fx.Node, tracer: StandInTracer, *, is_tensor: bool, dtype: torch.dtype | None) -> None:
         super().__init__(node, tracer)
@@ -131,7 +183,7 @@ class _StandIn(fx.Proxy):
     def dtype(self) -> Any:
         """Answer with the dtype of the parameters, for which alone the graph then holds."""
         if self._dtype is None:
-            return super().__getattr__("dtype")
+            self.tracer.refuse(f"its forward asks for the dtype of {self.node}")
         self.tracer.is_asked_for_dtypes = True
         return self._dtype
 
@@ -146,10 +198,9 @@ class _StandIn(fx.Proxy):
 
     def __getattr__(self, k: str) -> Any:
         if k.startswith("__"):
+            self._expect_torch("asks for a special method of")
             raise AttributeError(k)
-        if not hasattr(torch.Tensor, k):
-            self.tracer.refuse(f"its forward looks for an attribute {k} of {self.node}")
-        return super().__getattr__(k)
+        return self._attribute_of_tensor(k)
 
 
 def _written(function: Callable[[Any, Any], Any]) -> Callable[[_StandIn, Any], fx.Proxy]:
