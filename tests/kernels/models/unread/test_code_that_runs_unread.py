@@ -270,3 +270,33 @@ def test_a_warning_and_a_log_are_given_at_each_call_and_not_by_fusing(caplog):
         assert [len(warned), len(caplog.records)] == [0, 0]
         model(X)
         assert [len(warned), len(caplog.records)] == [1, 1]
+
+
+class Complains(Holder):
+    def forward(self, x):
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"a tensor was expected, not {type(x)}")
+        if self.fc.in_features != 12:
+            raise ValueError(f"{type(self).__name__} takes twelve, not {self.fc.in_features}")
+        return self.own(x)
+
+
+def test_what_is_asked_for_an_exception_s_message_is_no_reason_to_keep_a_block():
+    twin = Complains()
+    report = fuse(copy.deepcopy(twin))
+    assert len(report.replaced) == 1
+    expect_twins(report.model, twin, X)
+    with pytest.raises(TypeError, match="not <class 'int'>"):
+        report.model(3)
+
+
+class AnswersByType(Holder):
+    def forward(self, x):
+        kind = type(x)
+        if kind is not torch.Tensor:
+            raise TypeError(kind)
+        return self.own(x)
+
+
+def test_a_type_that_is_asked_for_anything_else_is_a_reason():
+    assert [kept.reason for kept in fuse(AnswersByType()).kept] == ["its forward calls type()"]
