@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from results.metrics import Direction, metric_of
 from results.units import BYTE_NAMES, SECOND_NAMES, TIMES, ratio, si, si_interval
@@ -173,8 +173,7 @@ class MetricFormat:
         return "B" if self.unit in BYTE_NAMES else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):  # one of each mark
     """Value with its interval, in the quantity's own unit; None where an end is unknown."""
 
     value: float

@@ -90,6 +90,12 @@ def picture_buttons(*, csv_id: str | None = None) -> Component:
     return html.Div(buttons, className="saving")
 
 
+def by_keyboard(graph: Component, *, label: str) -> Component:
+    """Build a chart whose points the keyboard reaches and chooses (assets/keyboard.js). label: what it shows."""
+    named = cast("dict[str, Any]", {"aria-label": f"{label}. Arrow keys go from point to point, Enter chooses one"})
+    return html.Div(graph, className="by-keyboard", tabIndex=0, role="application", **named)
+
+
 def card(title: Sequence[Component], *children: Component) -> Component:
     """Build a card: a title line above its content."""
     return html.Section([html.Div(list(title), className="title"), *children], className="card")

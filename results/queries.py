@@ -22,10 +22,10 @@ from results.judgement.findings import acknowledgement_of
 from results.judgement.repeatability import LEAST_RUNS, noise_of
 from results.judgement.run_spreads import run_spreads
 from results.judgement.sides import controls_among, is_control
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, in_question, judge, with_known
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Change, in_question, judge, with_known
 from results.questions.ceilings import ceilings_of
 from results.questions.commit_values import all_values_at, values_at
-from results.questions.decisions import known_changes, known_levels, taken_back
+from results.questions.decisions import known_changes, known_levels, later_series, taken_back
 from results.questions.failures import failures
 from results.questions.freshness import freshness
 from results.questions.histories import history_of, series_where
@@ -159,9 +159,7 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
         thresholds=thresholds,
         spreads=spreads_of,
     )
-    if series_ids := in_question(judgement):
-        judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
-    return judgement
+    return _by_what_is_stored(store, judgement)
 
 
 def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge them
@@ -193,7 +191,15 @@ def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge th
         q=q,
         thresholds=thresholds,
     )
-    if base != head and (series_ids := in_question(judgement)):
+    return judgement if base == head else _by_what_is_stored(store, judgement)
+
+
+def _by_what_is_stored(store: Store, judgement: Judgement) -> Judgement:
+    """Return the judgement of two commits by what else is stored: what came after the head, what is known."""
+    base, head = judgement.base_commit, judgement.head_commit
+    if gone := [one.base.series_id for one in judgement.verdicts if one.change is Change.GONE]:
+        judgement = judgement.without_later(later_series(store, commit=head, series_ids=gone))
+    if series_ids := in_question(judgement):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +27,7 @@ class Across(StrEnum):
     BATCHES = "batches"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mark:
+class Mark(NamedTuple):  # a dataclass takes five times as long to make, of which a figure may have thousands
     """Measured point of a curve. `key`: the commit or batch that a click on it chooses. `text`: the value in words."""
 
     at: Position

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+OPEN_MARKS = "open marks: disturbed while measured"
 SHORTEST_HASH = 7
 LONGEST_SUBJECT = 15  # on an axis with five labels
 MOST_SUBJECTS = 120  # of commits of one axis: with more, labels say the date alone
@@ -28,7 +29,12 @@ def tick_label(commit: str, date: datetime | None, subject: str | None, *, has_r
     if not has_room:
         return day
     name = subject or commit[:SHORTEST_HASH]
-    return f"{day}<br>{escaped(name if len(name) <= LONGEST_SUBJECT else name[: LONGEST_SUBJECT - 1].rstrip() + '…')}"
+    return f"{day}<br>{escaped(cut_short(name, longest=LONGEST_SUBJECT))}"
+
+
+def cut_short(text: str, *, longest: int) -> str:
+    """Cut a text to so many characters, the last an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def escaped(text: str) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 5000  # of a figure
 MOST_TICKS = 12
 FINE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0)
+LEAST = (0.98, 1.02)  # that the axis holds
 COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -97,14 +98,22 @@ def note_of_mark(name: str, *, side: str, words: str) -> str:
 
 
 def _ticks(ratios: Sequence[float]) -> dict[str, object]:
-    """Return labels at round ratios, fine ones where all lie near to 1; plotly's own beyond the labelled range."""
-    low, high = min(ratios, default=0.5) / 1.05, max(ratios, default=2.0) * 1.05
+    """Return labels at round ratios, fine ones where all lie near to 1; plotly's own beyond the labelled range.
+
+    The axis ends where the labels do: left alone it spans two decades around a single ratio.
+    """
+    known = [ratio for ratio in ratios if 0 < ratio < math.inf]
+    low, high = min([*known, LEAST[0]]) / 1.05, max([*known, LEAST[1]]) * 1.05
     shown = [tick for tick in FINE if low <= tick <= high]
     if len(shown) > MOST_TICKS or low < FINE[0] or high > FINE[-1]:
         shown = [tick for tick in COARSE if low <= tick <= high]
     if low < COARSE[0] or high > COARSE[-1]:
         return {"tickformat": "~g", "ticksuffix": TIMES, "dtick": 1}
-    return {"tickmode": "array", "tickvals": shown, "ticktext": [f"{tick:g}{TIMES}" for tick in shown]}
+    margin = 0.03 * math.log10(high / low)
+    return {
+        "tickmode": "array", "tickvals": shown, "ticktext": [f"{tick:g}{TIMES}" for tick in shown],
+        "range": [math.log10(low) - margin, math.log10(high) + margin],
+    }  # fmt: skip
 
 
 def _layout(ordinate: Ordinate, *, base: str, ratios: Sequence[float]) -> dict[str, object]:

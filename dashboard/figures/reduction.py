@@ -46,7 +46,7 @@ def reduced(chart: Chart, *, most_traces: int = MOST_TRACES, most_points: int = 
 
 def _without_intervals(curve: Curve) -> Curve:
     pieces = (
-        tuple(replace(mark, reading=Reading(value=mark.reading.value)) for mark in piece) for piece in curve.pieces
+        tuple(mark._replace(reading=Reading(value=mark.reading.value)) for mark in piece) for piece in curve.pieces
     )
     return replace(curve, pieces=tuple(pieces))
 

@@ -21,17 +21,19 @@ def thinned(
     Each curve's rows are cut into stretches of equal length; the least and the greatest `value` of each stays, and
     so do the curve's first and last, whatever has no value, and the rows in `keep`.
     """
+    if POINTS_PER_MARK * len(rows) <= MOST_POINTS:
+        return tuple(rows)
     by_curve: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         by_curve.setdefault(curve(row), []).append(i)
-    if POINTS_PER_MARK * len(rows) <= MOST_POINTS:
-        return tuple(rows)
     n_stretches = max(MOST_POINTS // (POINTS_PER_MARK * 2 * len(by_curve)) - 1, 1)
     kept_rows = set(map(id, keep))
-    kept: set[int] = {i for i, row in enumerate(rows) if value(row) is None or id(row) in kept_rows}
+    values = [value(row) for row in rows]
+    kept = {i for i, number in enumerate(values) if number is None}
+    kept |= {i for i, row in enumerate(rows) if id(row) in kept_rows}
     for places in by_curve.values():
         kept |= {places[0], places[-1]}
-        known = [(number, i) for i in places if (number := value(rows[i])) is not None]
+        known = [(number, i) for i in places if (number := values[i]) is not None]
         length = max(-(-len(known) // n_stretches), 1)
         for start in range(0, len(known), length):
             stretch = known[start : start + length]

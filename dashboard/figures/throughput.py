@@ -37,9 +37,10 @@ def chart_over_commits(
         rows, quantity=quantity, across=Across.COMMITS, place=lambda row: names[row.commit], colouring=colouring
     )
     has_room = len(names) <= MOST_SUBJECTS
+    of_commit = {row.commit: row for row in rows}
     labels: dict[Position, str] = {
         names[row.commit]: tick_label(row.commit, row.commit_date, row.commit_subject, has_room=has_room)
-        for row in rows
+        for row in of_commit.values()
     }
     return replace(chart, labels=labels)
 
@@ -70,6 +71,7 @@ def _chart(
         groups.setdefault(colouring.name_of(row), []).append(row)
     for name, group in sorted(groups.items()):
         look = colouring.look_of(group[0])
+        head = f"<b>{escaped(name)}</b>  "
         pieces: list[list[Mark]] = [[]]
         ruler = None
         for row in group:
@@ -79,9 +81,9 @@ def _chart(
                 pieces.append([])
             ruler = row.ruler_version
             if reading is not None:
-                note = _note(row, name, quantity=quantity, reading=reading)
-                is_disturbed = row.disturbed is not None
                 text = quantity.text(reading.value)
+                note = _note(row, head, quantity=quantity, reading=reading, text=text)
+                is_disturbed = row.disturbed is not None
                 pieces[-1].append(
                     Mark(at=place(row), key=key(row), reading=reading, text=text, note=note, is_disturbed=is_disturbed)
                 )
@@ -112,8 +114,8 @@ def _commit_date(row: PointRow) -> datetime:
     return row.commit_date
 
 
-def _note(row: PointRow, name: str, *, quantity: Quantity, reading: Reading) -> str:
-    """Write the hover card of a mark."""
+def _note(row: PointRow, head: str, *, quantity: Quantity, reading: Reading, text: str) -> str:
+    """Write the hover card of a mark. head: the curve's name; text: the reading in words."""
     interval = ""
     if reading.low is not None and reading.high is not None:
         interval = (
@@ -131,7 +133,7 @@ def _note(row: PointRow, name: str, *, quantity: Quantity, reading: Reading) -> 
     elif row.bound is not None:
         facts.append(f"bound by {row.bound}")
     lines = [
-        f"<b>{escaped(name)}</b>  {quantity.text(reading.value)}{interval}",
+        f"{head}{text}{interval}",
         " · ".join(facts),
     ]
     if row.bound_detail is not None and row.has_valid_ceiling:

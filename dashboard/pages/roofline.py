@@ -19,7 +19,7 @@ from dashboard.selectors import commit_props, labelled_select, provider_props, s
 from dashboard.sweep_axes import text_of
 from dashboard.tables.export import csv_of_rows
 from dashboard.tables.grids import connect_grids, grid, grid_slot
-from dashboard.tables.rooflines import COLUMNS, columns_of, roofline_rows
+from dashboard.tables.rooflines import CSV_COLUMNS, columns_of, csv_rows, roofline_rows
 from dashboard.views.roofline import (
     ROOF_AXES,
     answer_of_roofline,
@@ -30,7 +30,7 @@ from dashboard.views.roofline import (
 )
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, card, picture_buttons, stroke
+from dashboard.widgets import GRAPH_CONFIG, alert, by_keyboard, card, picture_buttons, stroke
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def layout() -> Component:
     """Build the page before anything is chosen; the first callback fills it."""
     selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in ROOF_AXES]
     commit = labelled_select("Commit", component_id=_id("commit"), is_wide=True, is_searchable=True)
-    graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
+    points = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
+    graph = by_keyboard(points, label="Roofline")
     picked = html.P("A click on a point leads to its profile.", id=_id("picked"), className="detail")
     return html.Div(
         [
@@ -78,7 +79,7 @@ def register(app: Dash, store: Store) -> None:
         if not any(row.has_sweep for row in projects(store)):
             raise NotFound("no sweep point is stored")
         view = roofline_view_of(store, query=request.query_string.decode("latin-1"))
-        return csv_response(csv_of_rows(roofline_rows(view.points), [one.field for one in COLUMNS]), name="roofline")
+        return csv_response(csv_of_rows(csv_rows(view.points), CSV_COLUMNS), name="roofline")
 
     app.server.add_url_rule(f"{PAGE.path}.csv", view_func=roofline_csv)
     connect_grids(app, [_id("points")])

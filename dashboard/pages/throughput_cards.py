@@ -16,7 +16,7 @@ from dashboard.views.throughput.choice import query_from_choice
 from dashboard.views.throughput.drawing import batch_chart_of, panel_charts_of
 from dashboard.views.throughput.notes import note_of_beside, note_of_commit
 from dashboard.views.throughput.sides import MOST_SIDES
-from dashboard.widgets import GRAPH_CONFIG, at_end, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, at_end, by_keyboard, card, picture_buttons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,14 +58,20 @@ def batch_card() -> Component:
         comboboxProps={"width": "max-content", "position": "bottom-start"},
     )  # fmt: skip
     panels = html.Div(id=id_of("panels"), className="panels")
-    return _graph_card(title, name="batch", above=[html.Div(beside, className="more")], below=[panels])
+    return _graph_card(
+        title, name="batch", label="Chart over batch", above=[html.Div(beside, className="more")], below=[panels]
+    )
 
 
 def commits_card() -> Component:
     """Build the card of the chart over commits."""
     select = card_select(component_id=id_of("batch"), label="Batch", is_wide=False)
     switches = [switch(name, component_id=id_of(name)) for name in ("spacing", "commits_scale")]
-    return _graph_card([html.H2("Over commits"), html.Span("at batch"), select, at_end(*switches)], name="commits")
+    return _graph_card(
+        [html.H2("Over commits"), html.Span("at batch"), select, at_end(*switches)],
+        name="commits",
+        label="Chart over commits",
+    )
 
 
 def batch_props(drawing: ThroughputDrawing) -> dict[str, Any]:
@@ -133,9 +139,15 @@ def _frame(charts: Sequence[Chart]) -> Chart:
 
 
 def _graph_card(
-    title: Sequence[Component], *, name: str, above: Sequence[Component] = (), below: Sequence[Component] = ()
+    title: Sequence[Component],
+    *,
+    name: str,
+    label: str,
+    above: Sequence[Component] = (),
+    below: Sequence[Component] = (),
 ) -> Component:
-    graph = dcc.Graph(id=id_of(f"{name}-graph"), config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
+    curves = dcc.Graph(id=id_of(f"{name}-graph"), config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
+    graph = by_keyboard(curves, label=label)
     note = html.Div(id=id_of(f"{name}-note"), className="note")
     saving = picture_buttons(csv_id=id_of(f"{name}-card-csv"))
     return html.Div(card(title, *above, note, graph, *below, saving), id=id_of(f"{name}-card"))

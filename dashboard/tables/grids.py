@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dash.development.base_component import Component
 
 ROW_HEIGHT, HEADER_HEIGHT = 30, 36
+SHARE_OF_GROWING = 2
 MOST_ROWS_HIGH = 14  # longer tables scroll by themselves
 OPTIONS: dict[str, Any] = {
     "rowHeight": ROW_HEIGHT,
@@ -42,7 +43,7 @@ for _script in dash_ag_grid._js_dist:  # noqa: SLF001 - where Dash itself looks 
 class Column:
     """Column of a grid. field: of the row. unit: of numbers, shown with an SI prefix; None for texts.
 
-    has_prefix: False for counts and ratios, which have none. width: least, in pixels; grows: takes the room left.
+    has_prefix: False for counts and ratios, which have none. width: least, in pixels; grows: takes more of the room.
     explanation: shown at the heading.
     """
 
@@ -64,7 +65,8 @@ class Column:
             "minWidth": self.width,
             "sortable": True,
             "resizable": True,
-            **({"flex": 1} if self.grows else {"width": self.width}),
+            # All share the room of a wide page: else its numbers stand far from what they are of.
+            "flex": (SHARE_OF_GROWING if self.grows else 1) * self.width,
         }
         if self.unit is None:
             return {**found, "filter": "agTextColumnFilter", "tooltipField": self.field}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dashboard.roofs import Placed
 
 COLUMNS = (
-    Column(field="contender", heading="Provider", width=150, grows=True),
+    Column(field="contender", heading="Provider", width=200, grows=True),
     Column(field="batch", heading="Batch", unit="", has_prefix=False, width=100),
     Column(field="hidden", heading="Hidden dim", unit="", has_prefix=False, width=124),
     Column(field="dim", heading="Model dim", unit="", has_prefix=False, width=120),
@@ -25,6 +25,12 @@ COLUMNS = (
     Column(field="latency_s", heading="Latency", unit="s", width=110),
 )  # fmt: skip
 
+# What is the same for a whole page but not for a file of several, and what tells how much a value is worth.
+OF_MEASURING = (
+    "operation", "dtype", "disturbed", "machine", "environment", "commit", "commit_date", "commit_subject",
+    "measured_at",
+)  # fmt: skip
+CSV_COLUMNS = (*(column.field for column in COLUMNS), *OF_MEASURING)
 OF_ROOF = frozenset({"roof_flop_per_s", "percent_of_roof", "bound_by"})
 
 
@@ -36,19 +42,28 @@ def columns_of(points: Sequence[Placed]) -> tuple[Column, ...]:
 
 def roofline_rows(points: Sequence[Placed]) -> list[dict[str, object]]:
     """Return the rows of COLUMNS, the nearest to its roof first."""
-    ordered = sorted(points, key=lambda one: (-(one.share or 0.0), -one.flop_per_s))
-    return [
-        {
-            "contender": one.row.contender,
-            "batch": one.row.batch,
-            "hidden": one.row.hidden,
-            "dim": one.row.dim,
-            "flop_per_byte": one.flop_per_byte,
-            "flop_per_s": one.flop_per_s,
-            "roof_flop_per_s": one.roof_flop_per_s,
-            "percent_of_roof": None if one.share is None else 100 * one.share,
-            "bound_by": one.roof_in_words,
-            "latency_s": one.row.latency_s,
-        }
-        for one in ordered
-    ]
+    return [_cells(one) for one in _ordered(points)]
+
+
+def csv_rows(points: Sequence[Placed]) -> list[dict[str, object]]:
+    """Return the rows of CSV_COLUMNS, in the order of the table."""
+    return [{**_cells(one), **{name: getattr(one.row, name) for name in OF_MEASURING}} for one in _ordered(points)]
+
+
+def _ordered(points: Sequence[Placed]) -> list[Placed]:
+    return sorted(points, key=lambda one: (-(one.share or 0.0), -one.flop_per_s))
+
+
+def _cells(one: Placed) -> dict[str, object]:
+    return {
+        "contender": one.row.contender,
+        "batch": one.row.batch,
+        "hidden": one.row.hidden,
+        "dim": one.row.dim,
+        "flop_per_byte": one.flop_per_byte,
+        "flop_per_s": one.flop_per_s,
+        "roof_flop_per_s": one.roof_flop_per_s,
+        "percent_of_roof": None if one.share is None else 100 * one.share,
+        "bound_by": one.roof_in_words,
+        "latency_s": one.row.latency_s,
+    }

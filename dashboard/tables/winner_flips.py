@@ -11,7 +11,6 @@ from dash import dcc, html
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.widgets import card, contender_label, labelled_cells
 from results.judgement.leads import lead_of
-from results.judgement.winners import ranking_of
 from results.units import counted
 from results.units import ratio as ratio_in_words
 
@@ -56,18 +55,13 @@ def flips_of(at_commits: Sequence[Sequence[PointRow]]) -> list[WinnerFlip]:
 
 
 def _flip_of(at_commits: Sequence[Sequence[PointRow]]) -> WinnerFlip | None:
-    lead = lead_of([(ranking_of(rows), timed_among(rows)) for rows in at_commits])
+    lead = lead_of(reversed(at_commits))
     if lead is None or lead.before is None:
         return None
     rows = next(found for found in at_commits if found[0].commit == lead.newest.commit)
     loser = next((row for row in rows if row.contender == lead.before.contender), None)
     time, best = loser and loser.latency_s, lead.newest.latency_s
     return WinnerFlip(lead=lead, before=lead.before, margin=time / best if time and best else None)
-
-
-def timed_among(rows: Sequence[PointRow]) -> frozenset[str]:
-    """Return who has a time, and so could have been the fastest."""
-    return frozenset(row.contender for row in rows if row.latency_s is not None)
 
 
 def _by_shape(rows: Sequence[PointRow]) -> dict[tuple[object, ...], list[PointRow]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
+from dashboard.figures.notes import OPEN_MARKS
 from dashboard.figures.reduction import reduced
 from dashboard.figures.relative import RelativeFormat, relative_to
 from dashboard.lines import parameter_choices, words_of
@@ -160,6 +161,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
         parts.append("better direction unknown")
     if any(mark.reading.has_interval for curve in drawing.chart.curves for mark in curve.marks):
         parts.append(f"with its {100 * drawing.chart.interval_level:g} % interval")
+    if any(mark.is_disturbed for curve in drawing.chart.curves for mark in curve.marks):
+        parts.append(OPEN_MARKS)
     parts += drawing.left_out
     if not drawing.is_marked and len(rows) > 1:
         parts.append(LOOKING)

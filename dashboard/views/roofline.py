@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from dashboard.figures.notes import OPEN_MARKS
 from dashboard.roofs import placed
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.axis_values import settled_axes
@@ -159,7 +160,7 @@ def note_of_roofline(view: RooflineView) -> str:
         slow = view.ceilings.slow_in_words
         parts.append(f"ceilings measured {view.ceilings.measured_at:%Y-%m-%d}{f' {slow}' if slow else ''}")
     if any(one.row.disturbed for one in view.points):
-        parts.append("open marks: disturbed while measured")
+        parts.append(OPEN_MARKS)
     return " · ".join(parts)
 
 

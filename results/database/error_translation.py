@@ -51,7 +51,7 @@ def store_error_from(error: Exception, *, url: URL) -> StoreError:
             f"{name} could not be written ({cause}): is the disk full, or a limit reached? What was stored before is "
             "safe; free space and run it again"
         )
-    if "locked" in cause:
+    if "locked" in cause or "lock timeout" in cause:
         return StoreError(
             f"{name} was locked by another process for {BUSY_TIMEOUT_S} s; what was stored before is safe, run it again"
         )

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
+from results.database.error_translation import BUSY_TIMEOUT_S
 from results.database.snapshot_cache import clear_cache
 from results.database.urls import displayed
 from results.errors import StoreError
@@ -22,9 +23,10 @@ VERSION_TABLE = "fusebench_version"
 
 # Any number nobody else uses: the name of our lock among PostgreSQL's advisory locks.
 WRITER_LOCK = 0x66757365
-# PostgreSQL, in one round trip. The lock comes before the first look at anything and is held to the end: a --rebuild
-# swaps before this or after it.
+# PostgreSQL, in one round trip. Whoever reads waits as long for a lock as in SQLite, not for ever. The lock comes
+# before the first look at anything and is held to the end: a --rebuild swaps before this or after it.
 BEGIN_READING = f"""BEGIN ISOLATION LEVEL REPEATABLE READ;
+SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s';
 LOCK TABLE {VERSION_TABLE} IN ACCESS SHARE MODE;
 SELECT CAST(pg_current_snapshot() AS text)"""
 

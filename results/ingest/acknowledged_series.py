@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 
 from results.database.key_lists import any_of
+from results.database.point_parameters import parameters_of_points
 from results.database.schema import Benchmark, Commit, Environment, Machine, Parameter, Project, Run, Series, Value
 from results.files.decisions import continuation_chain
-from results.files.parameters import value_from_typed
 from results.rows import MeasuredAxes, ParameterValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -32,13 +32,14 @@ class _Ids(NamedTuple):
 class AcknowledgedSeries:
     """Series and commit, by id, of what an acknowledgement is about.
 
-    measured: of the series that have a value, or a failure, at the commit. gone: of those that were measured before,
-    or at the same date, on a machine and environment that the commit was measured on, and not there although its axes
-    are the same.
+    measured: of the series that have a value, or a failure, at the commit. gone: of those that were measured before it,
+    as far as is known, on a machine and environment that the commit was measured on, and not there although its axes
+    are the same. n_not_yet: number of series that match and were first measured at later commits.
     """
 
     measured: tuple[_Ids, ...]
     gone: tuple[_Ids, ...]
+    n_not_yet: int = 0
 
     def __iter__(self) -> Iterator[_Ids]:
         return iter((*self.measured, *self.gone))
@@ -71,21 +72,31 @@ def acknowledged_series(connection: Connection, content: Content) -> Acknowledge
         return AcknowledgedSeries(measured=(), gone=())
     at, conditions = {"commit_id": commit_id}, _conditions(content)
     measured = connection.execute(_MEASURED.where(*conditions), at).scalars().all()
-    gone = _gone(connection, connection.execute(_ONLY_BEFORE.where(*conditions), at).all(), at)
+    missing = connection.execute(_MISSING.where(*conditions), at).all()
+    gone = _gone(connection, [row for row in missing if row.was_there], at)
     return AcknowledgedSeries(
         measured=tuple(_Ids(series_id, commit_id) for series_id in measured),
         gone=tuple(_Ids(series_id, commit_id) for series_id in gone),
+        n_not_yet=sum(not row.was_there for row in missing),
     )
 
 
-def _gone(connection: Connection, rows: Iterable[Any], at: Mapping[str, int]) -> list[int]:
+def not_there_yet(connection: Connection, series_ids: Collection[int], *, commit: str) -> set[int]:
+    """Return those of the series that `commit`, a full hash, did not measure since it is from before they existed."""
+    asked = _MISSING.where(any_of(Series.id, keys=series_ids))
+    commit_ids = connection.execute(sa.select(Commit.id).where(Commit.hash == commit)).scalars().all()
+    rows = [row for one in commit_ids for row in connection.execute(asked, {"commit_id": one})]
+    return {row.id for row in rows if not row.was_there}
+
+
+def _gone(connection: Connection, missing: Sequence[Any], at: Mapping[str, int]) -> list[int]:
     """Return the series among those that the commit did not measure which it set out to, as a gate tells it."""
-    if not (missing := list(rows)):
+    if not missing:
         return []
     # Of other benchmarks it matters alone that they were measured.
     of_names = sa.or_(any_of(Benchmark.name, keys={row.name for row in missing}), Series.id.in_(_ONE_OF_EACH_PLACE))
     there = connection.execute(_THERE.where(of_names), at).all()
-    parameters = _parameters(connection, {row.point_id for row in (*missing, *there)})
+    parameters = parameters_of_points(connection, {row.point_id for row in (*missing, *there)})
     oldest = _oldest(connection)
     of_place: dict[Place, list[_OfSeries]] = {}
     for row in there:
@@ -128,16 +139,6 @@ def _of_series(
         state=row.state,
         parameters=parameters.get(row.point_id, ()),
     )
-
-
-def _parameters(connection: Connection, point_ids: set[int]) -> dict[int, tuple[ParameterValue, ...]]:
-    columns = (Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-    asked = sa.select(*columns).where(any_of(Parameter.point_id, keys=point_ids)).order_by(Parameter.position)
-    found: dict[int, tuple[ParameterValue, ...]] = {}
-    for point_id, name, kind, text, number in connection.execute(asked):
-        value = ParameterValue(name=name, value=value_from_typed(kind, text, number))
-        found[point_id] = (*found.get(point_id, ()), value)
-    return found
 
 
 def _conditions(content: Content) -> list[sa.ColumnElement[bool]]:
@@ -186,21 +187,28 @@ _ONE_OF_EACH_PLACE = (
     .where(Series.id.in_(_MEASURED_THERE))
     .group_by(Series.machine_id, Series.environment_id)
 )
-_EARLIER = aliased(Run)
-_WAS_MEASURED = (
+_OTHER, _OTHER_COMMIT = aliased(Run), aliased(Commit)
+_MAY_BE_EARLIER = sa.or_(
+    # Or at the same date, where nothing tells which commit was first.
+    sa.tuple_(_OTHER.ordered_at, _OTHER.position) <= sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
+    # Two lines of commits, or runs without a date, have no order that tells what was there.
+    *(one.is_on_main_line.is_(False) | one.ordered_at.is_(None) for one in (Commit, _OTHER_COMMIT)),
+)
+_WAS_THERE = (
     sa.select(Value.series_id)
-    .join(_EARLIER, _EARLIER.id == Value.run_id)
+    .join(_OTHER, _OTHER.id == Value.run_id)
+    .join(_OTHER_COMMIT, _OTHER_COMMIT.id == _OTHER.commit_id)
     .where(
         Value.series_id == Series.id,
-        _EARLIER.machine_id == Series.machine_id,
-        _EARLIER.environment_id == Series.environment_id,
+        _OTHER.machine_id == Series.machine_id,
+        _OTHER.environment_id == Series.environment_id,
         Value.state == "ok",
-        # Or at the same date, where nothing tells which commit was first; what the commit itself measured is not asked.
-        sa.tuple_(_EARLIER.ordered_at, _EARLIER.position) <= sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
+        _MAY_BE_EARLIER,
     )
-    .correlate(Series, _PLACES)
+    .correlate(Series, Commit, _PLACES)
     .exists()
 )
+_WAS_EVER = sa.select(Value.series_id).where(Value.series_id == Series.id, Value.state == "ok").exists()
 _NEWER = aliased(Benchmark)
 _CONTINUED = sa.select(Benchmark.id, Benchmark.version, Benchmark.continues_id).where(
     sa.or_(Benchmark.continues_id.is_not(None), sa.exists().where(_NEWER.continues_id == Benchmark.id))
@@ -214,8 +222,8 @@ _OF_SERIES = (
     Benchmark.name,
     Benchmark.version,
 )
-_ONLY_BEFORE = (
-    sa.select(*_OF_SERIES, sa.null().label("state"))
+_MISSING = (
+    sa.select(*_OF_SERIES, sa.null().label("state"), _WAS_THERE.label("was_there"))
     .join(Benchmark, Benchmark.id == Series.benchmark_id)
     .join(
         _PLACES,
@@ -225,7 +233,8 @@ _ONLY_BEFORE = (
             _PLACES.c.environment_id == Series.environment_id,
         ),
     )
-    .where(Series.id.not_in(_MEASURED_THERE), _WAS_MEASURED)
+    .join(Commit, Commit.id == sa.bindparam("commit_id"))
+    .where(Series.id.not_in(_MEASURED_THERE), _WAS_EVER)
     .order_by(Series.id)
 )
 _THERE = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.judgement.winners import BASELINE, Ranking, Standing
+from results.judgement.winners import BASELINE, Ranking, Standing, is_lead_unknown
 from results.units import figures
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Choice:
         if ranking.standing is Standing.TIED:
             return ranking.candidates
         if ranking.standing is Standing.UNDECIDED and ranking.least_margin is None:
+            if ranking.eager is not None and is_lead_unknown(ranking.eager):
+                return ()
             return tuple(row for row in ranking.candidates if _is_ahead(row) and _touches(row, ranking.leader))
         return (ranking.leader,)
 
@@ -98,8 +100,10 @@ class Choice:
 
 
 def _is_ahead(row: PointRow) -> bool:
-    """Tell whether a point is faster than eager by paired rounds, whatever slowed down both."""
-    return row.provider != BASELINE and row.speedup_ci_low is not None and row.speedup_ci_low > 1
+    """Tell whether a point is faster than eager by paired rounds, however slow the machine was for both."""
+    if row.provider == BASELINE or is_lead_unknown(row):
+        return False
+    return row.speedup_ci_low is not None and row.speedup_ci_low > 1
 
 
 def _touches(row: PointRow, leader: PointRow) -> bool:

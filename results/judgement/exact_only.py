@@ -26,6 +26,7 @@ def exact_only(judgement: Judgement) -> Judgement:
         verdicts=tuple(verdict for verdict in judgement.verdicts if _is_exact(verdict)),
         only_at_base=tuple(filter(_is_counted, judgement.only_at_base)),
         only_at_head=tuple(filter(_is_counted, judgement.only_at_head)),
+        not_yet=tuple(filter(_is_counted, judgement.not_yet)),
         controls=(),
         floor=None,
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from results.judgement.winners import ranking_of
 
-    from results.judgement.winners import Ranking
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from results.rows import PointRow
 
 
@@ -35,28 +36,33 @@ class Lead:
         return self.newest.contender
 
 
-def lead_of(commits: Sequence[tuple[Ranking | None, frozenset[str]]]) -> Lead | None:
+def lead_of(at_commits: Iterable[Sequence[PointRow]]) -> Lead | None:
     """Return who leads since when; None where no commit decides it.
 
-    commits: the ranking of one shape at each commit that measured it, the oldest first, and who has a time there.
-    A tie decides nothing: neither is the fastest.
+    at_commits: the points of one shape at each commit that measured it, the newest first; those before the lead are not
+    asked for. A tie decides nothing: neither is the fastest.
     """
-    decided = [
-        (place, ranking.winner, names)
-        for place, (ranking, names) in enumerate(commits)
-        if ranking is not None and ranking.winner is not None
-    ]
-    if not decided:
+    newest = since = before = None
+    is_new = False
+    n_decided = n_since = 0
+    for place, rows in enumerate(at_commits, start=1):
+        ranking = ranking_of(rows)
+        winner = None if ranking is None else ranking.winner
+        if winner is None:
+            continue
+        if newest is None:
+            newest = winner
+        elif winner.contender != newest.contender:
+            before, is_new = winner, newest.contender not in _timed_among(rows)
+            break
+        since, n_decided, n_since = winner, n_decided + 1, place
+    if newest is None or since is None:
         return None
-    leader = decided[-1][1].contender
-    others = [i for i, (_, winner, _) in enumerate(decided) if winner.contender != leader]
-    row = decided[others[-1] + 1 :] if others else decided
-    before = decided[others[-1]] if others else None
     return Lead(
-        since=row[0][1],
-        newest=row[-1][1],
-        before=None if before is None else before[1],
-        is_new=before is not None and leader not in before[2],
-        n_decided=len(row),
-        n_undecided=len(commits) - row[0][0] - len(row),
+        since=since, newest=newest, before=before, is_new=is_new, n_decided=n_decided, n_undecided=n_since - n_decided
     )
+
+
+def _timed_among(rows: Sequence[PointRow]) -> set[str]:
+    """Return who has a time, and so could have been the fastest."""
+    return {row.contender for row in rows if row.latency_s is not None}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from results.metrics import Direction
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from results.judgement.comparison.evidence import Evidence
     from results.metrics import Metric
     from results.rows import KnownChange, SeriesValueRow
@@ -104,10 +106,11 @@ class ControlChange:
 class Judgement:
     """Verdicts on the series of two commits, and the series that only one of them measured.
 
-    only_at_base: those that the head did not set out to measure: its axes are others. Series of the base that it should
-    have measured have a verdict, `gone`. floor: the relative change that half of the noisy series would show, or None.
-    is_paired: whether both were measured in the same minutes, in rounds. shifts: of testbeds without control series in
-    which more than half of all series moved together, how far.
+    only_at_base: those that the head did not set out to measure: its axes are others, or it is from before they were
+    first measured, as those are that are not_yet. Series of the base that it should have measured have a verdict,
+    `gone`. floor: the relative change that half of the noisy series would show, or None. is_paired: whether both were
+    measured in the same minutes, in rounds. shifts: of testbeds without control series in which more than half of all
+    series moved together, how far.
     """
 
     base_commit: str
@@ -120,6 +123,24 @@ class Judgement:
     floor: float | None = None
     is_paired: bool = False
     shifts: tuple[ControlChange, ...] = ()
+    not_yet: tuple[SeriesValueRow, ...] = ()
+
+    def without_later(self, series_ids: Collection[int]) -> Judgement:
+        """Return the judgement with these of the series that are gone, first measured after the head, as not there yet.
+
+        They are among those that only the base measured then.
+        """
+
+        def is_later(verdict: Verdict) -> bool:
+            return verdict.change is Change.GONE and verdict.base.series_id in series_ids
+
+        rows = tuple(verdict.base for verdict in self.verdicts if is_later(verdict))
+        return replace(
+            self,
+            verdicts=tuple(verdict for verdict in self.verdicts if not is_later(verdict)),
+            only_at_base=(*self.only_at_base, *rows),
+            not_yet=(*self.not_yet, *rows),
+        )
 
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with these outcomes, the largest change first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from results.files.disturbances import disturbs_ratios
+from results.files.disturbances import BOUND, disturbs_ratios, ratio_bias
 from results.judgement.noise import WIDEST, doubt_about
 from results.units import counted, percent
 
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from results.rows import PointRow
 
 BASELINE = "eager"
+CLEAR = BOUND
+"""Lead by intervals that counts where these are wide: what a slow machine is not known to feign (docs/adr/0019)."""
 WHAT_DECIDES_NOTHING = (
-    f"a time that was disturbed (other than by a slow machine, which slows calls in turns alike), is of fewer visits "
-    f"than planned, or is known to no better than ± {percent(WIDEST, digits=0)}, decides nothing however large a lead"
+    f"of times known to no better than ± {percent(WIDEST, digits=0)}, or of a machine that was slow or lost little "
+    f"time to others, a lead counts from {CLEAR} × on; of whatever else disturbed "
+    "calls, or of fewer visits than planned, none"
 )
 
 
@@ -43,7 +46,8 @@ class Ranking:
     leader: the least time, whether or not it is a winner's. candidates: all that may be the fastest, the leader first.
     standing: the candidates', None where nothing competes. doubt: why it is undecided, in words, with the contender.
     margin: the runner-up's time over the leader's. least_margin: the least time of any other over the greatest of the
-    leader's, by their intervals; None where they touch or nothing competes.
+    leader's, by their intervals; None where they touch, nothing competes, or what disturbed some of them may have
+    favoured it.
     """
 
     leader: PointRow
@@ -71,7 +75,8 @@ class Ranking:
 class _Time(NamedTuple):  # a dataclass takes five times as long to make, of which a page may make thousands
     """Time of a call with its interval, in calls of the baseline or in seconds.
 
-    doubt: why it decides nothing. is_disturbed: that is since it was disturbed.
+    doubt: why it decides nothing. is_disturbed: that is since it was disturbed. clear_at: lead that counts all the
+    same, endless where none does.
     """
 
     row: PointRow
@@ -80,6 +85,7 @@ class _Time(NamedTuple):  # a dataclass takes five times as long to make, of whi
     high: float
     doubt: str | None
     is_disturbed: bool
+    clear_at: float
 
 
 def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
@@ -89,8 +95,9 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
     count; by the latency where some point has no speedup. The fastest is the one whose interval is apart from every
     other's. It is undecided while the leader or the next was disturbed, has had fewer visits than its run planned or is
     known to no better than ± 5 % (`noise.doubt_about`), or any other was disturbed, or is known so badly that it may be
-    the fastest. A machine that was slow puts latencies in doubt, and no speedup (`disturbs_ratios`). Points of an older
-    ruler than the newest are left out.
+    the fastest. A machine that was slow puts latencies in doubt, and no speedup (`disturbs_ratios`). Where the doubt is
+    of a machine below that, or of the width of intervals alone, a lead by CLEAR decides. Points of an older ruler than
+    the newest are left out.
 
     Disturbed is what a time is from: a visit that was left out as disturbed, beside two others, is in neither value nor
     interval, which of two visits is the wider, and puts nothing in doubt.
@@ -101,10 +108,12 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
         return None
     leader, *rivals = _times(timed)
     touching = [time for time in rivals if time.low <= leader.high]
+    least_margin = _least_margin(leader, rivals)
     doubtful = [
         time
         for place, time in enumerate((leader, *rivals))
         if time.doubt and rivals and (place < 2 or time.is_disturbed or time in touching)
+        if (least_margin or 0.0) < time.clear_at
     ]
     standing = None
     if rivals:
@@ -115,7 +124,7 @@ def ranking_of(rows: Sequence[PointRow]) -> Ranking | None:
         runner_up=rivals[0].row if rivals else None,
         eager=next((row for row in timed if row.provider == BASELINE), None),
         margin=rivals[0].value / leader.value if rivals and leader.value else None,
-        least_margin=_least_margin(leader, rivals),
+        least_margin=least_margin,
         candidates=(leader.row, *(time.row for time in rivals if time in touching or time in doubtful)),
         standing=standing,
         doubt=_in_words(doubtful, n_timed=len(timed)),
@@ -127,7 +136,14 @@ def is_disturbed_as_ratio(row: PointRow) -> bool:
     return row.disturbed is not None and disturbs_ratios(row.disturbed)
 
 
+def is_lead_unknown(row: PointRow) -> bool:
+    """Return whether what disturbed the point may put its speedup over eager off by any factor."""
+    return row.disturbed is not None and ratio_bias(row.disturbed) == math.inf
+
+
 def _least_margin(leader: _Time, rivals: Sequence[_Time]) -> float | None:
+    if any(time.is_disturbed and time.clear_at == math.inf for time in (leader, *rivals)):
+        return None
     low = min((time.low for time in rivals), default=0.0)
     return low / leader.high if 0 < leader.high < low else None
 
@@ -196,6 +212,7 @@ def _against_baseline(row: PointRow) -> _Time:
         high=_inverse(low),
         doubt=_doubt(row, "speedup", value, low, high, is_disturbed=is_disturbed),
         is_disturbed=is_disturbed,
+        clear_at=math.inf if is_lead_unknown(row) else _clear_at(row, value, low, high),
     )
 
 
@@ -209,7 +226,14 @@ def _in_seconds(row: PointRow) -> _Time:
         high=value if high is None else high,
         doubt=_doubt(row, "latency", value, low, high, is_disturbed=is_disturbed),
         is_disturbed=is_disturbed,
+        clear_at=math.inf if is_disturbed else _clear_at(row, value, low, high),
     )
+
+
+def _clear_at(row: PointRow, value: float | None, low: float | None, high: float | None) -> float:
+    """Return the lead that counts though the machine was slow or the interval is wide: none of what has no interval."""
+    is_known = bool(value) and low is not None and high is not None and math.isfinite(high - low)
+    return CLEAR if is_known and not row.lacks_visits else math.inf
 
 
 def _inverse(speedup: float | None) -> float:

@@ -35,6 +35,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             "counts": {outcome.value: counts[outcome] for outcome in Outcome},
             "verdicts": {change.value: judgement.count_changes()[change] for change in Change},
             "only_at_base": [_named(row) for row in judgement.only_at_base],
+            "not_there_yet": [_named(row) for row in judgement.not_yet],
             "only_at_head": [_named(row) for row in judgement.only_at_head],
             "findings": [
                 finding_as_json(finding, explanation=explained(finding), class_=classed(finding))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from results.database.fetching import gc_paused
+from results.database.point_parameters import parameters_of_points
 from results.database.schema import Benchmark, Commit, Environment, Machine, Measurement, Project, Run, Series, Value
 from results.metrics import LATENCY
-from results.questions.histories import parameters_of_points
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
 from results.rows import ProcessValue, SeriesFilter, SeriesValueRow
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Unpack
 
-    from results.questions.histories import DatabaseRow, ParametersOfPoint
+    from results.database.point_parameters import ParametersOfPoint
+    from results.questions.histories import DatabaseRow
     from results.store import Store
 
 

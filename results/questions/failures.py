@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import sqlalchemy as sa
 
 from results.database.key_lists import any_of
+from results.database.point_parameters import parameters_of_points
 from results.database.schema import Benchmark, Measurement, Run, Series, Value
 from results.files.records import State
 from results.metrics import LATENCY
 from results.questions.freshness import RUNS_OF_PLACE, newest_of_benchmarks
-from results.questions.histories import SERIES_AT_PLACES, parameters_of_points
+from results.questions.histories import SERIES_AT_PLACES
 from results.questions.joined_series import first_of, joined_series
 from results.questions.sweep_points import sweep_points
 from results.questions.sweeps import newest_runs

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
+from results.database.point_parameters import parameters_of_points
 from results.database.schema import (
     OLDEST_FIRST,
     Benchmark,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 # SQLAlchemy's Row: a type checker cannot follow its columns.
 DatabaseRow = Any
-ParametersOfPoint = dict[int, tuple[ParameterValue, ...]]
 Place = tuple[int, int, int]  # machine, environment and project
 REASON = 2  # index in a row of `_values`
 NO_REASON = (None,)
@@ -251,23 +251,3 @@ _VALUES_BY_RUN = (
 # PostgreSQL: all that its second index has; reasons are few, and have a small one of their own.
 _VALUES_BY_SERIES = sa.select(Value.run_id, Value.state, sa.null().label("reason"), *_NUMBERS).where(_OF_SERIES)
 _REASONS = sa.select(Value.run_id, Value.reason).where(_OF_SERIES, Value.reason.is_not(None))
-
-_PARAMETERS = (
-    sa.select(Parameter.point_id, Parameter.name, Parameter.type, Parameter.text, Parameter.number)
-    .where(any_of(Parameter.point_id, "point_ids"))
-    .order_by(Parameter.point_id, Parameter.position)
-)
-
-
-def parameters_of_points(connection: Connection, point_ids: Iterable[int]) -> ParametersOfPoint:
-    """Return the parameters of each point, in their order; a point without any is left out."""
-    found: dict[int, list[ParameterValue]] = {}
-    # Thousands of points share a few values.
-    known: dict[tuple[str, str, str, float | None], ParameterValue] = {}
-    for point_id, *typed in fetch_rows(connection, _PARAMETERS, {"point_ids": point_ids}):
-        key = name, kind, text, number = tuple(typed)
-        value = known.get(key)
-        if value is None:
-            value = known[key] = ParameterValue(name=name, value=value_from_typed(kind, text, number))
-        found.setdefault(point_id, []).append(value)
-    return {point_id: tuple(values) for point_id, values in found.items()}

@@ -10,9 +10,10 @@ import sqlalchemy as sa
 
 from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
+from results.database.point_parameters import parameters_of_points
 from results.database.schema import OLDEST_FIRST, Commit, Run, Value
 from results.files.records import State
-from results.questions.histories import SERIES_AT_PLACES, parameters_of_points, series_row
+from results.questions.histories import SERIES_AT_PLACES, series_row
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
 from results.rows import HistoryRun, HistoryTable, SeriesFilter, beside_main_line
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from results.questions.histories import ParametersOfPoint
+    from results.database.point_parameters import ParametersOfPoint
     from results.store import Store
 
     Place = tuple[int, int, int]  # project, machine, environment

@@ -41,9 +41,9 @@ def test_a_tie_names_both(point):
 
 
 def test_undecided_says_who_leads_by_paired_rounds_and_why_it_is_in_doubt(point):
-    rows = [point(), contender(point, "fused", 2.0, disturbed="a neighbour")]
+    rows = [point(), contender(point, "fused", 1.15, disturbed="the machine ran at 60 %")]
     assert sentence(rows) == (
-        "Undecided at 64 rows: fused leads by 1.98× at least over paired rounds, "
+        "Undecided at 64 rows: fused leads by 1.14× at least over paired rounds, "
         "but the times are in doubt (disturbed: fused)"
     )
 
@@ -74,8 +74,8 @@ def test_a_single_contender_is_no_winner(point):
 def test_undecided_names_who_is_faster_than_eager_all_the_same(point):
     rows = [
         point(),
-        contender(point, "fused", 2.0, disturbed="a neighbour"),
-        contender(point, "compiled", 1.99, disturbed="a neighbour"),
+        contender(point, "fused", 2.0, disturbed="the machine ran at 60 %"),
+        contender(point, "compiled", 1.99, disturbed="the machine ran at 60 %"),
     ]
     assert sentence(rows) == (
         "Undecided at 64 rows: faster than eager are fused, compiled; which is fastest is in doubt "
@@ -154,7 +154,7 @@ def test_the_answer_of_an_older_commit_names_it(point):
 
 def test_many_disturbed_providers_are_counted_not_listed(point):
     names = ("fused", "compiled", "addmm-activation")
-    disturbed = {"disturbed": "a neighbour"}
+    disturbed = {"disturbed": "the machine ran at 60 %"}
     rows = [point(**disturbed), *(contender(point, name, 2.0 - i / 10, **disturbed) for i, name in enumerate(names))]
     assert "(disturbed: all 4 providers)" in sentence(rows)
     some = [*rows, contender(point, "onnxruntime", 1.2)]

@@ -20,6 +20,7 @@ from benchmarks.ruler.checks.comparison import (
 from benchmarks.ruler.history.published import shapes_of
 from benchmarks.ruler.plan.points import BASELINE, Operation, Pass, contender_from_name
 from benchmarks.ruler.record.outcome import FAILURES, State
+from benchmarks.ruler.record.part_speed import disturbs_ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,7 +85,8 @@ def claim_section(commit: MeasuredCommit, shapes: Iterable[Shape], *, quantity: 
     yield f"By {quantity}, of {len(rows)} shapes, the claim that fusing makes an MLP 1.5–3 × as fast as eager is"
     yield f"{_counted(counts, Claim)}."
     if disturbed:
-        yield f"What was disturbed is undecided; the intervals of these {disturbed.total()} alone say"
+        yield "What was disturbed, by more than a slow machine, which leaves ratios as they are, is undecided; the"
+        yield f"intervals of these {disturbed.total()} alone say"
         yield f"{_counted(disturbed, Claim)}."
     yield f"The better of ours against the best rival: {_counted(standings, Standing)}."
     yield ""
@@ -133,7 +135,7 @@ def _claimed(timings: Timings, shape: Shape, quantity: Quantity) -> _Claimed:
     name, over_eager = max(speedups.items(), key=lambda pair: pair[1].median)
     claim = claim_at(over_eager)
     failed = [f"{each}: {why}" for each, why in untimed.items() if why in FAILURES]
-    is_disturbed = any(of_shape[each].disturbed for each in (name, BASELINE))
+    is_disturbed = any(disturbs_ratios(of_shape[each].disturbed) for each in (name, BASELINE))
     return _Claimed(
         shape=shape,
         ours=f"{name} ({'; '.join(failed)})" if failed else name,

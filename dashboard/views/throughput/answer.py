@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dashboard.tables.winner_flips import commit_in_words, timed_among
+from dashboard.tables.winner_flips import commit_in_words
 from results.judgement.advice import Question, advice_from, rows_in_words
 from results.judgement.leads import lead_of
-from results.judgement.winners import BASELINE, Standing, ranking_of
+from results.judgement.winners import BASELINE, Standing
 from results.units import THIN_SPACE, TIMES, counted, with_prefix
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _since(rows: Sequence[PointRow]) -> list[str]:
     of_commit: dict[str, list[PointRow]] = {}
     for row in rows:
         of_commit.setdefault(row.commit, []).append(row)
-    lead = lead_of([(ranking_of(found), timed_among(found)) for found in of_commit.values()])
+    lead = lead_of(reversed(of_commit.values()))
     if lead is None or len(of_commit) < 2:
         return []
     is_now = lead.newest.commit == rows[-1].commit

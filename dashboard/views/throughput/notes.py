@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from dashboard.figures.notes import SHORTEST_HASH
+from dashboard.figures.notes import OPEN_MARKS, SHORTEST_HASH, cut_short
 from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.views.change_points import LOOKING
@@ -26,8 +26,17 @@ if TYPE_CHECKING:
 
 ALWAYS_SHOWN = {"operation", "hidden", "machine", "batch"}
 NOTHING_MEASURED = "nothing measured here for this choice"
-OPEN_MARKS = " · open marks: disturbed while measured"
 MOST_CHANGES = 3  # named in a note
+# Of subjects in a note: the selectors have them whole.
+LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
+# Of subjects in a note: the selectors have them whole.
+LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
+# Of subjects in a note: the selectors have them whole.
+LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
+# Of subjects in a note: the selectors have them whole.
+LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
+# Of subjects in a note: the selectors have them whole.
+LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
 
 
 def rankings_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, Ranking | None], ...]:
@@ -52,8 +61,8 @@ def note_of_commit(rows: Sequence[PointRow]) -> str:
         return NOTHING_MEASURED
     row = rows[0]
     date = "no date" if row.commit_date is None else f"{row.commit_date:%Y-%m-%d %H:%M}"
-    marks = OPEN_MARKS if any(row.disturbed for row in rows) else ""
-    subject = f" · {row.commit_subject}" if row.commit_subject else ""
+    marks = f" · {OPEN_MARKS}" if any(row.disturbed for row in rows) else ""
+    subject = f" · {cut_short(row.commit_subject, longest=LONGEST_SUBJECT)}" if row.commit_subject else ""
     return f"{_leaders(rows)}{row.commit[:10]} · {date}{subject}{marks}"
 
 
@@ -65,7 +74,8 @@ def note_of_beside(drawing: ThroughputDrawing) -> list[str]:
     for row in drawing.beside:
         if row.commit not in own:
             side = f"{getattr(row, by)} at " if by in {Colour.DTYPE, Colour.MACHINE} else ""
-            subjects[row.commit] = f"{side}{row.commit[:SHORTEST_HASH]} {row.commit_subject or ''}".rstrip()
+            subject = cut_short(row.commit_subject or "", longest=LONGEST_BESIDE)
+            subjects[row.commit] = f"{side}{row.commit[:SHORTEST_HASH]} {subject}".rstrip()
     names = list(subjects.values())
     missing = [one[:SHORTEST_HASH] for one in drawing.view.choice.commits if one not in {*subjects, *own}]
     return [
@@ -107,7 +117,7 @@ def note_of_commits(drawing: ThroughputDrawing) -> str:
     if beside:
         note += f", {len(beside)} of other branches not judged"
     if any(row.disturbed for row in drawing.by_commit):
-        note += OPEN_MARKS
+        note += f" · {OPEN_MARKS}"
     changes = _changes(drawing.commits_chart.change_points)
     if not drawing.is_marked and len(measured) > 1:
         changes = [LOOKING]

@@ -160,13 +160,15 @@ def acknowledge(  # noqa: PLR0913, PLR0917 - its options
             echo(f"{commit[:8]}: {counted(len(withdrawn), 'acknowledgement')} removed from {file} and {store.name}")
             return ExitCode.FINE
         found = acknowledged_by(store, record)
+        not_yet = f"; {found.n_not_yet} that match were not there yet" if found.n_not_yet else ""
         if not found:
             raise click.UsageError(
-                f"no series that was measured at {commit[:8]}, or is gone there, matches the selection"
+                f"no series that was measured at {commit[:8]}, or is gone there, matches the selection{not_yet}; "
+                f"nothing was written"
             )
         declare(store, record, file=file)
     gone = f", {len(found.gone)} of them gone there" if found.gone else ""
-    echo(f"{commit[:8]}: {decision} for {len(found)} series{gone}, written to {file}")
+    echo(f"{commit[:8]}: {decision} for {len(found)} series{gone}{not_yet}, written to {file}")
     return ExitCode.FINE
 
 

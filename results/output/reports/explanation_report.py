@@ -29,13 +29,19 @@ _TEXT_COLUMNS = frozenset({"quantity", "part", "what", "frame"})
 def explanations_as_text(
     explanations: Sequence[Explanation], terminal: Terminal = UNLIMITED, *, headline: str, limit: int | None
 ) -> str:
-    """Render each finding with its sentence and command, the first `limit` calls (None: all) with the tables behind."""
+    """Render each finding with its sentence and command, the first `limit` calls (None: all) with the tables behind.
+
+    A command is written once; another finding of the same names the first that has it.
+    """
     parts = [terminal.paragraph(headline, Style.HEADING)]
     title = _titles_of(explanations)
     detailed: list[tuple[object, ...]] = []
     hidden: set[tuple[object, ...]] = set()
+    first: dict[str, str] = {}  # title by command
     for one in explanations:
-        parts.append("\n".join(_lines(one, terminal, title=title(one))))
+        same = first.get(one.command) if one.command else None
+        parts.append("\n".join(_lines(one, terminal, title=title(one), same=same)))
+        first.setdefault(one.command or "", title(one))
         key = _call_of(one)
         if key in detailed or key in hidden or not (behind := _behind(one, terminal)):
             continue
@@ -117,7 +123,7 @@ def explanation_as_json(one: Explanation) -> dict[str, object]:
     }
 
 
-def _lines(one: Explanation, terminal: Terminal, *, title: str) -> Iterator[str]:
+def _lines(one: Explanation, terminal: Terminal, *, title: str, same: str | None) -> Iterator[str]:
     unknown = one.subject.verdict or "no finding" if one.finding is None else "class unknown"
     beside = " · ".join(filter(None, (_class(one) or unknown, _scope(one), _floor(one))))
     yield terminal.paragraph(f"{title}  ({beside})", Style.HEADING)
@@ -125,7 +131,9 @@ def _lines(one: Explanation, terminal: Terminal, *, title: str) -> Iterator[str]
     yield from (terminal.paragraph(text, style, indent=INDENT) for text in _why(one))
     if one.finding is not None and (worst := worst_in_words(one.finding)):
         yield terminal.paragraph(f"worst at {worst}", indent=INDENT)
-    if one.command:
+    if same is not None:
+        yield terminal.paragraph(f"Again: as for {same}", indent=INDENT)
+    elif one.command:
         # Broken into lines it could not be copied.
         yield printable_line(f"{INDENT}Again: {one.command}")
 

@@ -81,11 +81,16 @@ def notes(judgement: Judgement) -> list[str]:
     parts += _moved_controls(judgement)
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
-    for side, rows in (("base", judgement.only_at_base), ("head", judgement.only_at_head)):
+    not_yet = {row.series_id for row in judgement.not_yet}
+    for where, rows in (
+        ("Not there yet at the head, which is from before they were first measured", judgement.not_yet),
+        ("Measured at the base only", [row for row in judgement.only_at_base if row.series_id not in not_yet]),
+        ("Measured at the head only", judgement.only_at_head),
+    ):
         if rows:
             names = sorted({benchmark_in_words(row) for row in rows})
             listed = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
-            parts.append(f"Measured at the {side} only, not compared ({len(rows)}): {listed}")
+            parts.append(f"{where}, not compared ({len(rows)}): {listed}")
     return parts
 
 

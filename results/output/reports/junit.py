@@ -43,8 +43,10 @@ def gate_junit(judgement: Judgement) -> str:
     for text in told:
         case = ET.SubElement(suite, "testcase", classname="fusebench", name="the gate decides")
         ET.SubElement(case, "error", message=text)
+    not_yet = {row.series_id for row in judgement.not_yet}
     for row in judgement.only_at_base:
-        ET.SubElement(_case(suite, row), "skipped", message="not measured at the head")
+        why = "not there yet at the head" if row.series_id in not_yet else "not measured at the head"
+        ET.SubElement(_case(suite, row), "skipped", message=why)
     ET.indent(suite)
     # XML cannot hold control characters, and stored texts may have some.
     return printable(ET.tostring(suite, encoding="unicode"))

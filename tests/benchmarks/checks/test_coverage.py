@@ -1,13 +1,16 @@
 """How often intervals hold what they should, on made visits."""
 
+import math
 import random
 import statistics
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.checks.coverage import Speedup, held, report, report_of_equals
+from benchmarks.ruler.measure.disturbances import contention, theft, throttling
 from benchmarks.ruler.plan.points import Contender
 from benchmarks.ruler.record import part_speed
 from benchmarks.ruler.record.outcome import State, TimingOutcome
@@ -105,6 +108,16 @@ def test_the_ruler_and_the_store_agree_on_what_disturbs_ratios(text):
     assert part_speed.disturbs_ratios(text) == disturbances.disturbs_ratios(text)
     assert part_speed.LEAST_ALIKE == disturbances.LEAST_ALIKE
     assert not part_speed.disturbs_ratios(None)
+
+
+@pytest.mark.parametrize(("lost", "bias"), [(0.06, disturbances.BOUND), (0.19, disturbances.BOUND), (0.2, math.inf)])
+def test_what_the_ruler_says_of_lost_time_has_a_bound_in_the_store(lost, bias):
+    window = SimpleNamespace(stolen=lost, throttled=lost, lost=lost, others_cores=2.0, own_cores=1.0)
+    long_samples = {"eager": [0.02] * 3}
+    told = [
+        theft(window, long_samples), throttling(window, long_samples), contention(window, long_samples, n_cpus=2),
+    ]  # fmt: skip
+    assert [disturbances.ratio_bias(each) for each in told] == [bias] * 3
 
 
 @pytest.mark.parametrize(("n_holding", "passes"), [(19, True), (18, False), (0, False)])

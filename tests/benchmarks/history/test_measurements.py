@@ -175,10 +175,19 @@ def test_what_was_disturbed_decides_no_claim_and_is_no_measure_of_noise(tmp_path
     page = measurements.page_of([testbed], milestones)
     assert cells(page, "linear gelu 64, 64, 256 | fused")[3] == "undecided (disturbed; its interval says confirmed)"
     assert (
-        "What was disturbed is undecided; the intervals of these 12 alone say\nexceeded at 0, confirmed at 12" in page
+        "by more than a slow machine, which leaves ratios as they are, is undecided; the\n"
+        "intervals of these 12 alone say\nexceeded at 0, confirmed at 12" in page
     )
     assert "that nothing disturbed" not in page
     assert "of all 24 speedups, the disturbed ones included, the intervals of 24 touch" in page
+
+
+def test_a_slow_machine_leaves_the_ratios_of_a_claim_as_they_are(tmp_path, journals):
+    slow = "the machine ran at 80 % of its best (one core's arithmetic)"
+    journals.write_journals(tmp_path / "box", journals.history(1, machine="box", ruler_version="3", disturbed=slow))
+    page = measurements.page_of(published_testbeds(tmp_path), None)
+    assert cells(page, "linear gelu 64, 64, 256 | fused")[3] == "confirmed"
+    assert "is undecided; the\n" not in page
 
 
 def test_losses_and_failures_are_rows_as_wins_are(tmp_path, journals):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.ruler.plan.points import Operation, Pass
-from benchmarks.ruler.providers.workload import output_and_gradients, workload
+from benchmarks.ruler.providers.workload import output_and_gradients, tolerance, workload
 from benchmarks.ruler.referee import verification as module
 from benchmarks.ruler.referee.rotation import Contents
 from benchmarks.ruler.referee.verification import Verification, snapshot
@@ -48,6 +48,19 @@ def test_of_a_backward_the_output_and_every_gradient_is_looked_at(shape, which):
     result, contents = result_and_contents(load)
     spoilt = tuple(each * 1.1 if index == which else each for index, each in enumerate(result))
     assert "is off by" in Verification(load).why_wrong(spoilt, contents)
+
+
+@pytest.mark.parametrize(("share_of_limit", "is_right"), [(1.2, True), (1.6, False)])
+def test_of_a_few_values_the_error_may_be_larger_beside_their_norm(shape, monkeypatch, share_of_limit, is_right):
+    """Of 4 values by a half at most; the output, of 64 and more, has next to nothing to spare."""
+    monkeypatch.setattr(module, "_MOST_FLOP", 1.0)
+    load = workload(replace(shape, operation=Operation.LINEAR, pass_=Pass.FORWARD_BACKWARD, hidden=64), device=CPU)
+    result, contents = result_and_contents(load)
+    off = 1 + share_of_limit * tolerance(load.shape)
+    *others, of_bias = (each.double() for each in result)
+    exact = tuple(each.float() for each in (*others, off * of_bias))
+    assert (Verification(load).why_wrong(exact, contents) is None) is is_right
+    assert Verification(load).why_wrong((off * result[0], *result[1:]), contents)
 
 
 def test_in_part_a_row_that_is_wrong_is_found_sooner_or_later(shape, monkeypatch):

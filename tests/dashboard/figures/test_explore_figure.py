@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import plotly.graph_objects as go
 import pytest
 
@@ -14,7 +16,7 @@ from dashboard.looks import Look
 from dashboard.pages.explore import page_props
 from dashboard.quantities import Ordinate, Reading
 from dashboard.scales import Scale
-from dashboard.views.explore_drawing import explore_drawing_of
+from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
 from dashboard.views.judged_histories import judged_histories
 from results.rows import ParameterValue, SeriesRow
 from results.store import open_store
@@ -166,3 +168,11 @@ def test_lines_are_coloured_by_a_parameter_and_dashes_tell_those_of_one_colour_a
     assert [len({look.colour for look in looks[start : start + 3]}) for start in (0, 3)] == [1, 1]
     assert looks[0].colour != looks[3].colour
     assert len({look.dash for look in looks[:3]}) == 3
+
+
+def test_the_note_says_what_open_marks_are_where_there_are_some(journal_store, journals):
+    calm, disturbed = journals.history(2)
+    disturbed = replace(disturbed, disturbed="load")
+    for sweeps in ([calm], [calm, disturbed]):
+        note = note_of_lines(explore_drawing_of(journal_store(sweeps), query="?benchmark=mlp&metric=latency_s"))
+        assert ("open marks: disturbed while measured" in note) == (len(sweeps) == 2)

@@ -1,6 +1,8 @@
 """Figure of ratios on Compare: how many points it has, and what its axes say."""
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -60,3 +62,16 @@ def test_ratios_near_to_one_have_fine_labels(ratios, labels):
         [side], ordinate=MetricFormat(metric="latency_s", unit="s").ordinate, base="a", are_providers=False
     )
     assert list(figure.layout.yaxis.ticktext) == labels
+
+
+@pytest.mark.parametrize("ratios", [(1.0,), (1.0, 1.0), (1.001, 1.0), (0.93, 1.08), (0.3, 20.0), (0.0, 1.0)])
+def test_the_axis_is_no_longer_than_its_labels_have_room_for(ratios):
+    side = RatioSide(name="b", marks=tuple(replace(marks(1)[0], ratio=ratio) for ratio in ratios))
+    axis = scatter_of_ratios(
+        [side], ordinate=MetricFormat(metric="latency_s", unit="s").ordinate, base="a", are_providers=False
+    ).layout.yaxis
+    low, high = axis.range
+    assert all(low < math.log10(ratio) < high for ratio in ratios if ratio)
+    places = [math.log10(tick) for tick in axis.tickvals]
+    assert len(places) >= 2
+    assert min(b - a for a, b in pairwise(places)) > 0.05 * (high - low)

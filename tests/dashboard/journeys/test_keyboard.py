@@ -63,3 +63,41 @@ def test_two_long_commits_leave_no_empty_line_below_them(visit):
     page.focus("#compare-commit")
     page.keyboard.type("Word Word Word Word Word")  # what one types has the room it needs
     assert page.locator("#compare-commit").bounding_box()["width"] > 100
+
+
+def focus(page, graph):
+    """Go there by the keyboard: only then is it seen."""
+    for _ in range(MOST_STOPS):
+        page.keyboard.press("Tab")
+        if page.evaluate("graph => Boolean(document.activeElement.querySelector(`:scope > #${graph}`))", graph):
+            return
+    pytest.fail(f"the keyboard does not reach {graph}")
+
+
+def heard(page):
+    return page.inner_text(".only-heard")
+
+
+@pytest.mark.parametrize("page", ["throughput", "explore"])
+def test_arrows_go_along_the_curves_and_enter_chooses_a_commit(visit, journals, page):
+    graph = "throughput-commits-graph" if page == "throughput" else "explore-graph"
+    shown = visit(f"/{page}?operation=mlp&benchmark=mlp&metric=latency_s", graph=None)
+    shown.wait_for_selector(f"#{graph} .js-plotly-plot .main-svg")
+    shown.wait_for_load_state("networkidle")
+    focus(shown, graph)
+    shown.keyboard.press("End")
+    assert journals.commit_hash(2)[:10] in heard(shown)
+    assert shown.locator(f"#{graph} .hovertext").count() == 1
+    first_curve = heard(shown)
+    shown.keyboard.press("ArrowDown")
+    assert journals.commit_hash(2)[:10] in heard(shown)
+    assert (heard(shown) == first_curve) == (page == "explore")  # which has one line here
+    shown.keyboard.press("ArrowLeft")
+    assert journals.commit_hash(1)[:10] in heard(shown)
+    shown.keyboard.press("Enter")
+    shown.wait_for_url(f"**commit={journals.commit_hash(1)[:12]}**")
+    shown.wait_for_load_state("networkidle")
+    shown.keyboard.press("ArrowLeft")  # goes on from there, on the chart that was drawn anew
+    assert journals.commit_hash(0)[:10] in heard(shown)
+    shown.keyboard.press("Escape")
+    shown.wait_for_function("graph => !document.querySelector(`#${graph} .hovertext`)", arg=graph)

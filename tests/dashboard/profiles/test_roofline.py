@@ -14,7 +14,7 @@ from dashboard.app import create_app
 from dashboard.figures.roofline import roofline_figure
 from dashboard.pages.roofline import OUTPUTS, asked_query, links_of, page_props
 from dashboard.roofs import placed, slopes_of
-from dashboard.tables.rooflines import COLUMNS, columns_of, roofline_rows
+from dashboard.tables.rooflines import CSV_COLUMNS, columns_of, csv_rows, roofline_rows
 from dashboard.views.profiles.drawing import profile_drawing_of
 from dashboard.views.roofline import note_of_roofline, roofline_view_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
@@ -187,5 +187,14 @@ def test_the_table_and_its_csv_have_every_point_the_nearest_to_its_roof_first(pr
     assert shares == sorted(shares, reverse=True)
     text = create_app(store).server.test_client().get("/roofline.csv?machine=desk").get_data(as_text=True)
     read = list(csv.DictReader(io.StringIO(text)))
-    assert list(read[0]) == [column.field for column in COLUMNS]
+    assert list(read[0]) == list(CSV_COLUMNS)
     assert len(read) == len(rows) == 4
+
+
+def test_the_csv_names_the_machine_and_commit_of_each_point_and_what_disturbed_it(profiled_store):
+    point = roofline_view_of(profiled_store(), query="?machine=desk").points[0]
+    calm, disturbed = (replace(point, row=point.row._replace(disturbed=why)) for why in (None, "busy neighbours"))
+    rows = csv_rows([calm, disturbed])
+    assert [row["disturbed"] for row in rows] == [None, "busy neighbours"]
+    assert {(row["machine"], row["commit"]) for row in rows} == {("desk", point.row.commit)}
+    assert {row["commit_subject"] for row in rows} == {point.row.commit_subject}

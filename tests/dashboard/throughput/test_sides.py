@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import plotly.graph_objects as go
@@ -14,6 +15,7 @@ from dashboard.pages.throughput import page_props
 from dashboard.scales import Colour, Multiples
 from dashboard.views.throughput.choice import query_from_choice
 from dashboard.views.throughput.drawing import batch_chart_of, panel_charts_of, throughput_drawing_of
+from dashboard.views.throughput.notes import note_of_beside, note_of_commit
 from dashboard.views.throughput.sides import MOST_PANELS, nearest_panels, panels_of
 
 SHAPE = "?operation=mlp&hidden=256&batch=4&machine=bench-01"
@@ -221,3 +223,14 @@ def test_no_figure_has_more_curves_than_a_screen_can_show(store, journals):
     chart, _ = batch_chart_of(drawing)
     assert len(chart.curves) <= MOST_TRACES
     assert "pairs of machine and commit are drawn" in page_props(drawing, is_from_url=True)["batch_note"]
+
+
+def test_long_subjects_are_cut_in_the_note_which_names_each_commit_once(store, journals):
+    drawing = drawn(store, f"&commits={','.join(journals.commit_hash(i)[:7] for i in range(6))}")
+    rows = [row._replace(commit_subject="A subject that goes on and on " * 5) for row in drawing.by_batch]
+    beside = [row._replace(commit_subject="Another one that goes on and on " * 5) for row in drawing.beside]
+    long = replace(drawing, by_batch=tuple(rows), beside=tuple(beside))
+    note = " · ".join([note_of_commit(long.by_batch), *note_of_beside(long)])
+    assert len(note) < 500
+    assert [note.count(journals.commit_hash(i)[:7]) for i in range(6)] == [1] * 6
+    assert note.count("…") == 6

@@ -86,6 +86,10 @@ def launched(line, tile, time_s):
     return line | {"kernels": kernels, "stacks": stacks, "device_time_s": time_s, "kernel_launches": 2}
 
 
+def larger(line):
+    return line | {"peak_memory_bytes": 2 * line["peak_memory_bytes"]} if line["kind"] == "profile" else line
+
+
 def lost_fusion(line):
     return ran(line, "aten::addmm", "aten::gelu", "aten::addmm")
 
@@ -104,7 +108,7 @@ def test_a_lost_fusion_within_the_noise_fails_the_gate_and_is_explained(compared
 
 
 def test_every_finding_has_its_command_beyond_the_first_tables_too(compared):
-    run = compared(lost_fusion, also=FUSED)
+    run = compared(lambda line: larger(lost_fusion(line)), also=FUSED)
     findings = json.loads(run("--format", "json").stdout)["findings"]
     assert len({one["benchmark"] for one in findings}) > 1
     assert (text := run().stdout).count("    Again: ") == len(findings) > 3
@@ -112,9 +116,10 @@ def test_every_finding_has_its_command_beyond_the_first_tables_too(compared):
     assert "bench-01" not in text, "one machine needs no name"
     comment = run("--format", "markdown").stdout
     commands = list(dict.fromkeys(one["explanation"]["command"] for one in findings))
+    assert [text.count(f"    Again: {one}\n") for one in commands] == [1] * len(commands), "each is written once"
+    assert text.count("    Again: as for ") == len(findings) - len(commands) > 0
     assert f"Again: {escaped(commands[0])} (of " in comment
-    assert f"### Again ({len(commands) - 1})" in comment
-    assert all(escaped(command) in comment for command in commands)
+    assert all(one in comment for one in (*map(escaped, commands), f"### Again ({len(commands) - 1})"))
 
 
 def test_the_comment_of_the_gate_says_why(compared):
@@ -275,9 +280,6 @@ def test_json_is_what_the_schema_says(compared):
 
 
 def test_a_count_of_a_history_is_not_classed_as_code_where_git_has_equal_kernels(compared, monkeypatch):
-    def larger(line):
-        return line | {"peak_memory_bytes": 2 * line["peak_memory_bytes"]} if line["kind"] == "profile" else line
-
     run = compared(of_fused_mlp(larger))
     for is_equal, class_ in ((False, "code"), (True, None)):
         monkeypatch.setattr("results.explanations.have_equal_kernels", lambda *_, is_equal=is_equal: is_equal)
@@ -294,7 +296,5 @@ def test_markdown_folds_the_tables(compared):
 def test_one_commit_against_itself_is_refused(compared):
     run = compared()
     with pytest.raises(Exception, match="are both aaaaaaaa; name two commits"):
-        CliRunner().invoke(
-            explain, [A, A[:8], "--db", str(Path("explain.db"))], standalone_mode=False, catch_exceptions=False
-        )
+        CliRunner().invoke(explain, [A, A[:8], "--db", "explain.db"], standalone_mode=False, catch_exceptions=False)
     assert run("--where", "operation=mlp").return_value == ExitCode.FINE

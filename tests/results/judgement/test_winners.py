@@ -16,7 +16,7 @@ from results.commands.export import export
 from results.commands.show import show
 from results.exit_codes import ExitCode
 from results.judgement.noise import doubt_about
-from results.judgement.winners import Standing, leads_in_words, ranking_of
+from results.judgement.winners import CLEAR, Standing, leads_in_words, ranking_of
 from results.queries import latest_points
 from results.rows import PointRow
 from results.units import percent
@@ -54,11 +54,11 @@ def told(*rows):
 
 def test_who_is_ahead_by_paired_rounds_is_told_where_nothing_decides():
     slow = {"disturbed": "the machine ran at 60 %"}
-    apart = [ranking_of((EAGER, point("fused", speedup, width=0.1, **slow))) for speedup in (1.5, 2.0)]
+    apart = [ranking_of((EAGER, point("fused", speedup, width=0.1, **slow))) for speedup in (1.2, 1.3)]
     touching = ranking_of((EAGER, point("fused", 1.05, width=0.1, **slow)))
     decided = ranking_of((EAGER, point("fused", 1.5)))
     assert leads_in_words([*apart, touching, decided]).endswith(
-        "all the same: fused at 2 shapes, by 1.35 to 1.80 × at least"
+        "all the same: fused at 2 shapes, by 1.08 to 1.17 × at least"
     )
     assert leads_in_words([touching, decided]) is None
 
@@ -86,7 +86,7 @@ def test_eager_wins_where_every_rival_is_slower():
 
 @pytest.mark.parametrize("disturbed", ["eager", "compiled", "fused"])
 def test_a_disturbed_contender_leaves_it_undecided_whoever_leads(disturbed):
-    rows = [EAGER, point("compiled", 1.25), point("fused", 1.6)]
+    rows = [EAGER, point("compiled", 1.4), point("fused", 1.6)]
     rows = [
         row._replace(disturbed="the machine ran at 60 % of its best (reading memory)")
         if row.provider == disturbed
@@ -160,8 +160,10 @@ def test_without_a_baseline_the_latencies_decide():
     nothing = dict.fromkeys(("speedup_vs_eager", "speedup_ci_low", "speedup_ci_high"))
     rows = [point(name, speedup, **nothing) for name, speedup in (("compiled", 1.25), ("fused", 1.6))]
     assert told(*rows) == (Standing.FASTEST, ["fused"])
-    wide = [point(name, speedup, latency_width=0.06, **nothing) for name, speedup in (("a", 1.0), ("b", 3.0))]
+    wide = [point(name, speedup, latency_width=0.06, **nothing) for name, speedup in (("a", 1.0), ("b", 1.3))]
     assert told(*wide)[0] is Standing.UNDECIDED
+    far = [point(name, speedup, latency_width=0.06, **nothing) for name, speedup in (("a", 1.0), ("b", 1.4))]
+    assert told(*far) == (Standing.FASTEST, ["b"])
 
 
 def test_a_point_that_is_not_ok_is_no_contender():
@@ -201,7 +203,7 @@ def test_the_order_of_the_rows_decides_nothing(drawn, random):
 
 
 @given(contenders)
-def test_a_winner_is_undisturbed_narrow_and_beyond_every_other_interval(drawn):
+def test_a_winner_is_undisturbed_and_beyond_every_other_interval_and_narrow_or_clear_of_it(drawn):
     rows = [
         point(f"p{i}", speedup, width=width, disturbed="x" if is_disturbed else None)
         for i, (speedup, width, is_disturbed) in enumerate(drawn)
@@ -210,8 +212,9 @@ def test_a_winner_is_undisturbed_narrow_and_beyond_every_other_interval(drawn):
     if winner is None or winner is EAGER:
         return
     assert not any(row.disturbed for row in rows)
-    assert (winner.speedup_ci_high - winner.speedup_ci_low) / 2 / winner.speedup_vs_eager <= 0.05 + 1e-9
-    assert all(row.speedup_ci_high < winner.speedup_ci_low for row in rows if row is not winner)
+    is_narrow = (winner.speedup_ci_high - winner.speedup_ci_low) / 2 / winner.speedup_vs_eager <= 0.0505
+    ends = [1.0, *(row.speedup_ci_high for row in rows if row is not winner)]
+    assert winner.speedup_ci_low > max(ends) * (1.0 if is_narrow else CLEAR - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -252,8 +255,8 @@ class TestShow:
         [
             ({"noise": 0.2}, f"fused: {WIDE}; compiled: {WIDE}; ahead "),
             (
-                {"disturbed": "the machine ran at 60 %"},
-                "disturbed: fused, compiled, eager; ahead all the same, by 1.27 × at least\n",
+                {"disturbed": "the machine ran at 60 %", "noise": 0.1},
+                "disturbed: fused, compiled, eager; ahead all the same, by 1.16 × at least\n",
             ),
         ],
     )
@@ -263,7 +266,7 @@ class TestShow:
         assert "undecided which is fastest, 2 of 2 shapes" in text
         assert text.count(reason) == 2
         assert "all the same: fused at 2 shapes, by " in text
-        assert "± 5\N{NARROW NO-BREAK SPACE}%, decides nothing however large a lead" in text
+        assert "± 5\N{NARROW NO-BREAK SPACE}%, or of a machine that was slow" in text
         assert text.count("measure again") == text.count("measure again: fusebench run --again") == 1
         assert "fastest\n" not in text
 
@@ -278,7 +281,7 @@ class TestShow:
 @pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
 def test_an_export_says_who_was_fastest_at_each_commit(journal_store, journals, tmp_path, suffix):
     first, second = journals.history(2, operations=("mlp",))
-    store = journal_store([first, replace(second, disturbed="the machine ran at 60 %")])
+    store = journal_store([first, replace(second, disturbed="a neighbour")])
     path = tmp_path / f"points.{suffix}"
     answer = CliRunner().invoke(export, ["--db", store.name, "--output", str(path)], standalone_mode=False)
     assert answer.return_value == ExitCode.FINE, answer.output

@@ -40,7 +40,7 @@ def test_a_module_gains_by_what_it_calls_how_often():
 
 def test_a_gain_that_rests_on_times_in_doubt_says_so():
     question = Question(model="m.py:build", calls={(BLOCK, 1): 1})
-    sure, doubtful = points(1, fused=2.0), points(1, fused=2.0, width=0.1, disturbed="others were busy")
+    sure, doubtful = points(1, fused=2.0), points(1, fused=1.15, disturbed="the machine ran at 60 %")
     told = [gains_in_words(advice_from(rows, question), question) for rows in (sure, doubtful)]
     assert ["in doubt" in each for each in told] == [False, True]
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner
 
 from fusebench import cli
+from results.database.schema import Commit
+from results.database.transactions import writing
 from results.exit_codes import ExitCode
+from results.store import open_store
 
 
 @pytest.fixture
@@ -37,3 +41,31 @@ def measured(fusebench, tmp_path, journals):
         return [sweep.commit for sweep in sweeps]
 
     return ingest
+
+
+@pytest.fixture
+def with_gone(fusebench, tmp_path, journals):
+    """Ingest one commit for each letter, which measured `mlp fused` (m) or did not (-); their hashes."""
+
+    def ingest(measured, **changes):
+        sweeps = [
+            replace(sweep, providers=("eager", "fused") if has_fused == "m" else ("eager",), **changes)
+            for sweep, has_fused in zip(journals.history(len(measured), operations=("mlp",)), measured, strict=True)
+        ]
+        journals.write_journals(tmp_path / "data", sweeps)
+        assert fusebench("ingest", "data").return_value == ExitCode.FINE
+        return [sweep.commit for sweep in sweeps]
+
+    return ingest
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """Have all stored commits be on the main line but the given ones."""
+
+    def mark(*commits):
+        with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:
+            connection.execute(sa.update(Commit).values(is_on_main_line=True))
+            connection.execute(sa.update(Commit).where(Commit.hash.in_(commits)).values(is_on_main_line=False))
+
+    return mark

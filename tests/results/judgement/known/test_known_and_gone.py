@@ -16,22 +16,6 @@ from results.store import open_store
 NOTE = "pays for accuracy"
 
 
-@pytest.fixture
-def with_gone(fusebench, tmp_path, journals):
-    """Ingest one commit for each letter, which measured `mlp fused` (m) or did not (-); their hashes."""
-
-    def ingest(measured):
-        sweeps = [
-            replace(sweep, providers=("eager", "fused") if has_fused == "m" else ("eager",))
-            for sweep, has_fused in zip(journals.history(len(measured), operations=("mlp",)), measured, strict=True)
-        ]
-        journals.write_journals(tmp_path / "data", sweeps)
-        assert fusebench("ingest", "data").return_value == ExitCode.FINE
-        return [sweep.commit for sweep in sweeps]
-
-    return ingest
-
-
 def test_what_is_gone_can_be_known_and_taken_back(fusebench, with_gone):
     base, head = with_gone("m-")
     gate = ("gate", "--base", base, "--head", head)
@@ -117,18 +101,6 @@ def test_of_commits_with_one_date_what_the_other_measured_is_gone_where_it_is_mi
     assert fusebench(*gate).return_value == ExitCode.FAILED
     assert " of them gone there" in fusebench("store", "acknowledge", head.commit, "--note", NOTE).stdout
     assert fusebench(*gate).return_value == ExitCode.FINE
-
-
-@pytest.fixture
-def beside(tmp_path):
-    """Have all stored commits be on the main line but the given ones."""
-
-    def mark(*commits):
-        with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:
-            connection.execute(sa.update(Commit).values(is_on_main_line=True))
-            connection.execute(sa.update(Commit).where(Commit.hash.in_(commits)).values(is_on_main_line=False))
-
-    return mark
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,25 @@ class TestEvidence:
         spread = {head.series_id: Prior(sd=0.002, dof=20)}
         assert judged([base], [head], spreads=spread).verdicts[0].outcome is Outcome.REGRESSION
 
+    def test_histories_are_asked_for_what_looks_changed_and_for_nothing_else(self):
+        """A history costs a question; it counts for the verdicts as one that was there from the start does."""
+        factors = [1.25, 1 / 1.3, 1.0, 1.2]
+        base, head = (
+            [row(one, batch=b, commit=at) for b, one in enumerate(of)] for at, of in ((A, [1.0] * 4), (B, factors))
+        )
+        asked = []
+
+        def spreads_of(series_ids):
+            asked.append(series_ids)
+            return {one: Prior(sd=0.002, dof=20) for one in series_ids}
+
+        found = judged(base, head, spreads=spreads_of, least_change=0.25)
+        assert asked == [[base[0].series_id, base[1].series_id]]
+        outcomes = [Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.UNCHANGED, Outcome.UNCHANGED]
+        assert [one.outcome for one in found.verdicts] == outcomes
+        judged(base[2:], head[2:], spreads=spreads_of, least_change=0.25)
+        assert len(asked) == 1
+
     def test_rounds_are_paired_where_that_is_said(self):
         """The machine drifts by far more than the difference, in both alike."""
         drift = [1.0, 1.5, 2.2, 3.1, 4.0]

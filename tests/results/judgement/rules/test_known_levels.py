@@ -43,12 +43,14 @@ def explained(
     is_doubtful=False,
     least_change=0.05,
     without=(),
+    happened=Change.SLOWER,
+    was_gone=False,
 ):
     """The verdict after what is known was taken into account."""
     missing = dict.fromkeys(without)
     head_row = replace(side(head, state=head_state, commit=B, half=half), **missing)
     verdict = Verdict(
-        base=side(base, half=half), head=head_row, metric=metric, change=Change.SLOWER, outcome=outcome, ratio=1.5,
+        base=side(base, half=half), head=head_row, metric=metric, change=happened, outcome=outcome, ratio=1.5,
         why="measured", is_doubtful=is_doubtful, least_change=least_change,
     )  # fmt: skip
     change = KnownChange(
@@ -56,9 +58,8 @@ def explained(
         commit_date=None, decision="accepted", note="agreed", decided_by=None, decided_at=None, benchmark="mlp",
         metric=metric.name, parameters=(),
     )  # fmt: skip
-    level = KnownLevel(
-        change=change, value=value(known, state=known_state, half=half)._replace(**missing), later=tuple(later)
-    )
+    at_change = None if was_gone else value(known, state=known_state, half=half)._replace(**missing)
+    level = KnownLevel(change=change, value=at_change, later=tuple(later))
     judgement = Judgement(
         base_commit=A, head_commit=B, verdicts=(verdict,), only_at_base=(), only_at_head=(), least_change=0.05
     )
@@ -140,6 +141,18 @@ def test_half_an_interval_is_none(edges):
 def test_what_is_not_worse_needs_no_explanation(arguments):
     found = explained(**arguments)
     assert (found.outcome, found.why) == (arguments["outcome"], "measured")
+
+
+@pytest.mark.parametrize("happened", [Change.GONE, Change.SLOWER])
+@pytest.mark.parametrize("was_gone", [True, False])
+def test_that_a_series_is_gone_explains_that_it_is_gone_and_nothing_else_does(happened, was_gone):
+    is_known = (happened is Change.GONE) == was_gone
+    found = explained(happened=happened, was_gone=was_gone)
+    assert (found.outcome is Outcome.KNOWN) is is_known
+
+
+def test_what_is_measured_again_is_gone_no_more_however_slow_it_is():
+    assert explained(happened=Change.GONE, was_gone=True, later=[value(9.0)]).outcome is Outcome.REGRESSION
 
 
 def test_what_nobody_acknowledged_stays_what_it_is():

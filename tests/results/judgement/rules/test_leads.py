@@ -11,8 +11,7 @@ from tests.made_points import points
 
 
 def at(number, *, disturbed=None, **speedups):
-    rows = [row._replace(commit=f"{number:040x}") for row in points(64, disturbed=disturbed, **speedups)]
-    return ranking_of(rows), frozenset(row.contender for row in rows)
+    return [row._replace(commit=f"{number:040x}") for row in points(64, disturbed=disturbed, **speedups)]
 
 
 def fused_wins(number):
@@ -36,41 +35,49 @@ def number_of(point):
 
 
 def test_a_lead_begins_where_another_one_ended():
-    lead = lead_of([fused_wins(0), fused_wins(1), compiled_wins(2), compiled_wins(3)])
+    lead = lead_of([fused_wins(0), fused_wins(1), compiled_wins(2), compiled_wins(3)][::-1])
     assert (lead.contender, number_of(lead.since), number_of(lead.newest)) == ("compiled", 2, 3)
     assert (lead.before.contender, number_of(lead.before)) == ("fused", 1)
     assert (lead.n_decided, lead.n_undecided, lead.is_new) == (2, 0, False)
 
 
 def test_a_flip_far_back_is_dated():
-    lead = lead_of([fused_wins(0), *(compiled_wins(n) for n in range(1, 40))])
+    lead = lead_of([fused_wins(0), *(compiled_wins(n) for n in range(1, 40))][::-1])
     assert number_of(lead.since) == 1
 
 
 def test_what_decides_nothing_ends_no_lead_and_begins_none():
-    lead = lead_of([compiled_wins(0), undecided(1), fused_wins(2), tied(3), undecided(4), fused_wins(5), undecided(6)])
+    lead = lead_of(
+        [compiled_wins(0), undecided(1), fused_wins(2), tied(3), undecided(4), fused_wins(5), undecided(6)][::-1]
+    )
     assert (lead.contender, number_of(lead.since), number_of(lead.newest)) == ("fused", 2, 5)
     assert (lead.n_decided, lead.n_undecided) == (2, 3)
 
 
 def test_who_led_from_the_first_on_took_it_from_nobody():
-    assert lead_of([fused_wins(0), fused_wins(1)]).before is None
+    assert lead_of([fused_wins(0), fused_wins(1)][::-1]).before is None
 
 
 def test_who_was_not_measured_before_may_have_been_as_fast():
-    assert lead_of([at(0, fused=1.5), compiled_wins(1)]).is_new
+    assert lead_of([at(0, fused=1.5), compiled_wins(1)][::-1]).is_new
+
+
+def test_what_was_before_the_lead_is_not_looked_at():
+    newest_first = iter([fused_wins(3), compiled_wins(2), compiled_wins(1), fused_wins(0)])
+    assert number_of(lead_of(newest_first).before) == 2
+    assert len(list(newest_first)) == 2
 
 
 def test_where_nothing_is_decided_nobody_leads():
     assert lead_of([]) is None
-    assert lead_of([undecided(0), tied(1), (None, frozenset())]) is None
+    assert lead_of([undecided(0), tied(1), []][::-1]) is None
 
 
 @given(st.lists(st.sampled_from([fused_wins, compiled_wins, undecided, tied])))
 def test_the_leader_is_who_won_last_and_won_ever_since(kinds):
     commits = [kind(i) for i, kind in enumerate(kinds)]
-    lead = lead_of(commits)
-    winners = {i: ranking.winner.contender for i, (ranking, _) in enumerate(commits) if ranking.winner}
+    lead = lead_of(commits[::-1])
+    winners = {i: winner.contender for i, rows in enumerate(commits) if (winner := ranking_of(rows).winner)}
     assert (lead is None) == (not winners)
     if lead is not None:
         first, last = number_of(lead.since), number_of(lead.newest)

@@ -195,3 +195,14 @@ class TestOtherAxes:
     def test_as_far_as_that_can_be_told(self, missing, head, expected):
         found = MeasuredAxes([row(1.0, commit=B, **each) for each in head]).have(row(1.0, commit=A, **missing))
         assert found is not expected
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "speed"),
+    [(None, 0.7), ("the machine ran at 70 % of its best", 0.7), ("other processes used 0.9 cores", None)],
+)
+def test_the_speed_of_a_process_counts_where_nothing_else_disturbed_it(disturbed, speed):
+    process = ProcessValue("r", 0, 1.0, None, None, disturbed, 0.7)
+    base, head = (sides_of([replace(row(1.0, commit=at), processes=(process,))]) for at in (A, B))
+    pair = pair_of(*base.values(), *head.values())
+    assert [(one.speed, one.is_head) for one in (*pair.base, *pair.head)] == [(speed, False), (speed, True)]

@@ -104,9 +104,44 @@ class TestDoubt:
         assert (found.doubt, found.doubt_and_lead) == (None, None)
 
 
+class TestWidth:
+    @pytest.mark.parametrize(
+        ("low", "high", "standing"),
+        [
+            (1.2, 1.8, Standing.FASTEST), (1.19, 1.79, Standing.UNDECIDED), (1.05, 1.1, Standing.FASTEST),
+            (0.9, 1.8, Standing.UNDECIDED),
+        ],
+    )  # fmt: skip
+    def test_matters_no_more_where_the_lead_is_clear_of_it(self, low, high, standing):
+        assert ranking_of([EAGER, point("a", (low + high) / 2, of_speedup=(low, high))]).standing is standing
+
+    def test_counts_of_fewer_visits_than_planned_whatever_the_lead(self):
+        rows = [EAGER, point("a", 3.0, of_speedup=(2.0, 4.0), visit_count=1, visits_planned=3)]
+        assert ranking_of(rows).doubt_and_lead == "1 of 3 visits: a; ahead all the same, by 2.00 × at least"
+
+    def test_is_unknown_without_an_interval_and_no_lead_counts_then(self):
+        bare = {"latency_ci_low_s": None, "latency_ci_high_s": None}
+        found = ranking_of([point("a", **bare), point("b", latency=9.0, **bare)])
+        assert (found.standing, found.doubt) == (
+            Standing.UNDECIDED, "a: latency has no interval; b: latency has no interval",
+        )  # fmt: skip
+
+
+class TestWaiting:
+    def test_leaves_no_lead_whoever_waited(self):
+        """A call of two threads beside one busy process was 4.04 × eager's (3.96 to 4.20), and is 1.14 × alone."""
+        why = WAITED.format(50)
+        for who in ("eager", "fused", "far"):
+            rows = [EAGER, point("fused", 4.04), point("far", 0.5)]
+            found = ranking_of([row._replace(disturbed=why) if row.provider == who else row for row in rows])
+            assert (found.standing, found.least_margin) == (Standing.UNDECIDED, None)
+            assert found.doubt_and_lead == f"disturbed: {who}"
+            assert leads_in_words([found]) is None
+
+
 class TestLeads:
     def led(self, speedup, name="a"):
-        return ranking_of([EAGER, point(name, speedup, disturbed="stolen time")])
+        return ranking_of([EAGER, point(name, speedup, visit_count=1, visits_planned=3)])
 
     def test_of_one_shape_and_of_several(self):
         least = 2 * 0.99
@@ -150,6 +185,8 @@ class TestFarQuotients:
         assert far_quotients_in_words([]) is None
 
 
+KEPT = "the host kept {} % of the processor time from this machine"
+WAITED = "other processes used 1.0 cores while this was measured, which waited for a processor {} % of the time"
 SLOW = "the machine ran at {} % of its best (one core's arithmetic)"
 
 
@@ -171,14 +208,38 @@ class TestASlowMachine:
         self, disturbed, standing
     ):
         for who in ("eager", "fused", "compiled"):
-            rows = [EAGER, point("compiled", 1.2), point("fused", 2.0)]
+            rows = [EAGER, point("compiled", 1.7), point("fused", 2.0)]
             rows = [row._replace(disturbed=disturbed) if row.provider == who else row for row in rows]
             found = ranking_of(rows)
             assert found.standing is standing
             assert found.doubt == (None if standing is Standing.FASTEST else f"disturbed: {who}")
 
+    @pytest.mark.parametrize(
+        ("disturbed", "low", "standing"),
+        [
+            (SLOW.format(69), 1.2, Standing.FASTEST),
+            (SLOW.format(40), 1.2, Standing.FASTEST),
+            (f"{SLOW.format(40)}; {SLOW.format(91)}", 1.2, Standing.FASTEST),
+            (SLOW.format(40), 1.19, Standing.UNDECIDED),
+            (SLOW.format(39), 9.0, Standing.UNDECIDED),
+            (f"{SLOW.format(50)}; {KEPT.format(19)}", 1.2, Standing.FASTEST),
+            (f"{SLOW.format(90)}; {KEPT.format(5)}", 1.19, Standing.UNDECIDED),
+            (f"{SLOW.format(90)}; {KEPT.format(20)}", 9.0, Standing.UNDECIDED),
+            (WAITED.format(19), 1.2, Standing.FASTEST),
+            (WAITED.format(20), 9.0, Standing.UNDECIDED),
+            ("a CPU quota, as containers have, stopped this process 7 % of the time", 1.2, Standing.FASTEST),
+            ("the GPU was throttled to 90 % of its clock", 9.0, Standing.UNDECIDED),
+        ],
+    )
+    def test_of_more_than_that_leaves_a_lead_that_is_clear_of_what_it_was_seen_to_feign(self, disturbed, low, standing):
+        for who in ("eager", "a", "b"):
+            rows = [EAGER, point("a", 0.5), point("b", 1.01 * low, of_speedup=(low, 1.02 * low))]
+            found = ranking_of([row._replace(disturbed=disturbed) if row.provider == who else row for row in rows])
+            assert found.standing is standing
+            assert found.candidates[0].provider == "b"
+
     def test_leaves_a_wide_interval_in_doubt_for_its_width(self):
-        rows = [EAGER, point("fused", 2.0, of_speedup=(1.8, 2.2), disturbed=SLOW.format(80))]
+        rows = [EAGER, point("fused", 1.3, of_speedup=(1.17, 1.43), disturbed=SLOW.format(80))]
         assert ranking_of(rows).doubt == "fused: speedup known to ± 10.0\N{NARROW NO-BREAK SPACE}% only"
 
     def test_leaves_latencies_in_doubt(self):
