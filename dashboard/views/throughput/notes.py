@@ -29,14 +29,6 @@ NOTHING_MEASURED = "nothing measured here for this choice"
 MOST_CHANGES = 3  # named in a note
 # Of subjects in a note: the selectors have them whole.
 LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
-# Of subjects in a note: the selectors have them whole.
-LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
-# Of subjects in a note: the selectors have them whole.
-LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
-# Of subjects in a note: the selectors have them whole.
-LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
-# Of subjects in a note: the selectors have them whole.
-LONGEST_SUBJECT, LONGEST_BESIDE = 72, 32
 
 
 def rankings_by_batch(rows: Sequence[PointRow]) -> tuple[tuple[int, Ranking | None], ...]:

@@ -7,13 +7,14 @@ An operator, a comparison, a branch or an attribute may run code that nothing na
 from __future__ import annotations
 
 import gc
+import inspect
 import re
 import sys
 import sysconfig
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,8 +24,10 @@ from fused_mlp.models.reading.contents import ATOMS, CONTAINERS, module_of
 from fused_mlp.models.reading.methods import UNSEEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from types import CodeType, FrameType
+
+    from fused_mlp.models.reading.stand_ins import StandInTracer
 
 _TORCH = str(Path(torch.__file__).parent)
 _OURS = str(Path(__file__).parents[2])
@@ -32,6 +35,7 @@ _LIBRARY = sysconfig.get_path("stdlib")
 _IN_LIBRARY = {f"{_LIBRARY}/{name}.py" for name in ("abc", "enum", "types", "typing", "functools", "_collections_abc")}
 _HARMLESS = {*_IN_LIBRARY, "<frozen abc>", "<frozen _collections_abc>"}
 """Of Python's library: what isinstance, enumerations and annotations run, which itself keeps nothing."""
+_PARAMETERS = inspect.Signature.parameters.fget.__code__  # type: ignore[attr-defined]
 _OF_TORCH = tuple(
     f"{_TORCH}/{name}"
     for name in (
@@ -67,21 +71,26 @@ _ASKED_OF_TORCH = {
 
 
 @contextmanager
-def watching_calls(known: Iterable[CodeType], refuse: Callable[[str], Any]) -> Iterator[None]:
-    """Call `refuse`, which raises, before a function runs in this thread that is neither `known` nor harmless."""
+def watching_calls(tracer: StandInTracer, root: CodeType, known: Iterable[CodeType]) -> Iterator[None]:
+    """Let the tracer refuse what runs in this thread, from `root` on, that is neither `known` nor harmless.
+
+    Before, the tracer looks at the block's attributes, of which a stranger's may have look-ups of its own.
+    """
+    refuse = tracer.refuse
     before = sys.getprofile()
     if before is not None and not isinstance(before, FunctionType):
         # One of C's, which could not be put back.
         refuse("a profiler is on, so that what its forward runs cannot be seen")
-    codes = frozenset(known)
+    codes = frozenset({root, *known})
+    has_begun = False
 
     def watch(frame: FrameType, event: str, value: Any) -> None:
-        reason = None
-        if event == "call" and frame.f_code not in codes:
-            caller = frame.f_back
-            reason = _why_not_python(frame.f_code, is_called_by_known=caller is not None and caller.f_code in codes)
-        elif event == "c_call" and frame.f_code in codes:
-            reason = _why_not_c(value)
+        nonlocal has_begun
+        has_begun = has_begun or (event == "call" and frame.f_code is root)
+        if not has_begun:
+            return
+        tracer.follow_c(frame, event, value)
+        reason = _why_not(frame, event, value, codes)
         if reason is not None:
             refuse(f"its forward {reason}")
 
@@ -95,6 +104,26 @@ def watching_calls(known: Iterable[CodeType], refuse: Callable[[str], Any]) -> I
         sys.setprofile(before)
         if is_collecting:
             gc.enable()
+
+
+def _why_not(frame: FrameType, event: str, value: Any, codes: frozenset[CodeType]) -> str | None:
+    if event == "call" and frame.f_code not in codes:
+        is_called_by_known = frame.f_back is not None and frame.f_back.f_code in codes
+        if is_called_by_known and _is_of_a_signature(frame, codes):
+            return None
+        return _why_not_python(frame.f_code, is_called_by_known=is_called_by_known)
+    return _why_not_c(value) if event == "c_call" and frame.f_code in codes else None
+
+
+def _is_of_a_signature(frame: FrameType, codes: frozenset[CodeType]) -> bool:
+    """Return whether a function is asked for its arguments, and has been read: then they are compared at each call."""
+    if frame.f_code is _PARAMETERS:
+        return True
+    if frame.f_code is not inspect.signature.__code__:
+        return False
+    asked = frame.f_locals["obj"]
+    function = asked.__func__ if type(asked) is MethodType else asked
+    return type(function) is FunctionType and function.__code__ in codes
 
 
 def _why_not_python(code: CodeType, *, is_called_by_known: bool) -> str | None:

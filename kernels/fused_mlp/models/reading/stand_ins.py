@@ -8,6 +8,8 @@ from __future__ import annotations
 import operator
 import sys
 import threading
+from abc import ABCMeta
+from dis import opname
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +17,8 @@ import torch
 from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
+
+from fused_mlp.models.reading.contents import module_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +31,10 @@ _ANSWERED = {"dtype", "device", "shape", "ndim", "layout", "is_cuda", "is_cpu"}
 _VALUES = {"T", "H", "mT", "mH", "data", "device", "dtype", "imag", "ndim", "real", "shape"}
 """Attributes of tensors that are no methods, and never None: what is one of two objects is compared by `is`."""
 _ANSWERED_BY_CALL = {"size", "dim", "numel", "stride", "is_floating_point"}
+_ASKING_FOR_KINDS = {isinstance, getattr, hasattr}
+_ASKED_BY_AN_ABC = ABCMeta.__instancecheck__.__code__
+_READING_KINDS = {"LOAD_ATTR", "LOAD_METHOD", "MATCH_CLASS"}
+_OPERATORS = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "CONTAINS_OP", "UNARY_INVERT", "UNARY_NEGATIVE"}
 
 
 class NoPattern(Exception):
@@ -48,6 +56,7 @@ class StandInTracer(fx.Tracer):
         self.inlined = {id(module) for module in inlined}
         self.objections: list[str] = []
         self.is_asked_for_dtypes = False
+        self._running_in_c: list[tuple[FrameType, Any]] = []
         self._modes = _modes()
         self._thread = threading.get_ident()
 
@@ -55,6 +64,18 @@ class StandInTracer(fx.Tracer):
         """Raise NoPattern, and remember it."""
         self.objections.append(reason)
         raise NoPattern(reason)
+
+    def follow_c(self, frame: FrameType, event: str, function: Any) -> None:
+        """Remember which function of C a frame has called, until it returns; events are a profiler's."""
+        if event == "c_call":
+            self._running_in_c.append((frame, function))
+        elif event in ("c_return", "c_exception") and self._running_in_c:
+            self._running_in_c.pop()
+
+    def running_in_c(self, frame: FrameType) -> Any:
+        """Return the function of C that a frame has called and that runs now; None for none."""
+        caller, function = self._running_in_c[-1] if self._running_in_c else (None, None)
+        return function if caller is frame else None
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         """Return whether a child is left whole."""
@@ -189,12 +210,28 @@ class _StandIn(_Asked):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        if sys._getframe(1).f_code.co_filename.startswith(_TORCH):  # noqa: SLF001 - who asks
-            # Some of torch's C functions take whatever calls itself a tensor.
+        if self._is_asked_by_torch(sys._getframe(1)):  # noqa: SLF001 - who asks
+            # Some of torch's C functions take whatever calls itself a tensor, and read memory that is not there.
             return _StandIn
         if not self._is_tensor:
             self.tracer.refuse(f"its forward asks what kind of value {self.node} is")
         return torch.Tensor
+
+    def _is_asked_by_torch(self, frame: FrameType) -> bool:
+        """Return whether torch asks what kind of value this is; refuse to answer where it cannot be seen who does."""
+        function, code = self.tracer.running_in_c(frame), frame.f_code
+        operation = opname[code.co_code[frame.f_lasti]]
+        if code.co_filename.startswith(_TORCH) or code is _ASKED_BY_AN_ABC:
+            return code is not _ASKED_BY_AN_ABC
+        if function in _ASKING_FOR_KINDS or (function is None and operation in _READING_KINDS):
+            return False
+        if function is None and operation in _OPERATORS:
+            return True
+        owner = getattr(function, "__self__", None)
+        homes = {module_of(each).partition(".")[0] for each in (function, owner, type(owner))}
+        if "torch" not in homes:
+            self.tracer.refuse(f"its forward asks what kind of value {self.node} is")
+        return True
 
     def __getattr__(self, k: str) -> Any:
         if k.startswith("__"):

@@ -81,6 +81,12 @@ def of_function(function: FunctionType) -> Iterator[Place]:
             yield Place(function, name, value, content_of(value))
 
 
+def of_signature(function: FunctionType) -> Iterator[Place]:
+    """Yield what a function may have that `inspect.signature` tells instead of its own arguments."""
+    for name in ("__signature__", "__wrapped__"):
+        yield Place(function, name, getattr(function, name, MISSING), None)
+
+
 def places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -> Iterator[Place]:
     """Yield where a value is read by one of the names, from the roots on; of those asked for also where none is."""
     waiting = [(root, 0) for root in roots]

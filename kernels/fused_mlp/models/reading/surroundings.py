@@ -7,6 +7,7 @@ call, and a function that writes, or draws from something that no comparison see
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import deque
 from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType
@@ -30,6 +31,7 @@ from fused_mlp.models.reading.surrounding_values import (
     is_followed,
     items_in,
     of_function,
+    of_signature,
     places,
 )
 
@@ -92,6 +94,8 @@ def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]
         called = [each for value in reached for each in (value, *items_in(value))]
         found = [function for value in called if (function := _function_in(value)) is not None]
         waiting = [function for function in dict.fromkeys(found) if function not in functions]
+    if any(value is inspect or value is inspect.signature for value in reached):
+        of_functions += [place for function in functions for place in of_signature(function)]
     compared = [[place for place in each if is_compared(place)] for each in found_at]
     # A copy of the block has the same classes and modules.
     held = tuple(place for place in compared[0] if not isinstance(place.holder, type | ModuleType))

@@ -86,12 +86,13 @@ def _traced(
     modules = [copy, *list(block.modules())[1:]]
     before = [module.training for module in modules]
     tracer = StandInTracer(inlined)
-    codes = [code for each in (function, *around.functions) for code in codes_in(each)]
+    known = [code for each in (function, *around.functions) for code in codes_in(each)]
     try:
         for module in modules:
             module.__dict__["training"] = training
         kept = _state_of(copy)
-        with leaving_no_trace(around.containers), NothingComputed(tracer), watching_calls(codes, tracer.refuse):
+        watching = watching_calls(tracer, function.__code__, known)
+        with leaving_no_trace(around.containers), NothingComputed(tracer), watching:
             graph = tracer.trace(copy)
     except NoPattern:
         raise
