@@ -220,7 +220,8 @@ class _StandIn(_Asked):
     def _is_asked_by_torch(self, frame: FrameType) -> bool:
         """Return whether torch asks what kind of value this is; refuse to answer where it cannot be seen who does."""
         function, code = self.tracer.running_in_c(frame), frame.f_code
-        operation = opname[code.co_code[frame.f_lasti]]
+        # Python 3.12 may stand in the caches behind an instruction, which are zeros.
+        operation = next(opname[each] for each in code.co_code[frame.f_lasti :: -2] if each)
         if code.co_filename.startswith(_TORCH) or code is _ASKED_BY_AN_ABC:
             return code is not _ASKED_BY_AN_ABC
         if function in _ASKING_FOR_KINDS or (function is None and operation in _READING_KINDS):
