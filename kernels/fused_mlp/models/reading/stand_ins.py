@@ -120,13 +120,14 @@ class StandInTracer(fx.Tracer):
     def proxy(self, node: fx.Node) -> fx.Proxy:
         """Return a step's stand-in, which knows as much as is known of the step's result."""
         if node.op == "placeholder":
-            return _StandIn(node, self, is_tensor=True, dtype=dtype_of(self.root))
+            self._dtype = dtype_of(self.root)  # which may run code of the parameters' classes
+            return _StandIn(node, self, is_tensor=True, dtype=self._dtype)
         if node.op == "call_module":
             module = self.root.get_submodule(str(node.target))
             keeps_dtype = type(module) is nn.Linear or not any(True for _ in module.parameters())
             home, _, kind = type(module).__module__.rpartition(".")
             is_tensor = home == "torch.nn.modules" and kind in _TENSOR_MODULES
-            return _StandIn(node, self, is_tensor=is_tensor, dtype=dtype_of(self.root) if keeps_dtype else None)
+            return _StandIn(node, self, is_tensor=is_tensor, dtype=self._dtype if keeps_dtype else None)
         return _StandIn(node, self, is_tensor=False, dtype=None)
 
     def to_bool(self, obj: fx.Proxy) -> bool:
@@ -220,8 +221,7 @@ class _StandIn(_Asked):
     def _is_asked_by_torch(self, frame: FrameType) -> bool:
         """Return whether torch asks what kind of value this is; refuse to answer where it cannot be seen who does."""
         function, code = self.tracer.running_in_c(frame), frame.f_code
-        # Python 3.12 may stand in the caches behind an instruction, which are zeros.
-        operation = next(opname[each] for each in code.co_code[frame.f_lasti :: -2] if each)
+        operation = next(opname[each] for each in code.co_code[frame.f_lasti :: -2] if each)  # behind are caches: zeros
         if code.co_filename.startswith(_TORCH) or code is _ASKED_BY_AN_ABC:
             return code is not _ASKED_BY_AN_ABC
         if function in _ASKING_FOR_KINDS or (function is None and operation in _READING_KINDS):
