@@ -9,7 +9,7 @@ import copy
 import copyreg
 import functools
 from functools import cache
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from fused_mlp.errors import InvalidArgument
@@ -69,8 +69,9 @@ class FusedBlock(Unannounced):
 def fuse_block(block: nn.Module, sites: dict[str, Callable[..., Any]]) -> None:
     """Let the block's methods named by `sites` be computed by these; keys with "#" are parts of a method."""
     block.__dict__["_fused_sites"] = sites
-    methods = tuple(key for key in sites if "#" not in key)
-    block.__class__ = _fused_class(type(block), methods)  # type: ignore[arg-type] # mypy takes a class's hash for its instances
+    methods = {key: getattr(type(block), key) for key in sites if "#" not in key}
+    read = tuple((name, function, function.__code__) for name, function in methods.items())
+    block.__class__ = _fused_class(type(block), read)  # type: ignore[arg-type] # mypy takes a class's hash for its instances
 
 
 def unfuse_block(block: nn.Module) -> None:
@@ -102,22 +103,20 @@ def drop_packs(block: Any) -> None:
 
 
 @cache
-def _fused_class(kind: type[nn.Module], methods: tuple[str, ...]) -> type[nn.Module]:
-    body: dict[str, Any] = {name: _dispatching(kind, name) for name in methods}
+def _fused_class(kind: type[nn.Module], read: tuple[tuple[str, FunctionType, CodeType], ...]) -> type[nn.Module]:
+    body: dict[str, Any] = {name: _dispatching(kind, name, function, code) for name, function, code in read}
     body |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     return type(kind.__name__, (FusedBlock, kind), {**body, "_fused_class": kind})
 
 
-def _dispatching(kind: type[nn.Module], name: str) -> Callable[..., Any]:
-    function = getattr(kind, name)
-
+def _dispatching(kind: type[nn.Module], name: str, function: FunctionType, code: CodeType) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if "_fused_sites" not in self.__dict__:
             # Made by a fused block from its own class, as a slice of an nn.Sequential is; or kept from before unfusing.
             return function(self, *args, **kwargs)
         own = getattr(kind, name)
-        if own is not function:
-            # Another was put into the class later.
+        if own is not function or function.__code__ is not code:
+            # Another was put into the class later, or other code into it.
             return own(self, *args, **kwargs)
         return self.__dict__["_fused_sites"][name](self, *args, **kwargs)
 

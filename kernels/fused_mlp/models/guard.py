@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from fused_mlp.models.reading.contents import ATOMS, content_of, is_same
 from fused_mlp.models.reading.linear_layers import has_global_hooks
-from fused_mlp.models.reading.surroundings import MISSING, Place
+from fused_mlp.models.reading.surrounding_values import MISSING, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -159,7 +159,7 @@ def _matches(
     found: Found = {}
     modes = (False, True) if settings.mode is Mode.TRAINING else (False,)
     for training in modes:
-        traced = graph_of(plan.block, function, training=training, inlined=inlined, containers=around.containers)
+        traced = graph_of(plan.block, function, training=training, inlined=inlined, around=around)
         matcher = Matcher(plan.block, traced.graph, training=training)
         matches = matcher.mlps() if chains else ()
         if matches or not chains:

@@ -207,6 +207,7 @@ class Matcher:
             module = self._steps.module(node)
             if any(True for _ in module.parameters()) or any(True for _ in module.buffers()):
                 raise NoPattern(f"{self._steps.described(node)} stands between, which has weights of its own")
+        self._steps.expect_read(node)
 
     def _expect_closed(self, nodes: Sequence[fx.Node], last: fx.Node) -> None:
         inside = {*nodes, last}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +32,8 @@ def is_same(value: Any, before: Any, content: Any) -> bool:
         return type(value) is type(before) and _is_same_content(value, content)
     if value is before:
         return True
+    if type(value) is MethodType:  # made anew each time
+        return type(before) is MethodType and _bound(value) == _bound(before)
     # Zero has a sign, which equality does not see.
     is_equal = type(value) is type(before) and isinstance(value, ATOMS) and value == before
     return is_equal and (bool(value) or repr(value) == repr(before))
@@ -47,14 +50,18 @@ def _is_same_content(value: Any, content: Any) -> bool:
     is_dict = isinstance(value, dict)
     if is_dict != isinstance(content, dict) or not all(map(_is_same_content, value, content)):
         return False
-    return not is_dict or all(map(_is_same_content, _items(value), _items(content)))
+    return not is_dict or all(map(_is_same_content, items_of(value), items_of(content)))
+
+
+def _bound(method: MethodType) -> tuple[int, int]:
+    return id(method.__func__), id(method.__self__)
 
 
 def is_deep(value: Any) -> bool:
     """Return whether containers lie in one another deeper than anybody compares, as where one holds itself."""
     level = [value]
     for _ in range(DEEPEST):
-        inner = {id(each): each for holder in level for each in _items(holder) if isinstance(each, CONTAINERS)}
+        inner = {id(each): each for holder in level for each in items_of(holder) if isinstance(each, CONTAINERS)}
         level = [each for each in inner.values() if len(each) <= MOST_VALUES]
         if not level:
             return False
@@ -67,7 +74,8 @@ def module_of(kind: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _items(container: Any) -> Iterable[Any]:
+def items_of(container: Any) -> Iterable[Any]:
+    """Return a container's items: a dictionary's values."""
     values: Iterable[Any] = container.values() if isinstance(container, dict) else container
     return values
 
@@ -77,7 +85,7 @@ def _leaves(value: Any) -> list[Any] | None:
     if not isinstance(value, CONTAINERS):
         return None if isinstance(value, torch.Tensor) or module_of(type(value)) == "numpy" else [value]
     found: list[Any] = []
-    for each in _items(value):
+    for each in items_of(value):
         leaves = _leaves(each) if len(found) <= MOST_VALUES else None
         if leaves is None:
             return None

@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from fused_mlp.models.reading.decorated import layers_of, with_inner
 from fused_mlp.models.reading.linear_layers import is_linear
 from fused_mlp.models.reading.stand_ins import NoPattern
 
@@ -42,7 +43,9 @@ class Source:
 
     def __init__(self, function: FunctionType) -> None:
         """Read the source. Raises: NoPattern if there is none, or it is no plain method."""
-        self._function = function
+        self._layers = layers_of(function)
+        is_decorated = len(self._layers) > 1
+        self._function = function = self._layers[-1]
         try:
             lines, number = inspect.getsourcelines(function)
             tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -51,7 +54,8 @@ class Source:
         definition = tree.body[0]
         if any(isinstance(node, ast.Try) for node in ast.walk(definition)):
             raise NoPattern("its forward catches exceptions")
-        if not isinstance(definition, ast.FunctionDef) or definition.decorator_list or not definition.args.args:
+        is_plain = isinstance(definition, ast.FunctionDef) and (is_decorated or not definition.decorator_list)
+        if not isinstance(definition, ast.FunctionDef) or not is_plain or not definition.args.args:
             raise NoPattern("its forward is decorated, or no plain method")
         ast.increment_lineno(tree, number - 1)
         self._definition = definition
@@ -109,7 +113,7 @@ class Source:
                 statement = ast.Assign([ast.Name(run.result, ast.Store())], instead)
                 ast.copy_location(statement, run.body[run.first])
                 run.body[run.first : run.last + 1] = [statement]
-            return self._compiled(self._definition, call=call)
+            return with_inner(self._layers, self._compiled(self._definition, call=call))
         finally:
             for body, before in reversed(kept):
                 body[:] = before

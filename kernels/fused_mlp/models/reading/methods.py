@@ -14,15 +14,19 @@ from torch import nn
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 Reader = Callable[[], tuple[Any, ...]]
 """Function that returns values from around another, globals and closures, as that one reads them."""
 _OF_TORCH = torch.__name__
 METHODS = ("forward", "_ff_block", "feed_forward_chunk")
 """Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
+_LEAVING = {*dis.hasjrel, *dis.hasjabs, *(dis.opmap.get(name, -1) for name in ("RETURN_VALUE", "YIELD_VALUE"))}
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"}
-_UNSEEN = {"print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"}
+UNSEEN = {
+    *("print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"),
+    *("hash", "dir", "callable", "locals"),
+}
 """Built-in functions that leave no trace in a graph: what they do is lost, what they answer is of the stand-in."""
 
 
@@ -62,7 +66,8 @@ def expect_only_results(functions: Iterable[FunctionType]) -> None:
     """Raise NoPattern if a function does anything but return values, or asks what a stand-in cannot answer."""
     for each in functions:
         for code in codes_in(each):
-            for instruction in dis.get_instructions(code):
+            instructions = list(dis.get_instructions(code))
+            for index, instruction in enumerate(instructions):
                 if instruction.opname in _STORES:
                     raise NoPattern(f"its forward stores {instruction.argval or 'values'}")
                 if instruction.opname == "CHECK_EXC_MATCH":
@@ -71,8 +76,23 @@ def expect_only_results(functions: Iterable[FunctionType]) -> None:
                     raise NoPattern(f"its forward imports {instruction.argval}")
                 if instruction.opname == "BEFORE_WITH":
                     raise NoPattern("its forward has a with-statement, whose object may do anything")
-                if instruction.opname == "LOAD_GLOBAL" and instruction.argval in _UNSEEN:
+                if instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__":
+                    raise NoPattern("its forward reads a __dict__, which it may write into")
+                is_unseen = instruction.opname == "LOAD_GLOBAL" and instruction.argval in UNSEEN
+                if is_unseen and not _is_for_an_exception(instructions[index:]):
                     raise NoPattern(f"its forward calls {instruction.argval}()")
+
+
+def _is_for_an_exception(instructions: Sequence[dis.Instruction]) -> bool:
+    """Return whether code asks for a type and goes straight on to an exception, which alone may say it."""
+    if instructions[0].argval != "type":
+        return False
+    for instruction in instructions[1:]:
+        if instruction.opname == "RAISE_VARARGS":
+            return True
+        if instruction.is_jump_target or instruction.opcode in _LEAVING or instruction.opname in _STORES:
+            return False
+    return False
 
 
 def method_of(block: nn.Module, name: str) -> FunctionType | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import operator
 import sys
 import threading
+from abc import ABCMeta
+from dis import opname
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +17,8 @@ import torch
 from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
+
+from fused_mlp.models.reading.contents import module_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,7 +28,13 @@ _TORCH = str(Path(torch.__file__).parent)
 _WITH_OWN_GRADIENT = (f"{_TORCH}/autograd/function.py", f"{_TORCH}/utils/checkpoint.py")
 _TENSOR_MODULES = ("activation", "dropout", "linear", "normalization")
 _ANSWERED = {"dtype", "device", "shape", "ndim", "layout", "is_cuda", "is_cpu"}
+_VALUES = {"T", "H", "mT", "mH", "data", "device", "dtype", "imag", "ndim", "real", "shape"}
+"""Attributes of tensors that are no methods, and never None: what is one of two objects is compared by `is`."""
 _ANSWERED_BY_CALL = {"size", "dim", "numel", "stride", "is_floating_point"}
+_ASKING_FOR_KINDS = {isinstance, getattr, hasattr}
+_ASKED_BY_AN_ABC = ABCMeta.__instancecheck__.__code__
+_READING_KINDS = {"LOAD_ATTR", "LOAD_METHOD", "MATCH_CLASS"}
+_OPERATORS = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "CONTAINS_OP", "UNARY_INVERT", "UNARY_NEGATIVE"}
 
 
 class NoPattern(Exception):
@@ -46,6 +56,7 @@ class StandInTracer(fx.Tracer):
         self.inlined = {id(module) for module in inlined}
         self.objections: list[str] = []
         self.is_asked_for_dtypes = False
+        self._running_in_c: list[tuple[FrameType, Any]] = []
         self._modes = _modes()
         self._thread = threading.get_ident()
 
@@ -53,6 +64,18 @@ class StandInTracer(fx.Tracer):
         """Raise NoPattern, and remember it."""
         self.objections.append(reason)
         raise NoPattern(reason)
+
+    def follow_c(self, frame: FrameType, event: str, function: Any) -> None:
+        """Remember which function of C a frame has called, until it returns; events are a profiler's."""
+        if event == "c_call":
+            self._running_in_c.append((frame, function))
+        elif event in ("c_return", "c_exception") and self._running_in_c:
+            self._running_in_c.pop()
+
+    def running_in_c(self, frame: FrameType) -> Any:
+        """Return the function of C that a frame has called and that runs now; None for none."""
+        caller, function = self._running_in_c[-1] if self._running_in_c else (None, None)
+        return function if caller is frame else None
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         """Return whether a child is left whole."""
@@ -97,13 +120,14 @@ class StandInTracer(fx.Tracer):
     def proxy(self, node: fx.Node) -> fx.Proxy:
         """Return a step's stand-in, which knows as much as is known of the step's result."""
         if node.op == "placeholder":
-            return _StandIn(node, self, is_tensor=True, dtype=dtype_of(self.root))
+            self._dtype = dtype_of(self.root)  # which may run code of the parameters' classes
+            return _StandIn(node, self, is_tensor=True, dtype=self._dtype)
         if node.op == "call_module":
             module = self.root.get_submodule(str(node.target))
             keeps_dtype = type(module) is nn.Linear or not any(True for _ in module.parameters())
             home, _, kind = type(module).__module__.rpartition(".")
             is_tensor = home == "torch.nn.modules" and kind in _TENSOR_MODULES
-            return _StandIn(node, self, is_tensor=is_tensor, dtype=dtype_of(self.root) if keeps_dtype else None)
+            return _StandIn(node, self, is_tensor=is_tensor, dtype=self._dtype if keeps_dtype else None)
         return _StandIn(node, self, is_tensor=False, dtype=None)
 
     def to_bool(self, obj: fx.Proxy) -> bool:
@@ -117,10 +141,60 @@ class StandInTracer(fx.Tracer):
         self.refuse("its forward cannot be traced: it goes over a tensor or its shape")
 
 
-class _StandIn(fx.Proxy):
-    """Stand-in for what a step of a graph gives: a tensor, or unknown. dtype: of the parameters, where it is kept."""
+class _Asked(fx.Proxy):
+    """Stand-in that says nothing of itself: what it is written as, or found by, would be built into the graph."""
 
     tracer: StandInTracer
+
+    def __hash__(self) -> int:
+        self._expect_torch("looks something up by")
+        return id(self)
+
+    def __repr__(self) -> str:
+        self._expect_torch("writes down")
+        return super().__repr__()
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, given: str) -> str:
+        return format(repr(self), given)
+
+    def _expect_torch(self, what: str) -> None:
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - who asks
+        while frame is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
+            self.tracer.refuse(f"its forward {what} {self.node}")
+
+    def _attribute_of_tensor(self, k: str) -> Any:
+        if not callable(getattr(torch.Tensor, k, None)) and k not in _VALUES:
+            self.tracer.refuse(f"its forward looks for an attribute {k} of {self.node}")
+        return _Attribute(self, k)
+
+
+class _Attribute(_Asked, fx.proxy.Attribute):
+    """Stand-in for an attribute of a tensor, or a method until it is called."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        if not sys._getframe(1).f_code.co_filename.startswith(_TORCH):  # noqa: SLF001 - who asks
+            self.tracer.refuse(f"its forward asks what kind of value {self.attr} is")
+        return _Attribute
+
+    def __getattr__(self, k: str) -> Any:
+        if k.startswith("__"):
+            self._expect_torch("asks for a special method of")
+            raise AttributeError(k)
+        if self.attr not in ("shape", "device"):
+            return self._attribute_of_tensor(k)
+        if (self.attr, k) == ("device", "index"):  # which may be None
+            self.tracer.refuse("its forward asks for the index of a device")
+        return _Attribute(self, k)
+
+
+class _StandIn(_Asked):
+    """Stand-in for what a step of a graph gives: a tensor, or unknown. dtype: of the parameters, where it is kept."""
 
     def __init__(self, node: fx.Node, tracer: StandInTracer, *, is_tensor: bool, dtype: torch.dtype | None) -> None:
         super().__init__(node, tracer)
@@ -131,25 +205,40 @@ class _StandIn(fx.Proxy):
     def dtype(self) -> Any:
         """Answer with the dtype of the parameters, for which alone the graph then holds."""
         if self._dtype is None:
-            return super().__getattr__("dtype")
+            self.tracer.refuse(f"its forward asks for the dtype of {self.node}")
         self.tracer.is_asked_for_dtypes = True
         return self._dtype
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        if sys._getframe(1).f_code.co_filename.startswith(_TORCH):  # noqa: SLF001 - who asks
-            # Some of torch's C functions take whatever calls itself a tensor.
+        if self._is_asked_by_torch(sys._getframe(1)):  # noqa: SLF001 - who asks
+            # Some of torch's C functions take whatever calls itself a tensor, and read memory that is not there.
             return _StandIn
         if not self._is_tensor:
             self.tracer.refuse(f"its forward asks what kind of value {self.node} is")
         return torch.Tensor
 
+    def _is_asked_by_torch(self, frame: FrameType) -> bool:
+        """Return whether torch asks what kind of value this is; refuse to answer where it cannot be seen who does."""
+        function, code = self.tracer.running_in_c(frame), frame.f_code
+        operation = next(opname[each] for each in code.co_code[frame.f_lasti :: -2] if each)  # behind are caches: zeros
+        if code.co_filename.startswith(_TORCH) or code is _ASKED_BY_AN_ABC:
+            return code is not _ASKED_BY_AN_ABC
+        if function in _ASKING_FOR_KINDS or (function is None and operation in _READING_KINDS):
+            return False
+        if function is None and operation in _OPERATORS:
+            return True
+        owner = getattr(function, "__self__", None)
+        homes = {module_of(each).partition(".")[0] for each in (function, owner, type(owner))}
+        if "torch" not in homes:
+            self.tracer.refuse(f"its forward asks what kind of value {self.node} is")
+        return True
+
     def __getattr__(self, k: str) -> Any:
         if k.startswith("__"):
+            self._expect_torch("asks for a special method of")
             raise AttributeError(k)
-        if not hasattr(torch.Tensor, k):
-            self.tracer.refuse(f"its forward looks for an attribute {k} of {self.node}")
-        return super().__getattr__(k)
+        return self._attribute_of_tensor(k)
 
 
 def _written(function: Callable[[Any, Any], Any]) -> Callable[[_StandIn, Any], fx.Proxy]:

@@ -10,16 +10,19 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
+from fused_mlp.models.reading.contents import module_of
 from fused_mlp.models.reading.linear_layers import is_linear, is_transposed
+from fused_mlp.models.reading.methods import arguments_of, method_of, with_required_only
 from fused_mlp.models.reading.stand_ins import IN_PLACE, NoPattern
-from fused_mlp.models.reading.surroundings import surroundings_of_modules
-from fused_mlp.models.reading.tracing import leaving_no_trace
+from fused_mlp.models.reading.surroundings import surroundings_of, surroundings_of_modules
+from fused_mlp.models.reading.tracing import graph_of, leaving_no_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch import Tensor
 
+_WITHOUT_BRANCHES = {"torch", "_operator", "operator", "builtins", "math"}
 _WRITING = {*IN_PLACE.values(), operator.setitem}
 
 
@@ -55,6 +58,36 @@ class Steps:
             training = node.args[2] if len(node.args) > 2 else node.kwargs.get("training", True)
             return float(p) if training and isinstance(p, int | float) else 0.0
         return None
+
+    def expect_read(self, node: fx.Node) -> None:
+        """Raise NoPattern if a step runs code that may do something else for other values, shapes or dtypes.
+
+        What somebody's activation computes is found by calling it, which tells only of what it is called on.
+        """
+        if node.op == "call_module":
+            for module in self.module(node).modules():
+                if not type(module).__module__.startswith("torch.nn."):
+                    self._expect_read(module, str(node.target))
+        elif node.op == "call_function" and (
+            isinstance(node.target, torch.jit.ScriptFunction)
+            or module_of(node.target).partition(".")[0] not in _WITHOUT_BRANCHES
+        ):
+            raise NoPattern(f"{self.described(node)} is a function that is not read")
+
+    def _expect_read(self, module: nn.Module, name: str) -> None:
+        function = method_of(module, "forward")
+        if function is None:
+            raise NoPattern(f"{name} has no forward that can be read")
+        inlined = [each for each in module.modules() if not type(each).__module__.startswith("torch.nn.")]
+        codes = [(type(each), found) for each in inlined if (found := method_of(each, "forward")) is not None]
+        around = surroundings_of(module, codes)
+        called = with_required_only(function, arguments_of(function)[0])
+        try:
+            traced = graph_of(module, called, training=self.training, inlined=inlined, around=around)
+        except NoPattern as mismatch:
+            raise NoPattern(f"{name}: {mismatch}") from None
+        if traced.dtype is not None:
+            raise NoPattern(f"{name}: its forward asks for dtypes")
 
     def is_layer_call(self, node: fx.Node) -> bool:
         """Return whether a node calls a linear layer on one value."""

@@ -7,30 +7,14 @@ call, and a function that writes, or draws from something that no comparison see
 from __future__ import annotations
 
 import functools
-import logging
-import random
-import sys
+import inspect
 from collections import deque
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
-from enum import Enum
-from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
-from fused_mlp.models.reading.contents import (
-    ATOMS,
-    CONTAINERS,
-    DEEPEST,
-    MOST_VALUES,
-    content_of,
-    is_deep,
-    is_same,
-    module_of,
-)
 from fused_mlp.models.reading.methods import (
     codes_in,
     expect_only_results,
@@ -40,32 +24,23 @@ from fused_mlp.models.reading.methods import (
     reader_of,
 )
 from fused_mlp.models.reading.stand_ins import NoPattern
+from fused_mlp.models.reading.surrounding_values import (
+    Place,
+    expect_watched,
+    is_compared,
+    is_followed,
+    items_in,
+    of_function,
+    of_signature,
+    places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fused_mlp.models.reading.methods import Reader
 
-_DEEPEST = 4
 _MOST_WRAPPED = 100
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-_NOT_FOLLOWED = {*sys.stdlib_module_names, "torch", "numpy", "fused_mlp"}
-_STATEFUL = (Iterator, ContextVar, random.Random)
-_HOMES_OF_STATEFUL = {"queue", "threading", "multiprocessing", "asyncio", "concurrent", "io", "weakref"}
-_STATEFUL_MODULES = {"time", "datetime", "os", "random", "secrets", "uuid"}
-
-
-class MISSING:
-    """Value of an attribute that is not there."""
-
-
-class Place(NamedTuple):
-    """Where a value is read, and what it was: `content` is a copy of a container, None of anything else."""
-
-    holder: Any
-    name: str
-    value: Any
-    content: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +52,7 @@ class Surroundings:
         readers: of outer names.
         held, outer: places that the block leads to, and that the outer names do.
         containers: that it may write into.
+        functions: that were read.
     """
 
     names: frozenset[str]
@@ -84,6 +60,7 @@ class Surroundings:
     held: tuple[Place, ...]
     outer: tuple[Place, ...]
     containers: tuple[Any, ...]
+    functions: tuple[FunctionType, ...]
 
 
 def surroundings_of(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]]) -> Surroundings:
@@ -107,18 +84,32 @@ def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]
         names = frozenset(name for code in codes_read for name in code.co_names)
         asked = frozenset(name for code in codes_read for name in names_asked(code))
         readers = tuple(reader for function in functions if (reader := reader_of(function)) is not None)
+        of_functions = [place for function in functions for place in of_function(function)]
         values = [value for read in readers for value in read()]
+        values += [place.value for place in of_functions if place.name != "__code__"]
         for value in values:
-            _expect_watched("a value from around", value)
-        places = [list(_places(roots, names, asked)) for roots in ([block], values)]
-        reached = [*values, *(place.value for each in places for place in each)]
-        found = [function for value in reached if (function := _function_in(value)) is not None]
+            expect_watched("a value from around", value)
+        found_at = [list(places(roots, names, asked)) for roots in ([block], values)]
+        reached = [*values, *(place.value for each in found_at for place in each)]
+        called = [each for value in reached for each in (value, *items_in(value))]
+        found = [function for value in called if (function := _function_in(value)) is not None]
         waiting = [function for function in dict.fromkeys(found) if function not in functions]
-    held, outer = (tuple(place for place in each if _is_compared(place)) for each in places)
+    if any(value is inspect or value is inspect.signature for value in reached):
+        of_functions += [place for function in functions for place in of_signature(function)]
+    compared = [[place for place in each if is_compared(place)] for each in found_at]
+    # A copy of the block has the same classes and modules.
+    held = tuple(place for place in compared[0] if not isinstance(place.holder, type | ModuleType))
+    of_classes = (place for place in compared[0] if isinstance(place.holder, type | ModuleType))
+    outer = (*compared[1], *of_classes, *of_functions)
     reached += block.__dict__.values()
     containers = {id(value): value for value in reached if isinstance(value, list | set | dict | deque)}
     return Surroundings(
-        names=names | asked, readers=readers, held=held, outer=outer, containers=tuple(containers.values())
+        names=names | asked,
+        readers=readers,
+        held=held,
+        outer=outer,
+        containers=tuple(containers.values()),
+        functions=tuple(functions),
     )
 
 
@@ -133,121 +124,19 @@ def surroundings_of_modules(modules: Iterable[nn.Module]) -> list[Surroundings]:
     return found
 
 
-def _places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -> Iterator[Place]:
-    """Yield where a value is read by one of the names, from the roots on; of those asked for also where none is."""
-    waiting = [(root, 0) for root in roots]
-    seen: set[int] = set()
-    while waiting:
-        holder, depth = waiting.pop()
-        if isinstance(holder, CONTAINERS):
-            if id(holder) in seen:
-                continue
-            seen.add(id(holder))
-            values = holder.values() if isinstance(holder, dict) else holder
-            for value in values if len(holder) <= MOST_VALUES else ():
-                _expect_watched("a container's item", value)
-                waiting.append((value, depth))
-        elif _may_hold(holder) and id(holder) not in seen and depth <= _DEEPEST:
-            seen.add(id(holder))
-            if type(holder) in (nn.ModuleList, nn.ModuleDict, nn.Sequential):
-                waiting += [(child, depth) for child in holder.children()]
-            if isinstance(holder, functools.partial):
-                names |= {"func", "args", "keywords"}
-            for name in sorted(names | asked):
-                value = _value_at(holder, name)
-                if value is not MISSING or (name in asked and not _has(holder, name)):
-                    _expect_watched(name, value)
-                    yield Place(holder, name, value, content_of(value))
-                    waiting.append((value, depth + 1))
-
-
-def _has(holder: Any, name: str) -> bool:
-    try:
-        return hasattr(holder, name)
-    except Exception:  # noqa: BLE001 - it is there, and raises
-        return True
-
-
-def _value_at(holder: Any, name: str) -> Any:
-    if isinstance(holder, nn.Module):
-        own = holder.__dict__.get(name, holder._modules.get(name, MISSING))  # noqa: SLF001 - nn.Module's registers
-        if name in _OF_EVERY_MODULE or isinstance(own, torch.Tensor):
-            return MISSING
-        if own is not MISSING:
-            return own
-        kinds = [kind for kind in type(holder).__mro__ if kind not in nn.Module.__mro__ and _is_followed(kind)]
-        return next((_of_class(kind.__dict__[name]) for kind in kinds if name in kind.__dict__), MISSING)
-    try:
-        return getattr(holder, name)
-    except Exception:  # noqa: BLE001 - whatever a stranger's attribute raises, it is none here
-        return MISSING
-
-
-def _of_class(value: Any) -> Any:
-    if isinstance(value, property):
-        return value.fget
-    if isinstance(value, functools.cached_property):
-        return value.func
-    return value.__func__ if isinstance(value, staticmethod | classmethod) else value
-
-
-def _is_compared(place: Place) -> bool:
-    """Return whether a place is compared: children of modules and their methods are elsewhere, bound ones made anew."""
-    if isinstance(place.holder, nn.Module) and isinstance(place.value, nn.Module | FunctionType):
-        return False
-    if isinstance(place.value, MethodType | BuiltinMethodType | MethodWrapperType):
-        return False
-    if place.content is None and not is_same(getattr(place.holder, place.name, MISSING), place.value, None):
-        raise NoPattern(f"its forward reads {place.name}, which is another {type(place.value).__name__} each time")
-    return True
-
-
-def _expect_watched(name: str, value: Any) -> None:
-    """Raise NoPattern for a value that changes unseen."""
-    home = module_of(type(value)).partition(".")[0].removeprefix("_")
-    if isinstance(value, ModuleType) and value.__name__ in _STATEFUL_MODULES | {"numpy.random"}:
-        raise NoPattern(f"its forward asks the module {value.__name__}, whose answers change")
-    if home in _HOMES_OF_STATEFUL:
-        raise NoPattern(f"its forward reads {name}, a {type(value).__name__}, whose changes cannot be seen")
-    is_number = home == "numpy" and hasattr(type(value), "__hash__") and type(value).__hash__ is not None
-    if isinstance(value, _STATEFUL) or (home == "numpy" and not is_number and not callable(value)):
-        raise NoPattern(f"its forward reads {name}, a {type(value).__name__}, whose changes cannot be seen")
-    if isinstance(value, CONTAINERS) and len(value) > MOST_VALUES:
-        raise NoPattern(f"its forward reads {name}, which has more than {MOST_VALUES} values to compare")
-    if isinstance(value, CONTAINERS) and is_deep(value):
-        raise NoPattern(f"its forward reads {name}, which holds itself, or containers more than {DEEPEST} deep")
-    if isinstance(value, torch.Tensor):
-        raise NoPattern(f"its forward reads {name}, a tensor that is no module's, whose changes cannot be seen")
-    if isinstance(value, logging.Logger):
-        raise NoPattern(f"its forward writes a log: {name}")
-
-
-def _may_hold(value: Any) -> bool:
-    if isinstance(value, (*ATOMS, torch.Tensor, FunctionType, MethodType, Enum)):
-        return False
-    if isinstance(value, nn.Module):
-        return True
-    if isinstance(value, ModuleType | type):
-        return _is_followed(value)
-    return module_of(type(value)).partition(".")[0] not in ("builtins", "torch", "numpy", "fused_mlp")
-
-
-def _is_followed(value: Any) -> bool:
-    name = value.__name__ if isinstance(value, ModuleType) else module_of(value)
-    return name.partition(".")[0] not in _NOT_FOLLOWED
-
-
 def _function_in(value: Any) -> FunctionType | None:
     """Return the function that is run where a value is called; None for none, or one of a library that is known."""
     for _ in range(_MOST_WRAPPED):
-        if isinstance(value, functools.partial):
+        if isinstance(value, property):
+            value = value.fget
+        elif isinstance(value, functools.partial | functools.cached_property):
             value = value.func
         elif isinstance(value, MethodType):
             value = value.__func__
         elif callable(value) and not isinstance(value, type) and "__wrapped__" in getattr(value, "__dict__", {}):
             value = value.__wrapped__
         elif isinstance(value, FunctionType | type | nn.Module | ModuleType):
-            return value if isinstance(value, FunctionType) and _is_followed(value) else None
+            return value if isinstance(value, FunctionType) and is_followed(value) else None
         elif isinstance(value := getattr(type(value), "__call__", None), FunctionType):  # noqa: B004 - the function is wanted
             continue
         else:

@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx, nn
 
+from fused_mlp.models.reading.called_code import watching_calls
+from fused_mlp.models.reading.methods import codes_in
 from fused_mlp.models.reading.stand_ins import NoPattern, NothingComputed, StandInTracer, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import FunctionType
+
+    from fused_mlp.models.reading.surroundings import Surroundings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ def graph_of(
     *,
     training: bool,
     inlined: Sequence[nn.Module] = (),
-    containers: Sequence[Any] = (),
+    around: Surroundings,
 ) -> Traced:
     """Return what `function(block, …)` does in a mode, whatever of torch's modes is on.
 
@@ -47,14 +51,14 @@ def graph_of(
         function: the method.
         training: the mode.
         inlined: children that are not left whole.
-        containers: that the function may write into.
+        around: what was read of the function, and with it.
 
     Raises: NoPattern, where it cannot be said from a graph.
     """
     found = []
     for surrounded in (torch.enable_grad, torch.no_grad, _autocast, torch.inference_mode, torch.enable_grad):
         with surrounded():
-            found.append(_traced(block, function, training=training, inlined=inlined, containers=containers))
+            found.append(_traced(block, function, training=training, inlined=inlined, around=around))
     if len({_text(traced.graph) for traced in found}) > 1:
         raise NoPattern("its forward differs from call to call, or with gradients, autocast or inference mode")
     return found[0]
@@ -76,17 +80,19 @@ def _traced(
     *,
     training: bool,
     inlined: Sequence[nn.Module],
-    containers: Sequence[Any],
+    around: Surroundings,
 ) -> Traced:
     copy = _shallow_copy(block, function)
     modules = [copy, *list(block.modules())[1:]]
     before = [module.training for module in modules]
     tracer = StandInTracer(inlined)
+    known = [code for each in (function, *around.functions) for code in codes_in(each)]
     try:
         for module in modules:
             module.__dict__["training"] = training
         kept = _state_of(copy)
-        with leaving_no_trace(containers), NothingComputed(tracer):
+        watching = watching_calls(tracer, function.__code__, known)
+        with leaving_no_trace(around.containers), NothingComputed(tracer), watching:
             graph = tracer.trace(copy)
     except NoPattern:
         raise

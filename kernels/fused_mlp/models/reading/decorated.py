@@ -1,0 +1,126 @@
+"""Forwards within decorators: these stay as they are, and call the forward that has parts of it replaced.
+
+A decorator's function may do anything around the forward, as long as all that it does with it is to call it, or to
+tell its name: then it cannot see that it calls another.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from itertools import pairwise
+from types import CellType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from fused_mlp.models.reading.methods import codes_in
+from fused_mlp.models.reading.stand_ins import NoPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAMES = {"__name__", "__qualname__", "__doc__", "__module__"}
+_MOST_DECORATORS = 10
+_KNOWN = {
+    (
+        "transformers.modeling_layers",
+        "GradientCheckpointingLayer.__init_subclass__.<locals>.forward_with_checkpointing",
+    )
+}
+"""Functions of decorators that hand on what they decorate, to be called."""
+_DECORATED = "its forward is decorated"
+
+
+def layers_of(function: FunctionType) -> tuple[FunctionType, ...]:
+    """Return the functions of decorators around a forward, from outside, and the forward itself behind them.
+
+    Raises: NoPattern where one of them does more with what it decorates than to call it.
+    """
+    found = [function]
+    while hasattr(found[-1], "__wrapped__"):
+        wrapper, inner = found[-1], found[-1].__wrapped__
+        of_torch = wrapper.__globals__.get("__name__", "").partition(".")[0] == "torch"
+        if type(inner) is not FunctionType or of_torch or len(found) > _MOST_DECORATORS:
+            raise NoPattern(_DECORATED)
+        name = _name_in(wrapper, inner)
+        if (wrapper.__globals__.get("__name__"), wrapper.__code__.co_qualname) not in _KNOWN:
+            _expect_only_calls(wrapper, name)
+        found.append(inner)
+    return tuple(found)
+
+
+def with_inner(layers: tuple[FunctionType, ...], other: FunctionType) -> Callable[..., Any]:
+    """Return a forward within its decorators with `other` in its place, as long as all of them are what they were."""
+    *wrappers, inner = layers
+    if not wrappers:
+        return other
+    links = [(_cell_of(wrapper, _name_in(wrapper, each)), each) for wrapper, each in pairwise(layers)]
+    before = [(each, each.__code__, each.__defaults__, each.__kwdefaults__) for each in layers]
+
+    def is_as_before() -> bool:
+        return all(cell.cell_contents is each for cell, each in links) and all(
+            each.__code__ is code and each.__defaults__ is defaults and each.__kwdefaults__ is named
+            for each, code, defaults, named in before
+        )
+
+    itself = CellType()
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_as_before():
+            return layers[0](self, *args, **kwargs)
+        # One that asks whether it is its class's forward is it.
+        itself.cell_contents = type(self).forward
+        return outermost(self, *args, **kwargs)
+
+    @functools.wraps(inner)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        # A decorator may call it with another block, that is not fused.
+        sites = getattr(args[0], "__dict__", {}).get("_fused_sites", {}) if args else {}
+        return (other if sites.get("forward") is forward else inner)(*args, **kwargs)
+
+    outermost: Any = within
+    for wrapper, (cell, _) in zip(reversed(wrappers), reversed(links), strict=True):
+        cells = tuple(
+            CellType(outermost) if each is cell else itself if _content(each) is layers[0] else each
+            for each in wrapper.__closure__ or ()
+        )
+        made = FunctionType(wrapper.__code__, wrapper.__globals__, wrapper.__name__, wrapper.__defaults__, cells)
+        made.__kwdefaults__ = wrapper.__kwdefaults__
+        outermost = functools.wraps(wrapper)(made)
+    return forward
+
+
+def _name_in(wrapper: FunctionType, inner: FunctionType) -> str:
+    """Return by which outer name a decorator's function has what it decorates."""
+    cells = zip(wrapper.__code__.co_freevars, wrapper.__closure__ or (), strict=True)
+    names = [name for name, cell in cells if _content(cell) is inner]
+    if len(names) != 1:
+        raise NoPattern(_DECORATED)
+    return names[0]
+
+
+def _cell_of(wrapper: FunctionType, name: str) -> CellType:
+    cells: tuple[CellType, ...] = wrapper.__closure__ or ()
+    return cells[wrapper.__code__.co_freevars.index(name)]
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
+
+
+def _expect_only_calls(wrapper: FunctionType, name: str) -> None:
+    if any(name in code.co_freevars for code in codes_in(wrapper) if code is not wrapper.__code__):
+        raise NoPattern(_DECORATED)
+    instructions = list(dis.get_instructions(wrapper.__code__))
+    for index, instruction in enumerate(instructions):
+        if instruction.argval != name or not instruction.opname.endswith(("DEREF", "CLOSURE")):
+            continue
+        before, behind = instructions[index - 1], instructions[index + 1]
+        # Where Python marks what is called.
+        is_called = (behind if sys.version_info >= (3, 13) else before).opname == "PUSH_NULL"
+        is_name = behind.opname == "LOAD_ATTR" and behind.argval in _NAMES
+        if instruction.opname != "LOAD_DEREF" or not (is_called or is_name):
+            raise NoPattern(_DECORATED)
