@@ -74,6 +74,11 @@ def test_a_planted_slowdown_is_found_where_it_is_and_killed_in_between_it_goes_o
         doubts = ("disturbed", "machine or torch", "one undisturbed round")
         assert planted["verdict"] == "slower" or planted["why"].startswith(doubts), planted
         assert planted["ratio"] > 2
-    assert [
-        name for name, change in found.items() if change["verdict"] == "slower" and name[:2] != ("mlp", "fused")
-    ] == []
+    others = [
+        change["ratio"]
+        for name, change in found.items()
+        if change["verdict"] == "slower" and name[:2] != ("mlp", "fused")
+    ]
+    # Of equal code one comparison in twenty may name something by chance; never much, and never two.
+    assert len(others) <= 1, others
+    assert all(ratio < 1.5 for ratio in others), others
