@@ -57,8 +57,8 @@ def _ratio_bias_of(cause: str) -> float:
     if cause.startswith(_SLOW):
         speed = least_speed(cause)
         return 1.0 if speed >= LEAST_ALIKE else BOUND if speed >= LEAST_BOUNDED else math.inf
-    lost = _LOST.search(cause)
-    return BOUND if lost and float(lost[1]) / 100 < MOST_LOST else math.inf
+    lost = most_lost(cause)
+    return BOUND if lost is not None and lost < MOST_LOST else math.inf
 
 
 def least_speed(text: str) -> float:
