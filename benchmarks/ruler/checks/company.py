@@ -7,7 +7,7 @@ import math
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.checks.conclusion import DISTURBED, concluded
@@ -17,6 +17,7 @@ from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
 from benchmarks.ruler.plan.units import percent, signed_percent
 from benchmarks.ruler.record.codec import json_from_value
 from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.part_speed import disturbs_ratios
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.process import python_path
 from benchmarks.ruler.worker.protocol import Task
@@ -35,12 +36,15 @@ OPERATION = "mlp"
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
 
-# A process of its own per provider; the shapes on stdin, the seconds of a call of each on stdout.
+# A process of its own per provider, with the allocator that ours have; the shapes on stdin, the seconds of a call of
+# each on stdout.
 _TIMER = """
 import json, sys
+from contextlib import suppress
 import torch
 from torch.utils.benchmark import Timer
-from benchmarks.ruler.plan.points import Shape, contender_from_name
+from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
+from benchmarks.ruler.plan.points import Allocator, Shape, contender_from_name
 from benchmarks.ruler.providers import registry as providers
 from benchmarks.ruler.providers.built import Built
 from benchmarks.ruler.providers.workload import one_call, workload
@@ -48,6 +52,8 @@ from benchmarks.ruler.record.codec import value_from_json
 
 contender, threads = contender_from_name(sys.argv[1]), int(sys.argv[2])
 torch.set_num_threads(threads)
+with suppress(AllocatorNotSet):
+    set_allocator(Allocator(sys.argv[3]))
 found = []
 for values in json.load(sys.stdin):
     load = workload(value_from_json(Shape, values), device=torch.device("cpu"))
@@ -69,7 +75,8 @@ print(json.dumps(found))
 class Row:
     """A provider at a shape: seconds of a call in company, alone and by torch's Timer, before and after both.
 
-    is_disturbed: company or solitude was. A provider that failed has no times and a `failure`.
+    speeds: of the machine in company and alone, 1 at its best; None if not known. taken: what else took the machine's
+    time in either, or None. A provider that failed has no times and a `failure`.
     """
 
     provider: str
@@ -77,7 +84,8 @@ class Row:
     company_s: float = math.nan
     alone_s: float = math.nan
     timers_s: tuple[float, float] = (math.nan, math.nan)
-    is_disturbed: bool = False
+    speeds: tuple[float | None, float | None] = (None, None)
+    taken: str | None = None
     failure: str | None = None
 
     @property
@@ -96,10 +104,19 @@ class Row:
         return all(abs(self.company_s / other - 1) <= self.limit for other in (self.alone_s, self.timer_s))
 
     @property
-    def is_counted(self) -> bool:
-        """Whether the machine was the same all the time: nothing disturbed ours, and the Timer repeats itself."""
+    def why_not_counted(self) -> str | None:
+        """Return how the machine changed meanwhile, in words, or None: one that is slow throughout is the same."""
         before, after = self.timers_s
-        return not self.is_disturbed and abs(before / after - 1) <= self.limit
+        if self.taken is not None:
+            return self.taken
+        if abs(before / after - 1) > self.limit:
+            return f"the Timer moved by {signed_percent(after / before - 1)}"
+        in_company, alone = self.speeds
+        if in_company is None or alone is None:
+            return None if in_company == alone else "the machine's speed is not known"
+        if abs(in_company / alone - 1) > self.limit:
+            return f"the machine ran at {percent(in_company)} of its best, and alone at {percent(alone)}"
+        return None
 
 
 def rows(settings: Settings) -> Iterator[Row]:
@@ -139,14 +156,20 @@ def _row(provider: str, shape: Shape, ours: Sequence[TimingOutcome], timers_s: S
         company_s=in_company.latency_s,
         alone_s=alone.latency_s,
         timers_s=(before_s, after_s),
-        is_disturbed=any(one.disturbed is not None for one in ours),
+        speeds=(_speed(in_company), _speed(alone)),
+        taken=next((one.disturbed for one in ours if disturbs_ratios(one.disturbed)), None),
     )
+
+
+def _speed(outcome: TimingOutcome) -> float | None:
+    speeds = [one.machine_speed for one in outcome.visits if one.machine_speed is not None]
+    return median(speeds) if speeds else None
 
 
 def timer_s(settings: Settings, provider: str, shapes: Sequence[Shape]) -> list[float | None]:
     """Return the median seconds of a call at each of `shapes` by torch's Timer, in a new process; None: no call."""
     done = subprocess.run(
-        [sys.executable, "-c", _TIMER, provider, str(settings.threads)],
+        [sys.executable, "-c", _TIMER, provider, str(settings.threads), settings.allocator],
         input=json.dumps([json_from_value(shape) for shape in shapes]),
         env=environment_from_settings(settings) | {"PYTHONPATH": python_path()},
         cwd=ROOT,
@@ -167,16 +190,14 @@ def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
             continue
         alone, timer = (row.company_s / other - 1 for other in (row.alone_s, row.timer_s))
         mark = "" if row.is_within else f"  beyond {percent(row.limit)}"
-        if not row.is_counted:
-            before, after = row.timers_s
-            moved = signed_percent(after / before - 1)
-            mark += "  disturbed" if row.is_disturbed else f"  not counted: the Timer moved by {moved}"
+        if row.why_not_counted is not None:
+            mark += f"  not counted: {row.why_not_counted}"
         lines.append(
             f"{row.provider:14} {row.shape:44} {row.company_s * 1e6:7.1f} µs "
             f"{signed_percent(alone):>9} {signed_percent(timer):>9}{mark}"
         )
     timed = [row for row in found if row.failure is None]
-    counted = [row for row in timed if row.is_counted]
+    counted = [row for row in timed if row.why_not_counted is None]
     n_within, n_failed = sum(row.is_within for row in counted), len(found) - len(timed)
     words = f"{n_within} of {len(counted)} within 3 % of both (5 % below 20 µs)"
     if n_failed:

@@ -21,6 +21,9 @@ class Referee(Protocol):
     def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:
         """Prepare the inputs of a sample, before the calls that re-warm; return how many calls to time, >= `calls`."""
 
+    def before_last_warming(self, name: str) -> None:
+        """Read what takes system calls; the calls that re-warm after it undo what that did to caches and predictors."""
+
     def before_timing(self, name: str) -> None:
         """Make the next calls take the prepared inputs; touches no memory, since the contender is warm now."""
 
@@ -40,6 +43,9 @@ class NoReferee:
     def before_sample(self, name: str, *, calls: int, warming_calls: int = 1) -> int:  # noqa: ARG002 - the protocol's
         """Return `calls`."""
         return calls
+
+    def before_last_warming(self, name: str) -> None:
+        """Do nothing."""
 
     def before_timing(self, name: str) -> None:
         """Do nothing."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LEAST_SAMPLE_ON_CUDA_S = 2e-3
 """A sample ends with one synchronisation, of some 10 µs (arithmetic, not measured): here half a percent of it."""
 
+LAST_WARMING_CALLS = 2
+"""So many of the re-warming calls come after the referee has read its clocks (docs/adr/0020)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
@@ -238,7 +241,11 @@ def _take_round(
         state = states[name]
         announce(name)
         calls = referee.before_sample(name, calls=state.calls_per_sample, warming_calls=state.warming_calls)
-        for _ in range(state.warming_calls):
+        n_last = min(LAST_WARMING_CALLS, state.warming_calls)
+        for _ in range(state.warming_calls - n_last):
+            state.call()
+        referee.before_last_warming(name)
+        for _ in range(n_last):
             state.call()
         referee.before_timing(name)
         sample_s, output = clock.timed(state.call, calls=calls)

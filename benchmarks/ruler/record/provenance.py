@@ -21,7 +21,7 @@ from benchmarks.ruler.plan.settings import ROOT
 if TYPE_CHECKING:
     from benchmarks.ruler.plan.settings import Settings
 
-RULER_VERSION = "3"  # docs/adr/0004 says what raises it
+RULER_VERSION = "4"  # docs/adr/0004 says what raises it
 PROJECT = "fusebench"
 _HASH = re.compile(r"[0-9a-f]{40}")
 

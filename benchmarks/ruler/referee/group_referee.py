@@ -72,7 +72,8 @@ class GroupReferee:
         self._turn_began = 0.0
         self._started = (0.0, 0.0)
         # What is looked up no more, nobody can replace.
-        self._now, self._cpu_now, self._pause = perf_counter, process_cpu_s, sleep
+        self._now, self._pause = perf_counter, sleep
+        self._cpu_now = perf_counter if self._threads is None else process_cpu_s
 
     def attempt(
         self, contender: Contender, reference: Sequence[torch.Tensor], *, module: Path | None = None
@@ -105,11 +106,14 @@ class GroupReferee:
         record.least_calls, record.warming_calls = calls, warming_calls
         return self._n_calls
 
+    def before_last_warming(self, name: str) -> None:  # noqa: ARG002 - the protocol's
+        """Note the processor time so far: the calls from here on are charged for what they take of it."""
+        # The wall clock is read outside of the other: reading takes time, and must convict nobody.
+        self._started = (self._now(), self._cpu_now())
+
     def before_timing(self, name: str) -> None:  # noqa: ARG002 - the protocol's
         """Hand the inputs out from now on."""
         self._rotation.start()
-        # The wall clock is read outside of the other: reading takes time, and must convict nobody.
-        self._started = (self._now(), self._cpu_now())
 
     def after_sample(self, name: str, last_output: object) -> None:
         """Judge the sample. Raises: Implausible, and keeps in `findings` what becomes of the contender.

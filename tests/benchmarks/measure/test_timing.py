@@ -182,6 +182,9 @@ class Refusing:
         self.log.append(f"before {name}'s sample")
         return calls + 1
 
+    def before_last_warming(self, name):
+        self.log.append(f"before {name}'s last warming")
+
     def before_timing(self, name):
         self.log.append(f"before {name}'s timing")
 
@@ -210,6 +213,7 @@ def test_the_referee_is_asked_around_every_sample_and_none_of_it_is_timed(clock)
     assert clock.log[1:] == [
         "after eager's warm-up",
         "before eager's sample",
+        "before eager's last warming",
         "call",
         "before eager's timing",
         *["call"] * 2,
@@ -217,6 +221,17 @@ def test_the_referee_is_asked_around_every_sample_and_none_of_it_is_timed(clock)
         "after eager's last sample",
     ]
     assert found["eager"].samples_s == (1e-3,)
+
+
+def test_what_the_referee_reads_of_the_system_is_two_calls_away_from_the_clock(clock):
+    op = Op(clock, "call", 1e-4)
+    referee = Refusing(clock.log)
+    policy = Policy(max_samples=1, warm_up_s=0.0)
+    sample_group({"eager": op}, baseline="eager", clock=clock, policy=policy, watch=CalmWatch(), referee=referee)
+    turn = clock.log[clock.log.index("before eager's sample") :]
+    read, timed = (turn.index(f"before eager's {what}") for what in ("last warming", "timing"))
+    assert turn[1:read] == ["call"] * 8
+    assert turn[read + 1 : timed] == ["call"] * 2
 
 
 @pytest.mark.parametrize("cheat", ["fused", "eager"])

@@ -27,6 +27,7 @@ def test_who_cannot_be_verified_for_want_of_memory_has_no_time_and_the_others_go
 
         def sampled(name):
             n_calls = referee.before_sample(name, calls=4)
+            referee.before_last_warming(name)
             referee.before_timing(name)
             output = [calls[name]() for _ in range(n_calls)][-1]
             referee.after_sample(name, output)
@@ -48,6 +49,7 @@ def test_a_contender_that_runs_out_of_memory_while_it_is_verified_is_not_the_ref
         referee._instrument.note_settings()
         _, call = referee.attempt(Contender(provider="eager"), load.reference())
         referee.before_sample("eager", calls=1)
+        referee.before_last_warming("eager")
         referee.before_timing("eager")
         output = call()
         referee._calls["eager"] = without_memory

@@ -65,6 +65,7 @@ def sampled(group, name, *, calls=8):
     with torch.no_grad():
         n_calls = group.referee.before_sample(name, calls=calls)
         group.calls[name]()
+        group.referee.before_last_warming(name)
         group.referee.before_timing(name)
         for _ in range(n_calls):
             output = group.calls[name]()
@@ -232,6 +233,7 @@ def test_checks_take_no_more_than_their_share_of_the_time(group, clocks, monkeyp
         group_turn = clocks.wall_s
         with torch.no_grad():
             n_calls = found.referee.before_sample("eager", calls=1)
+            found.referee.before_last_warming("eager")
             found.referee.before_timing("eager")
             clocks.passes(0.1)
             output = found.calls["eager"]()

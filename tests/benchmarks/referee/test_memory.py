@@ -47,6 +47,7 @@ with torch.inference_mode() if shape.pass_ is Pass.FORWARD else contextlib.nullc
     (outcome, call), _, found["attempting"] = taken(lambda: referee.attempt(Contender(provider="eager"), reference))
     del reference
     referee.before_sample("eager", calls=1)
+    referee.before_last_warming("eager")
     referee.before_timing("eager")
     output = call()
     _, _, found["checking"] = taken(lambda: referee.after_sample("eager", output))
