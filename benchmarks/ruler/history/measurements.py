@@ -44,6 +44,15 @@ _NO_GPU = (
     "No GPU has been measured: no journal under `results/data/published` is of one, so this page has no figure of any."
 )
 
+_KNOWN_OF_RULERS = {
+    "3": (
+        "Ruler 3 read the processor time right before each sample, which charged who has long Python paths: with one "
+        "thread `compiled` some 8 % and `eager` 4 %, ours 1 to 2 %; so ratios to those two are too high by about that much. "
+        "Ruler 4 does not ([ADR 0020](adr/0020-clocks-are-read-two-calls-before-a-sample.md))."
+    )
+}
+"""What later turned out of what a ruler recorded, by its version."""
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--published", default=PUBLISHED, type=click.Path(path_type=Path), help="Folder of published journals.")
@@ -86,6 +95,9 @@ def testbed_lines(testbed: Testbed, milestones: Sequence[Milestone]) -> Iterator
         f"{_minute(max(moments))} UTC."
     )
     yield ""
+    if testbed.ruler_version in _KNOWN_OF_RULERS:
+        yield _KNOWN_OF_RULERS[testbed.ruler_version]
+        yield ""
     by_hash = {commit.run.commit: commit for commit in testbed.commits}
     for commit_hash, shapes in newest_by_shape(testbed).items():
         commit = by_hash[commit_hash]

@@ -38,7 +38,7 @@ class Policy:
     repeats last at most as long as the budget itself. disturbed_share: more of the time kept makes a point disturbed.
     """
 
-    min_sample_s: float = 200e-6
+    min_sample_s: float = 500e-6
     warming_s: float = 1e-3
     warming_calls: int = 20
     half_width: float = 0.01

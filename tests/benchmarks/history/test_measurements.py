@@ -151,6 +151,14 @@ def test_an_older_rulers_lines_are_left_out_where_a_newer_ones_are(tmp_path, jou
     assert {line.head.run.ruler_version for line in testbed.commits[0].timings.values()} == {"10"}
 
 
+@pytest.mark.parametrize(("ruler", "is_told"), [("3", True), ("4", False)])
+def test_what_an_older_ruler_overstated_is_said_beside_its_figures(tmp_path, journals, ruler, is_told):
+    sweeps = journals.history(1, machine="cpu-box", ruler_version=ruler, n_visits=3)
+    journals.write_journals(tmp_path / "cpu-box", sweeps)
+    page = measurements.page_of(published_testbeds(tmp_path), ())
+    assert ("ratios to those two are too high" in page) is is_told
+
+
 def test_a_journal_that_cannot_be_read_is_named(published, monkeypatch, capsys):
     path = next(published.glob("*/journal/*/*.jsonl"))
     path.write_text("{}\n")

@@ -1,108 +1,22 @@
 """What the referee of a group looks at, and whom it blames, on clocks that the test turns."""
 
 import random
-from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.ruler.measure.referee import Implausible
-from benchmarks.ruler.plan.points import Contender
-from benchmarks.ruler.providers import registry
-from benchmarks.ruler.providers.workload import workload
 from benchmarks.ruler.record.outcome import State
-from benchmarks.ruler.referee import group_referee
 from benchmarks.ruler.referee.contender_record import ContenderRecord
-from benchmarks.ruler.referee.group_referee import GroupReferee
-from benchmarks.ruler.referee.tampering import Instrument
 
 
-class Clocks:
-    """Wall and processor time of virtual calls."""
-
-    def __init__(self):
-        self.wall_s = self.cpu_s = 0.0
-
-    def passes(self, seconds, *, cores=1.0):
-        self.wall_s += seconds
-        self.cpu_s += seconds * cores
-
-
-@pytest.fixture
-def clocks(monkeypatch):
-    clocks = Clocks()
-    monkeypatch.setattr(group_referee, "perf_counter", lambda: clocks.wall_s)
-    monkeypatch.setattr(group_referee, "process_cpu_s", lambda: clocks.cpu_s)
-    return clocks
-
-
-@pytest.fixture
-def group(shape, clocks, monkeypatch):
-    """Referees the contenders, each made of the workload by a function; all but the first are attempted after eager."""
-
-    def made(**builders):
-        for name, build in builders.items():
-            monkeypatch.setitem(registry.PROVIDERS, name, build)
-        load = workload(shape, device=torch.device("cpu"))
-        referee = GroupReferee(load, instrument=Instrument(), threads=1)
-        reference = load.reference()
-        with torch.no_grad():
-            referee._instrument.note_settings()
-            attempts = {name: referee.attempt(Contender(provider=name), reference) for name in ("eager", *builders)}
-        return SimpleNamespace(
-            referee=referee,
-            load=load,
-            outcomes={name: outcome for name, (outcome, _) in attempts.items()},
-            calls={name: call for name, (_, call) in attempts.items()},
-        )
-
-    return made
-
-
-def sampled(group, name, *, calls=8):
-    """One sample, as the timing takes it."""
-    with torch.no_grad():
-        n_calls = group.referee.before_sample(name, calls=calls)
-        group.calls[name]()
-        group.referee.before_last_warming(name)
-        group.referee.before_timing(name)
-        for _ in range(n_calls):
-            output = group.calls[name]()
-        group.referee.after_sample(name, output)
-    return n_calls
-
-
-def test_the_number_of_calls_differs_so_that_none_is_known_to_be_the_last(group):
+def test_the_number_of_calls_differs_so_that_none_is_known_to_be_the_last(group, sampled):
     numbers = [sampled(found, "eager", calls=40) for found in [group()] for _ in range(40)]
     assert min(numbers) >= 40
     assert max(numbers) <= 50
     assert len(set(numbers)) > 4
     assert sampled(group(), "eager", calls=1) == 1
-
-
-def test_calls_that_keep_more_cores_busy_than_are_measured_are_implausible(group, clocks):
-    def on_two_cores(load):
-        def function(x):
-            clocks.passes(1e-3, cores=2.0)
-            return load.module(x)
-
-        return function
-
-    def on_one(load):
-        def function(x):
-            clocks.passes(1e-3, cores=1.1)
-            return load.module(x)
-
-        return function
-
-    found = group(greedy=on_two_cores, fair=on_one)
-    for _ in range(20):
-        sampled(found, "fair")
-    with pytest.raises(Implausible, match=r"kept 2\.0 cores busy"):  # noqa: PT012 - any of them
-        for _ in range(20):
-            sampled(found, "greedy")
-    assert set(found.referee.findings) == {"greedy"}
 
 
 def keeping(clocks, *, new_s, known_s, hit=torch.equal):
@@ -122,20 +36,20 @@ def keeping(clocks, *, new_s, known_s, hit=torch.equal):
     return build
 
 
-def test_a_call_that_is_faster_on_what_it_has_just_seen_keeps_results(group, clocks):
+def test_a_call_that_is_faster_on_what_it_has_just_seen_keeps_results(group, clocks, sampled):
     found = group(keeper=keeping(clocks, new_s=20e-6, known_s=5e-6))
     with pytest.raises(Implausible, match=r"could not know took 20.0 µs, one it had just seen 5.0: it keeps results"):
         sampled(found, "keeper")
 
 
-def test_a_call_a_little_faster_on_what_is_in_the_caches_is_honest(group, clocks):
+def test_a_call_a_little_faster_on_what_is_in_the_caches_is_honest(group, clocks, sampled):
     found = group(warm=keeping(clocks, new_s=20e-6, known_s=15e-6))
     for _ in range(100):
         sampled(found, "warm")
     assert found.referee.findings == {}
 
 
-def test_a_machine_that_slows_down_for_a_moment_convicts_nobody(group, clocks):
+def test_a_machine_that_slows_down_for_a_moment_convicts_nobody(group, clocks, sampled):
     n_calls = 0
 
     def build(load):
@@ -153,7 +67,7 @@ def test_a_machine_that_slows_down_for_a_moment_convicts_nobody(group, clocks):
     assert found.referee.findings == {}
 
 
-def test_on_a_machine_that_others_use_nobody_is_convicted_for_a_few_long_calls(group, clocks):
+def test_on_a_machine_that_others_use_nobody_is_convicted_for_a_few_long_calls(group, clocks, sampled):
     rng = random.Random(0)
 
     def build(load):
@@ -171,7 +85,7 @@ def test_on_a_machine_that_others_use_nobody_is_convicted_for_a_few_long_calls(g
     assert found.referee.findings == {}
 
 
-def test_one_who_keeps_results_of_long_calls_is_found_out(group, clocks):
+def test_one_who_keeps_results_of_long_calls_is_found_out(group, clocks, sampled):
     found = group(keeper=keeping(clocks, new_s=20e-3, known_s=10e-3))
     with pytest.raises(Implausible, match="it keeps results"):
         sampled(found, "keeper", calls=1)
@@ -193,7 +107,7 @@ class Caches(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_a_call_that_reads_a_new_input_from_memory_and_then_from_a_cache_is_honest(group, clocks, monkeypatch):
+def test_a_call_that_reads_a_new_input_from_memory_and_then_from_a_cache_is_honest(group, clocks, monkeypatch, sampled):
     caches = Caches()
 
     def build(load):
@@ -244,7 +158,7 @@ def test_checks_take_no_more_than_their_share_of_the_time(group, clocks, monkeyp
     assert 2 <= n_checks <= 8
 
 
-def test_the_first_sample_is_checked_for_there_may_be_no_other(group):
+def test_the_first_sample_is_checked_for_there_may_be_no_other(group, sampled):
     def wrong_when_timed(load):
         n_calls = 0
 
@@ -261,7 +175,7 @@ def test_the_first_sample_is_checked_for_there_may_be_no_other(group):
         sampled(found, "later")
 
 
-def test_whoever_spoils_what_all_share_is_blamed_and_nobody_else(group):
+def test_whoever_spoils_what_all_share_is_blamed_and_nobody_else(group, sampled):
     def spoiler(load):
         n_calls = 0
 
