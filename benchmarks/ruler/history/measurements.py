@@ -47,7 +47,7 @@ _NO_GPU = (
 _KNOWN_OF_RULERS = {
     "3": (
         "Ruler 3 read the processor time right before each sample, which charged who has long Python paths: with one "
-        "thread `compiled` some 8 % and `eager` 4 %, ours 1 to 2 %; so ratios to those two are too high by about that much. "
+        "thread `compiled` some 8 % and `eager` 4 %, ours 1 to 2 %; so ratios to those two are too high by that much. "
         "Ruler 4 does not ([ADR 0020](adr/0020-clocks-are-read-two-calls-before-a-sample.md))."
     )
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.ruler.measure.referee import Implausible, NoReferee, Referee
-from benchmarks.ruler.measure.statistics import MedianInterval, median_interval, paired_ratios
+from benchmarks.ruler.measure.statistics import MedianInterval, median_interval, paired_speedup
 from benchmarks.ruler.record.outcome import Stop, causes_together
 
 if TYPE_CHECKING:
@@ -202,12 +202,6 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
         )
         for name, state in states.items()
     }
-
-
-def paired_speedup(baseline_s: Sequence[float], rival_s: Sequence[float]) -> MedianInterval | None:
-    """Return the speedup over the baseline: the median of the rounds' ratios; None if there are none."""
-    ratios = paired_ratios(baseline_s, rival_s)
-    return median_interval(ratios) if ratios else None
 
 
 def _warmed_up(call: Callable[[], object], fixed: int | None, *, clock: Clock, policy: Policy) -> _ContenderState:

@@ -60,7 +60,7 @@ class GroupReferee:
         # Nobody keeps more cores busy than there are.
         self._threads = None if on_gpu or threads >= (os.cpu_count() or 1) else threads
         self._slower_s = _SLOWER_S[load.x.device.type]
-        self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else _nothing
+        self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else lambda: None
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
         self._calls: dict[str, Callable[[], object]] = {}
         self._records: dict[str, ContenderRecord] = {}
@@ -296,7 +296,3 @@ class GroupReferee:
         except Exception as error:
             raise ContenderRaised(error) from error
         return self._now() - start, output
-
-
-def _nothing() -> None:
-    pass

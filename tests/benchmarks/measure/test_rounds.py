@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from benchmarks.ruler.measure.statistics import paired_ratios
+from benchmarks.ruler.measure.statistics import paired_ratios, paired_speedup
 from benchmarks.ruler.measure.timing import (
     Policy,
-    paired_speedup,
     sample_group,
     warming_calls,
 )
