@@ -130,13 +130,13 @@ def interval_over_visits(visits: Sequence[Sequence[float]], *, usual: Spread = U
     return MedianInterval(median=value, low=min(pooled.low, value / factor), high=max(pooled.high, value * factor))
 
 
-@lru_cache(maxsize=64)
 def paired_speedup(baseline_s: Sequence[float], rival_s: Sequence[float]) -> MedianInterval | None:
     """Return the speedup over the baseline: the median of the rounds' ratios; None if there are none."""
     ratios = paired_ratios(baseline_s, rival_s)
     return median_interval(ratios) if ratios else None
 
 
+@lru_cache(maxsize=64)
 def students_t(dof: int) -> float:
     """Return the quantile of Student's t that leaves 2.5 % above it, within 1 % from 3 degrees of freedom on.
 
