@@ -29,6 +29,20 @@ _KNOWN = {
 }
 """Functions of decorators that hand on what they decorate, to be called."""
 _DECORATED = "its forward is decorated"
+_OF_ITSELF = "its forward's decorator asks itself for more than its name"
+_LOOKING_AROUND = {
+    "locals",
+    "vars",
+    "eval",
+    "exec",
+    "dir",
+    "_getframe",
+    "currentframe",
+    "stack",
+    "settrace",
+    "setprofile",
+}
+"""Names by which code finds what it decorates, or who calls it, without naming it."""
 
 
 def layers_of(function: FunctionType) -> tuple[FunctionType, ...]:
@@ -45,6 +59,9 @@ def layers_of(function: FunctionType) -> tuple[FunctionType, ...]:
         name = _name_in(wrapper, inner)
         if (wrapper.__globals__.get("__name__"), wrapper.__code__.co_qualname) not in _KNOWN:
             _expect_only_calls(wrapper, name)
+        if any(_LOOKING_AROUND & {*code.co_names} for code in codes_in(wrapper)):
+            raise NoPattern(_DECORATED)
+        _expect_nothing_of_itself(wrapper, function)
         found.append(inner)
     return tuple(found)
 
@@ -111,6 +128,33 @@ def _content(cell: CellType) -> Any:
         return None
 
 
+def _expect_nothing_of_itself(wrapper: FunctionType, outermost: FunctionType) -> None:
+    """Expect that a decorator's function does no more with the outermost one than to call or compare it, or its name.
+
+    In a fused block that is another function: attributes that are counted up or set later are not those of its class.
+    """
+    cells = zip(wrapper.__code__.co_freevars, wrapper.__closure__ or (), strict=True)
+    names = {name for name, cell in cells if _content(cell) is outermost}
+    if any(names & {*code.co_freevars} for code in codes_in(wrapper) if code is not wrapper.__code__):
+        raise NoPattern(_OF_ITSELF)
+    instructions = list(dis.get_instructions(wrapper.__code__))
+    for index, instruction in enumerate(instructions):
+        if instruction.argval not in names or not instruction.opname.endswith(("DEREF", "CLOSURE")):
+            continue
+        behind = instructions[index + 1]
+        if instruction.opname != "LOAD_DEREF" or not (
+            behind.opname == "IS_OP" or _is_called_or_named(instructions, index)
+        ):
+            raise NoPattern(_OF_ITSELF)
+
+
+def _is_called_or_named(instructions: list[dis.Instruction], index: int) -> bool:
+    before, behind = instructions[index - 1], instructions[index + 1]
+    # Where Python marks what is called.
+    is_called = (behind if sys.version_info >= (3, 13) else before).opname == "PUSH_NULL"
+    return is_called or (behind.opname == "LOAD_ATTR" and behind.argval in _NAMES)
+
+
 def _expect_only_calls(wrapper: FunctionType, name: str) -> None:
     if any(name in code.co_freevars for code in codes_in(wrapper) if code is not wrapper.__code__):
         raise NoPattern(_DECORATED)
@@ -118,9 +162,5 @@ def _expect_only_calls(wrapper: FunctionType, name: str) -> None:
     for index, instruction in enumerate(instructions):
         if instruction.argval != name or not instruction.opname.endswith(("DEREF", "CLOSURE")):
             continue
-        before, behind = instructions[index - 1], instructions[index + 1]
-        # Where Python marks what is called.
-        is_called = (behind if sys.version_info >= (3, 13) else before).opname == "PUSH_NULL"
-        is_name = behind.opname == "LOAD_ATTR" and behind.argval in _NAMES
-        if instruction.opname != "LOAD_DEREF" or not (is_called or is_name):
+        if instruction.opname != "LOAD_DEREF" or not _is_called_or_named(instructions, index):
             raise NoPattern(_DECORATED)

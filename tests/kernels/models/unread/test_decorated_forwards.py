@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import sys
 
 import pytest
 import torch
@@ -84,6 +85,70 @@ def twice(function, self, x):
     return function(self, x) * SEEN.get(function, 2.0)
 
 
+def scaled_by_an_attribute(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) * wrapper.scale
+
+    wrapper.scale = 2.0
+    return wrapper
+
+
+def counted(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        wrapper.calls += 1
+        return function(self, x)
+
+    wrapper.calls = 0
+    return wrapper
+
+
+def registered(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) * SEEN.get(wrapper, 1.0)
+
+    SEEN[wrapper] = 3.0
+    return wrapper
+
+
+def of_its_code(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) * len(wrapper.__closure__[0].cell_contents.__code__.co_name)
+
+    return wrapper
+
+
+def of_its_locals(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) * len(locals()["function"].__code__.co_name)
+
+    return wrapper
+
+
+def of_its_caller(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        return function(self, x) * len(sys._getframe(1).f_code.co_name)
+
+    return wrapper
+
+
+def asked_within(function):
+    @functools.wraps(function)
+    def wrapper(self, x):
+        def factor():
+            return SEEN.get(wrapper, 1.0)
+
+        return function(self, x) * factor()
+
+    SEEN[wrapper] = 3.0
+    return wrapper
+
+
 def of_another(function):
     @functools.wraps(function)
     def wrapper(self, x):
@@ -111,8 +176,19 @@ FUSED = {
     "the outermost": (outermost,),
     "two": (scaled, named),
     "another block": (of_another,),
+    "by an attribute of one inside": (scaled_by_an_attribute, scaled),
 }
-KEPT = {"looked up": (looked_up,), "handed on": (handed_on,), "the same around another": (looked_up, scaled)}
+KEPT = {
+    "looked up": (looked_up,),
+    "handed on": (handed_on,),
+    "the same around another": (looked_up, scaled),
+    "by an attribute of itself": (scaled_by_an_attribute,),
+    "in a table": (registered,),
+    "in a table, asked by a function inside": (asked_within,),
+    "by its code": (of_its_code,),
+    "by its locals": (of_its_locals,),
+    "by its caller": (of_its_caller,),
+}
 
 
 @pytest.mark.parametrize("name", [*FUSED, *KEPT])
@@ -148,6 +224,17 @@ def test_what_is_put_in_place_of_a_decorator_counts(change, monkeypatch):
     model = fuse(copy.deepcopy(twin)).model
     expect_twins(model, twin, X)
     change(monkeypatch, type(twin))
+    expect_twins(model, twin, X)
+
+
+def test_what_a_decorator_counts_and_is_told_later_is_its_classes(monkeypatch):
+    kind = block_of(counted)
+    model = fuse(kind()).model
+    model(X)
+    assert kind.forward.calls == 1
+    twin = block_of(scaled_by_an_attribute)()
+    model = fuse(copy.deepcopy(twin)).model
+    monkeypatch.setattr(type(twin).forward, "scale", 5.0)
     expect_twins(model, twin, X)
 
 
