@@ -12,6 +12,8 @@ from benchmarks.ruler.plan import work
 from benchmarks.ruler.plan.points import CachePolicy, DeviceKind, Shape
 
 _MOST_PARTS = 3
+_LEAST_IN_MS = 999.5
+"""µs that are written as 1 ms: those that rounding makes 1,000 of."""
 MOST_PERCENT_OF_FLOOR = 110.0
 """Beyond it a floor is not one: no call is faster than its machine, so a ceiling was measured too low."""
 MEMORY_SWINGS = "memory_swings"
@@ -191,13 +193,13 @@ def bound_on_cpu(  # noqa: PLR0913 - each is a quantity of its own
     overhead_s = outside_operators_s(latency_s, operator_time_s, profiled_call_s)
     outside = f"{_of(overhead_s, latency_s)} outside computing operators"
     if overhead_s >= latency_s / 2:
-        where = _where(overhead_parts or {}, overhead_s)
+        where = _where(overhead_parts or {}, overhead_s, latency_s=latency_s)
         return Finding(bound=Bound.OVERHEAD, detail=f"{outside}{where}", overhead_s=overhead_s)
     dispatching_s = dispatch_s * operator_count
     if dispatching_s >= max(least.compute_s, least.memory_s):
         of_operators = f"{operator_count:g} operator{'' if operator_count == 1 else 's'}"
         detail = (
-            f"to dispatch {of_operators} takes {_us(dispatching_s)} µs at least, their work {_work(least)}; {outside}"
+            f"to dispatch {of_operators} takes {_time(dispatching_s)} at least, their work {_work(least)}; {outside}"
         )
         return Finding(bound=Bound.OVERHEAD, detail=detail, overhead_s=overhead_s)
     return Finding(bound=_larger(least), detail=f"{_work(least)} at least; {outside}", overhead_s=overhead_s)
@@ -205,20 +207,21 @@ def bound_on_cpu(  # noqa: PLR0913 - each is a quantity of its own
 
 def bound_on_cuda(least: Floor, *, host_time_s: float, device_time_s: float) -> Finding:
     """Return `overhead` if the host enqueues for at least as long as the device computes, else the larger floor."""
-    detail = f"the host enqueues for {_us(host_time_s)} µs, the device works for {_us(device_time_s)} µs"
+    detail = f"the host enqueues for {_time(host_time_s)}, the device works for {_time(device_time_s)}"
     if host_time_s >= device_time_s:
         return Finding(bound=Bound.OVERHEAD, detail=detail)
     return Finding(bound=_larger(least), detail=f"{_work(least)} at least; {detail}")
 
 
-def _where(parts: Mapping[str, float], overhead_s: float) -> str:
-    """Write the largest parts of the overhead, in µs: `: guards 24, cache look-up 6`."""
+def _where(parts: Mapping[str, float], overhead_s: float, *, latency_s: float) -> str:
+    """Write the largest parts of the overhead: `: guards 24, cache look-up 6`, with units unless all is in µs."""
     profiled_s = sum(parts.values())
     if profiled_s <= 0:
         return ""
     scale = min(1.0, overhead_s / profiled_s)
     largest = sorted(parts, key=parts.__getitem__, reverse=True)[:_MOST_PARTS]
-    return ": " + ", ".join(f"{name} {_us(parts[name] * scale)}" for name in largest if parts[name] > 0)
+    write = _time if _is_in_ms(latency_s) else _us
+    return ": " + ", ".join(f"{name} {write(parts[name] * scale)}" for name in largest if parts[name] > 0)
 
 
 def _larger(least: Floor) -> Bound:
@@ -226,13 +229,27 @@ def _larger(least: Floor) -> Bound:
 
 
 def _work(least: Floor) -> str:
-    return f"{_us(least.compute_s)} µs of arithmetic, {_us(least.memory_s)} µs of traffic"
+    return f"{_time(least.compute_s)} of arithmetic, {_time(least.memory_s)} of traffic"
 
 
 def _of(part_s: float, whole_s: float) -> str:
-    return f"{_us(part_s)} of {_us(whole_s)} µs"
+    part = _us(part_s) if not _is_in_ms(whole_s) else _time(part_s)
+    return f"{part} of {_time(whole_s)}"
+
+
+def _is_in_ms(seconds: float) -> bool:
+    return seconds * 1e6 >= _LEAST_IN_MS
+
+
+def _time(seconds: float) -> str:
+    """Write a time in µs, or from 1,000 of them on in ms."""
+    if not _is_in_ms(seconds):
+        return f"{_us(seconds)} µs"
+    milliseconds = seconds * 1e3
+    return f"{milliseconds:,.0f} ms" if milliseconds >= 99.95 else f"{milliseconds:.3g} ms"
 
 
 def _us(seconds: float) -> str:
     microseconds = seconds * 1e6
-    return f"{microseconds:.0f}" if microseconds >= 100 else f"{microseconds:.2g}"
+    # From 99.5 on two digits would be written as 1e+02.
+    return f"{microseconds:.0f}" if microseconds >= 99.5 else f"{microseconds:.2g}"

@@ -175,6 +175,22 @@ def test_on_a_gpu_overhead_is_when_the_host_is_slower_than_the_device():
 
 
 @pytest.mark.parametrize(
+    ("latency", "outside", "said"),
+    [
+        (999, 500, "500 of 999 µs outside computing operators: guards 400, aten::t 100"),
+        (999.6, 500, "500 µs of 1 ms outside computing operators: guards 400 µs, aten::t 100 µs"),
+        (18631, 15000, "15 ms of 18.6 ms outside computing operators: guards 12 ms, aten::t 3 ms"),
+        (2.5e6, 2e6, "2,000 ms of 2,500 ms outside computing operators: guards 1,600 ms, aten::t 400 ms"),
+    ],
+)
+def test_times_from_a_thousand_microseconds_on_are_written_in_milliseconds(latency, outside, said):
+    parts = {"guards": 0.8 * outside * MICRO, "aten::t": 0.2 * outside * MICRO}
+    assert bound_of(latency, latency - outside, overhead_parts=parts).detail == said
+    least = Floor(compute_s=0.018631, memory_s=0.0009, launch_s=0)
+    assert bound_of(40000, 39000, least=least).detail.startswith("18.6 ms of arithmetic, 900 µs of traffic at least")
+
+
+@pytest.mark.parametrize(
     ("floor_s", "latency_s", "beaten"),
     [(1.0, 1.0, False), (1.09, 1.0, False), (1.11, 1.0, True), (None, 1.0, False), (1.0, None, False)],
 )
