@@ -59,6 +59,14 @@ class Demand:
         return frozenset(used)
 
 
+@dataclass(frozen=True)
+class _Stretch:
+    """Seconds of the probe's parts that the calls use, around a stretch of sampling that is kept."""
+
+    times_s: Mapping[Part, float]
+    is_disturbed: bool
+
+
 class MachineWatch:
     """Watch over the machine while a group is sampled: its speed, and what other processes take.
 
@@ -79,8 +87,7 @@ class MachineWatch:
         self._best_s = dict(best_s or {})
         self._read = read
         self._readings: list[dict[Part, float]] = []
-        # Of each stretch that is kept: seconds of the parts that the calls use.
-        self._times_s: list[dict[Part, float]] = []
+        self._stretches: list[_Stretch] = []
         self._before = self._read()
         self._most_others: float | None = None
         self._is_merely_slow = False
@@ -93,8 +100,12 @@ class MachineWatch:
 
     def forget(self) -> None:
         """Forget the speed of the last stretch: what was measured in it is thrown away."""
-        if self._times_s:
-            self._times_s.pop()
+        if self._stretches:
+            self._stretches.pop()
+
+    def forget_disturbed(self) -> None:
+        """Forget the speed of the stretches that were disturbed: what is kept of them moved no median."""
+        self._stretches = [each for each in self._stretches if not each.is_disturbed]
 
     def disturbance(self, durations_s: Mapping[str, Sequence[float]]) -> str | None:
         """Return what disturbed the machine since `start`, or None.
@@ -104,7 +115,8 @@ class MachineWatch:
         window = window_between(self._before, self._read())
         if window.others_cores is not None:
             self._most_others = max(window.others_cores, self._most_others or 0.0)
-        slowest = slowest_part(self._times_around(window), self._best_s)
+        times_s = self._times_around(window)
+        slowest = slowest_part(times_s, self._best_s)
         slow = slowest and slowness(*slowest, is_on_host=self._demand.is_on_host)
         taken = (
             theft(window, durations_s)
@@ -113,6 +125,8 @@ class MachineWatch:
         )
         is_alone = window.others_cores is not None and window.others_cores <= _BUSY_CORES
         self._is_merely_slow = slow is not None and taken is None and is_alone
+        if self._probe is not None:
+            self._stretches.append(_Stretch(times_s, is_disturbed=bool(taken or slow)))
         return taken or slow  # what others take harms ratios as well, and slowness latencies alone
 
     @property
@@ -133,14 +147,17 @@ class MachineWatch:
         return {MACHINE_SPEED: self.machine_speed(), SPEED_OF_PRODUCTS: of_products}
 
     def _slow_quarter_of(self, parts: frozenset[Part]) -> float | None:
-        of_parts = ({part: time_s for part, time_s in each.items() if part in parts} for each in self._times_s)
+        of_parts = (
+            {part: time_s for part, time_s in each.times_s.items() if part in parts} for each in self._stretches
+        )
         found = (slowest_part(each, self._best_s) for each in of_parts)
         speed = slow_quarter(sorted(speed for _, speed in filter(None, found)))
         return None if speed is None else round(speed, 4)
 
     def slow_quarter_s(self) -> dict[Part, float]:
         """Return the seconds of each part that the calls use which a quarter of the stretches exceeded."""
-        times = {part: sorted((e[part] for e in self._times_s if part in e), reverse=True) for part in Part}
+        of_stretches = [each.times_s for each in self._stretches]
+        times = {part: sorted((e[part] for e in of_stretches if part in e), reverse=True) for part in Part}
         return {part: time_s for part, of_part in times.items() if (time_s := slow_quarter(of_part))}
 
     def conditions(self) -> dict[str, float | None]:
@@ -161,8 +178,7 @@ class MachineWatch:
         self._readings.append(self._probe.times_s())
         around = self._readings[-2:]
         used = {part for part in self._demand.parts(window) if min(reading[part] for reading in around) > 0}
-        self._times_s.append({part: fmean(reading[part] for reading in around) for part in used})
-        return self._times_s[-1]
+        return {part: fmean(reading[part] for reading in around) for part in used}
 
 
 def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:

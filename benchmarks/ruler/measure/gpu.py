@@ -92,6 +92,10 @@ class GpuWatch:
         """Forget the last stretch: what was measured in it is thrown away."""
         self._others.forget()
 
+    def forget_disturbed(self) -> None:
+        """Forget the host's speed in the stretches that were disturbed: what is kept of them moved no median."""
+        self._others.forget_disturbed()
+
     def conditions(self) -> dict[str, int | bool | None]:
         """Return over all readings the range of the SM clock, in MHz, and whether the power limit held it down."""
         clocks = [state.sm_clock_mhz for state in self.readings]

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from benchmarks.ruler.measure.kept_chunks import KeptChunks
 from benchmarks.ruler.measure.referee import Implausible, NoReferee, Referee
 from benchmarks.ruler.measure.statistics import MedianInterval, median_interval, paired_speedup
-from benchmarks.ruler.record.outcome import Stop, causes_together
+from benchmarks.ruler.record.outcome import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,8 @@ class Policy:
     budget_s: time of a point's samples and re-warming after which it is what it is; max_samples: the same as a number,
     so that a record stays readable. min_rounds: never fewer, if the budget allows.
     chunk_s: how often one looks whether others disturbed the machine; a disturbed chunk is measured again while
-    repeats last at most as long as the budget itself. disturbed_share: more of the time kept makes a point disturbed.
+    repeats last at most as long as the budget itself. disturbed_share: more of the time kept makes a point disturbed,
+    unless at least half of it is calm and its median no other.
     """
 
     min_sample_s: float = 500e-6
@@ -74,6 +76,9 @@ class Watch(Protocol):
 
     def forget(self) -> None:
         """Forget the last window: what was measured in it is thrown away."""
+
+    def forget_disturbed(self) -> None:
+        """Forget the windows that were disturbed: what was measured in them is kept, and moved no median."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +162,8 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             states[name] = warmed_up
 
     n_rounds = 0
-    causes: list[str] = []
+    chunks = KeptChunks()
     start, repeats_left_s = clock.now(), policy.budget_s * len(states)
-    kept_s = disturbed_s = 0.0
     active = list(states)
     while active:
         watch.start()
@@ -170,7 +174,9 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             _take_round(order, states, clock=clock, announce=announce, referee=referee)
             n_rounds += 1
             active = _active(states, active, baseline=baseline, policy=policy, elapsed_s=clock.now() - start)
-        reason = watch.disturbance(_durations_s(states, kept))
+        taken = {name: each.samples[kept[name][1] :] for name, each in states.items()}
+        lasted = {name: [s * states[name].calls_per_sample for s in samples] for name, samples in taken.items()}
+        reason = watch.disturbance(lasted)
         chunk_s = clock.now() - chunk_start
         if reason and repeats_left_s >= chunk_s:
             watch.forget()
@@ -180,16 +186,15 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
                 state.spent_s, n_samples = kept[name]
                 del state.samples[n_samples:]
         else:
-            kept_s += chunk_s
-            if reason:
-                causes.append(reason)
-                disturbed_s += chunk_s
+            chunks.keep(chunk_s, reason, {name: each.samples[kept[name][1] :] for name, each in states.items()})
     for name in list(states):
         try:
             referee.after_last_sample(name, announce=announce)
         except Implausible:
             del states[name]
-    disturbed = causes_together(causes) if disturbed_s > policy.disturbed_share * kept_s else None
+    disturbed = chunks.disturbed(of=list(states), share=policy.disturbed_share)
+    if disturbed is None and chunks.disturbed_share > policy.disturbed_share:
+        watch.forget_disturbed()
     of_baseline = states[baseline].samples if baseline in states else []
     return {
         name: Sampling(
@@ -254,16 +259,6 @@ def _take_round(
         per_call = float(f"{sample_s / calls:.6g}")
         state.spent_s += sample_s + per_call * state.warming_calls
         state.samples.append(per_call)
-
-
-def _durations_s(
-    states: Mapping[str, _ContenderState], kept: Mapping[str, tuple[float, int]]
-) -> dict[str, list[float]]:
-    """Return the seconds that each contender's samples lasted, of those taken since `kept`."""
-    return {
-        name: [per_call * state.calls_per_sample for per_call in state.samples[kept[name][1] :]]
-        for name, state in states.items()
-    }
 
 
 def _active(

@@ -294,3 +294,18 @@ def test_where_the_system_says_nothing_nothing_is_claimed():
 def test_harm_is_never_negative_and_equal_samples_have_none(samples, lost):
     assert harm({"eager": samples}, lost=lost) >= 0
     assert harm({"eager": [samples[0]] * 9}, lost=lost) < MOST_HARM
+
+
+def test_stretches_whose_slowness_moved_no_median_are_no_part_of_the_speed():
+    machine = Machine()
+    watch = machine.watch()
+    watch.start()
+    machine.speed[Part.CORE] = 0.6
+    assert watch.disturbance(STEADY)
+    assert watch.disturbance(STEADY)
+    machine.speed[Part.CORE] = 1.0
+    assert watch.disturbance(STEADY)
+    assert watch.disturbance(STEADY) is None
+    watch.forget_disturbed()
+    assert watch.machine_speed() == 1.0
+    assert watch.conditions()["slow_quarter_core_s"] == pytest.approx(1e-4)

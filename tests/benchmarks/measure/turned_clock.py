@@ -54,9 +54,13 @@ class Disturbed(CalmWatch):
     def __init__(self, reasons):
         self.reasons = iter(reasons)
         self.n_forgotten = 0
+        self.has_forgotten_disturbed = False
 
     def forget(self):
         self.n_forgotten += 1
+
+    def forget_disturbed(self):
+        self.has_forgotten_disturbed = True
 
     def disturbance(self, _):
         return next(self.reasons, None)

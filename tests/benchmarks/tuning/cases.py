@@ -34,3 +34,6 @@ class CalmWatch:
 
     def forget(self):
         pass
+
+    def forget_disturbed(self):
+        pass

@@ -1,0 +1,68 @@
+"""Chunks of a group's sampling that are kept: which of them were disturbed, and whether that moved a median."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks.ruler.record.outcome import causes_together
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LEAST_CALM_SHARE = 0.5
+"""Less of the time tells no longer where a median would lie without the rest: a median holds up to half."""
+
+LEAST_CALM_SAMPLES = 5
+MOST_MOVED = 0.01
+"""A median this near that of the calm samples is the same: it is known no better."""
+
+
+@dataclass
+class KeptChunks:
+    """What was kept of the chunks in which a group was sampled.
+
+    kept_s, disturbed_s: how long they lasted, all and the disturbed ones, in seconds. causes: what disturbed them.
+    samples, calm_samples: seconds per call, by contender, of all chunks and of the undisturbed ones.
+    """
+
+    kept_s: float = 0.0
+    disturbed_s: float = 0.0
+    causes: list[str] = field(default_factory=list)
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    calm_samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def keep(self, seconds: float, cause: str | None, samples: Mapping[str, Sequence[float]]) -> None:
+        """Keep a chunk of `seconds`, that `cause` disturbed, or nothing, with its samples, seconds per call."""
+        self.kept_s += seconds
+        if cause:
+            self.causes.append(cause)
+            self.disturbed_s += seconds
+        for name, taken in samples.items():
+            self.samples.setdefault(name, []).extend(taken)
+            if not cause:
+                self.calm_samples.setdefault(name, []).extend(taken)
+
+    @property
+    def disturbed_share(self) -> float:
+        """Share of the kept time that was disturbed."""
+        return self.disturbed_s / self.kept_s if self.kept_s else 0.0
+
+    def disturbed(self, *, of: Sequence[str], share: float) -> str | None:
+        """Return what disturbed the samples of the contenders `of`, if more than `share` of the time was, or None.
+
+        Up to half of it is no disturbance where it moved no median: the calm samples tell.
+        """
+        if self.disturbed_share <= share:
+            return None
+        if self.disturbed_share <= 1 - LEAST_CALM_SHARE and all(self._is_unmoved(name) for name in of):
+            return None
+        return causes_together(self.causes)
+
+    def _is_unmoved(self, name: str) -> bool:
+        calm = self.calm_samples.get(name, ())
+        if len(calm) < LEAST_CALM_SAMPLES:
+            return False
+        undisturbed_s = median(calm)
+        return abs(median(self.samples[name]) - undisturbed_s) <= MOST_MOVED * undisturbed_s
