@@ -236,20 +236,6 @@ def test_the_speed_of_a_visit_is_below_the_least_exactly_where_more_than_a_quart
     assert watch.conditions()["slow_quarter_core_s"] == pytest.approx(1e-4 / watch.machine_speed(), rel=1e-3)
 
 
-def test_a_stretch_that_is_thrown_away_is_no_part_of_the_speed():
-    machine = Machine()
-    watch = machine.watch()
-    watch.start()
-    machine.speed[Part.CORE] = 0.6
-    assert watch.disturbance(STEADY)
-    watch.forget()
-    assert watch.machine_speed() is None
-    machine.speed[Part.CORE] = 1.0
-    watch.disturbance(STEADY)
-    watch.disturbance(STEADY)
-    assert watch.machine_speed() == pytest.approx(0.75)
-
-
 def test_without_a_known_best_no_speed_is_claimed_and_the_probe_recorded():
     machine = Machine()
     machine.speed[Part.CORE] = 0.5
@@ -294,18 +280,3 @@ def test_where_the_system_says_nothing_nothing_is_claimed():
 def test_harm_is_never_negative_and_equal_samples_have_none(samples, lost):
     assert harm({"eager": samples}, lost=lost) >= 0
     assert harm({"eager": [samples[0]] * 9}, lost=lost) < MOST_HARM
-
-
-def test_stretches_whose_slowness_moved_no_median_are_no_part_of_the_speed():
-    machine = Machine()
-    watch = machine.watch()
-    watch.start()
-    machine.speed[Part.CORE] = 0.6
-    assert watch.disturbance(STEADY)
-    assert watch.disturbance(STEADY)
-    machine.speed[Part.CORE] = 1.0
-    assert watch.disturbance(STEADY)
-    assert watch.disturbance(STEADY) is None
-    watch.forget_disturbed()
-    assert watch.machine_speed() == 1.0
-    assert watch.conditions()["slow_quarter_core_s"] == pytest.approx(1e-4)

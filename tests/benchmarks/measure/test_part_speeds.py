@@ -1,4 +1,4 @@
-"""Speeds that ceilings keep: the machine's, and that of what products use of it."""
+"""Speeds of a visit: the machine's, that of what products use of it, and of which stretches."""
 
 import pytest
 
@@ -18,3 +18,32 @@ def test_slow_memory_is_no_slowness_of_products():
     for _ in range(6):
         watch.disturbance(STEADY)
     assert watch.speeds() == {"machine_speed": pytest.approx(0.25), "speed_of_products": pytest.approx(0.5)}
+
+
+def test_a_stretch_that_is_thrown_away_is_no_part_of_the_speed():
+    machine = Machine()
+    watch = machine.watch()
+    watch.start()
+    machine.speed[Part.CORE] = 0.6
+    assert watch.disturbance(STEADY)
+    watch.forget()
+    assert watch.machine_speed() is None
+    machine.speed[Part.CORE] = 1.0
+    watch.disturbance(STEADY)
+    watch.disturbance(STEADY)
+    assert watch.machine_speed() == pytest.approx(0.75)
+
+
+def test_stretches_whose_slowness_moved_no_median_are_no_part_of_the_speed():
+    machine = Machine()
+    watch = machine.watch()
+    watch.start()
+    machine.speed[Part.CORE] = 0.6
+    assert watch.disturbance(STEADY)
+    assert watch.disturbance(STEADY)
+    machine.speed[Part.CORE] = 1.0
+    assert watch.disturbance(STEADY)
+    assert watch.disturbance(STEADY) is None
+    watch.forget_disturbed()
+    assert watch.machine_speed() == 1.0
+    assert watch.conditions()["slow_quarter_core_s"] == pytest.approx(1e-4)
