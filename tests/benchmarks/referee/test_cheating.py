@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.ruler.checks.cheats import LEAVES_CALLS_OUT
 from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.worker.protocol import Request, Task
@@ -112,10 +113,6 @@ def small(shape):
     return replace(shape, batch=64, dim=64, hidden=256)
 
 
-COUNTING = {"honest-at-the-end"}
-"""Cheats that leave calls of a sample out: where a call lasts a whole sample, as one may beside others, none is."""
-
-
 def test_every_cheat_has_its_reason():
     assert set(REASONS) == set(cheating_providers.PROVIDERS)
 
@@ -123,7 +120,7 @@ def test_every_cheat_has_its_reason():
 @pytest.mark.parametrize("cheat", cheating_providers.PROVIDERS)
 def test_a_cheat_is_wrong_and_its_rival_is_not(outcomes_of, small, cheat):
     of_short_calls = replace(small, batch=16, hidden=64)
-    found = outcomes_of(of_short_calls if cheat in COUNTING else small, "eager", cheat)
+    found = outcomes_of(of_short_calls if cheat in LEAVES_CALLS_OUT else small, "eager", cheat)
     assert found["eager"]["state"] == State.OK
     assert found[cheat]["state"] == State.WRONG
     assert REASONS[cheat] in found[cheat]["reason"]
