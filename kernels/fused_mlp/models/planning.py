@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from fused_mlp.models.plan import Done, Settings
 
+_COUNTED = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 Found = dict[bool, tuple[Traced, tuple[Match, ...]]]
 
 
@@ -232,6 +233,8 @@ def _stretch(
         containers=containers,
         used=[str(node.target) for match in matches for node in _called(match)],
         block=block,
+        counted=[each for each in block.modules() if type(each) in _COUNTED],
+        answers=[place for traced_there, _ in found.values() for place in traced_there.answers],
         arounds=[around, *surroundings_of_modules(each for each in called if not is_linear(each))],
         skipped=skipped,
         modal=[*modal, *inlined],
