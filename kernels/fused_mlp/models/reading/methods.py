@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dis
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
@@ -21,6 +22,7 @@ Reader = Callable[[], tuple[Any, ...]]
 _OF_TORCH = torch.__name__
 METHODS = ("forward", "_ff_block", "feed_forward_chunk")
 """Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
+_METACLASSES = {type, ABCMeta, type(Protocol)}
 _LEAVING = {*dis.hasjrel, *dis.hasjabs, *(dis.opmap.get(name, -1) for name in ("RETURN_VALUE", "YIELD_VALUE"))}
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"}
 _REGISTERS = {"_buffers", "_parameters"}
@@ -106,6 +108,16 @@ def method_of(block: nn.Module, name: str) -> FunctionType | None:
     """Return a method of the block's class as a plain function; None if it has none of its own."""
     function = getattr(type(block), name, None)
     return function if isinstance(function, FunctionType) and function is not nn.Module.forward else None
+
+
+def why_not_derived(block: nn.Module, name: str) -> str | None:
+    """Return why no class can be derived that computes a method in another way, in words; None if one can."""
+    if type(type(block)) not in _METACLASSES:
+        return f"its class is one of {type(type(block)).__name__}, which may do anything with a class derived from it"
+    held: object = getattr(type(block), name, None)
+    if held is None or isinstance(held, FunctionType) or "forward" in block.__dict__:
+        return None
+    return f"its {name} is a {type(held).__name__}, no function of Python's"
 
 
 def arguments_of(function: FunctionType) -> tuple[tuple[str, ...], dict[str, Any]]:
