@@ -17,7 +17,7 @@ from fused_mlp.models.reading.tracing import Unannounced
 from fused_mlp.models.stretch import Stretch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch import nn
 
@@ -67,11 +67,28 @@ class FusedBlock(Unannounced):
 
 
 def fuse_block(block: nn.Module, sites: dict[str, Callable[..., Any]]) -> None:
-    """Let the block's methods named by `sites` be computed by these; keys with "#" are parts of a method."""
-    block.__dict__["_fused_sites"] = sites
+    """Let the block's methods named by `sites` be computed by these; keys with "#" are parts of a method.
+
+    Whatever a class raises that is not to be derived from, or not to be changed, leaves the block as it was.
+    """
     methods = {key: getattr(type(block), key) for key in sites if "#" not in key}
     read = tuple((name, function, function.__code__) for name, function in methods.items())
-    block.__class__ = _fused_class(type(block), read)  # type: ignore[arg-type] # mypy takes a class's hash for its instances
+    kind = _fused_class(type(block), read)  # type: ignore[arg-type] # mypy takes a class's hash for its instances
+    block.__dict__["_fused_sites"] = sites
+    try:
+        block.__class__ = kind
+    except BaseException:
+        del block.__dict__["_fused_sites"]
+        raise
+
+
+def unfuse_blocks(blocks: Iterable[nn.Module]) -> None:
+    """Give blocks their classes back, all or none of them. Raises: InvalidArgument as expect_own_class."""
+    blocks = list(blocks)
+    for block in blocks:
+        expect_own_class(block)
+    for block in blocks:
+        unfuse_block(block)
 
 
 def unfuse_block(block: nn.Module) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 
 from fused_mlp.choice.implementations import check_size
 from fused_mlp.errors import InvalidArgument, Unavailable
-from fused_mlp.models.fused_blocks import FusedBlock, expect_own_class, fuse_block, fused_calls_of, unfuse_block
+from fused_mlp.models.fused_blocks import FusedBlock, fuse_block, fused_calls_of, unfuse_block, unfuse_blocks
 from fused_mlp.models.fused_calls import why_not_on
 from fused_mlp.models.fusion_report import FusionReport, Kept, Packed, PreparationReport, Replaced
 from fused_mlp.models.plan import Done, Mode, Plan, Settings
@@ -93,11 +93,7 @@ def unfuse(model: nn.Module) -> nn.Module:
     """
     _expect_module(model)
     with _one_at_a_time:
-        blocks = [module for module in model.modules() if isinstance(module, FusedBlock)]
-        for block in blocks:
-            expect_own_class(block)
-        for block in blocks:
-            unfuse_block(block)
+        unfuse_blocks(module for module in model.modules() if isinstance(module, FusedBlock))
     return model
 
 
@@ -112,15 +108,17 @@ def fused(
     rows: int | None = None,
     recompute: Recompute | str | None = None,
 ) -> Iterator[FusionReport]:
-    """Fuse `model` for the length of a with-statement. Arguments and errors: as in `fuse`."""
+    """Fuse `model` for the length of a with-statement. Arguments and errors: as in `fuse`, then `unfuse`."""
     before = {module for module in model.modules() if isinstance(module, FusedBlock)}
     report = fuse(model, mode=mode, include=include, exclude=exclude, prepare=prepare, rows=rows, recompute=recompute)
+    made = {module: None for module in model.modules() if isinstance(module, FusedBlock)}
     try:
         yield report
     finally:
-        for module in list(model.modules()):
-            if isinstance(module, FusedBlock) and module not in before:
-                unfuse_block(module)
+        # Also what was taken out of the model, or put into it.
+        made |= {module: None for module in model.modules() if isinstance(module, FusedBlock)}
+        with _one_at_a_time:
+            unfuse_blocks(module for module in made if isinstance(module, FusedBlock) and module not in before)
 
 
 def prepare(

@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from fused_mlp.models.reading.contents import ATOMS, content_of, is_same
 from fused_mlp.models.reading.linear_layers import has_global_hooks
-from fused_mlp.models.reading.surrounding_values import MISSING, Place
+from fused_mlp.models.reading.registers import MISSING
+from fused_mlp.models.reading.surrounding_values import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +35,8 @@ class Guard:
         containers: modules whose children all count, because code that was read may go over them.
         used: paths below `block` of modules that were read, of which each step counts.
         arounds: what the code reads beside, and that of activations.
+        counted: modules whose children and parameters are not another number: code goes over them, or counts them.
+        answers: what parameters and buffers said of themselves.
         skipped: modules that the fused call does not call.
         modal: modules that may do something else in training: they must be in the block's mode.
     """
@@ -45,12 +48,16 @@ class Guard:
         containers: Iterable[nn.Module],
         used: Iterable[str],
         arounds: Sequence[Surroundings],
+        counted: Iterable[nn.Module],
+        answers: Iterable[Place],
         skipped: Iterable[nn.Module],
         modal: Iterable[nn.Module],
     ) -> None:
         whole, skipped, modal = tuple(containers), tuple(dict.fromkeys(skipped)), tuple(dict.fromkeys(modal))
-        self._counts = tuple((each, len(each._modules)) for each in whole)  # noqa: SLF001 - nn.Module's registers are read all over
-        steps = {(each, name): child for each in whole for name, child in each._modules.items()}  # noqa: SLF001
+        counts = [(each, "_modules") for each in whole]
+        counts += [(each, register) for each in counted for register in ("_modules", "_parameters")]
+        self._counts = tuple((each, name, len(each.__dict__[name])) for each, name in dict.fromkeys(counts))
+        steps = {(each, name): child for each in whole for name, child in each._modules.items()}  # noqa: SLF001 - nn.Module's registers are read all over
         for path in used:
             parent = block
             for name in path.split("."):
@@ -68,7 +75,7 @@ class Guard:
         )
         known = {(id(each), name) for each, name, *_ in self._values}
         held = {(id(place.holder), place.name): place for around in arounds for place in around.held}
-        self._held = tuple(place for key, place in held.items() if key not in known)
+        self._held = (*(place for key, place in held.items() if key not in known), *answers)
         names = {name for around in arounds for name in around.names}
         self._of_class = tuple((name, value) for name, value in _class_values(type(block)).items() if name in names)
         self._class = type(block)
@@ -96,8 +103,8 @@ class Guard:
             # torch.fx puts another into nn.Module while it reads a model, in whatever thread.
             if kind.forward is not forward or (kind.__call__ is not call and kind.__call__ is not nn.Module.__call__):
                 return False
-        for container, count in self._counts:
-            if len(container._modules) != count:  # noqa: SLF001 - as above
+        for container, register, count in self._counts:
+            if len(container.__dict__[register]) != count:
                 return False
         for container, name, child in self._steps:
             if container._modules.get(name) is not child:  # noqa: SLF001

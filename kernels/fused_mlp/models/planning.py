@@ -17,6 +17,7 @@ from fused_mlp.models.reading.methods import (
     METHODS,
     arguments_of,
     method_of,
+    why_not_derived,
     with_required_only,
 )
 from fused_mlp.models.reading.stand_ins import NoPattern
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
 
     from fused_mlp.models.plan import Done, Settings
 
+_COUNTED = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 Found = dict[bool, tuple[Traced, tuple[Match, ...]]]
 
 
 def plan_chains(block: nn.Module, settings: Settings, *, done: Done) -> Plan:
     """Return the MLPs in `block`'s methods and in its children that hold layers; `done`: what is fused already."""
     plan = Plan(block=block)
+    if reason := why_not_derived(block, "forward"):
+        plan.reasons.append(reason)
+        return plan
     inner = [child for child in block.children() if not done.is_fused(child) and _holds_layers(child)]
     for name in METHODS:
         function = method_of(block, name)
@@ -53,7 +58,7 @@ def plan_chains(block: nn.Module, settings: Settings, *, done: Done) -> Plan:
 def plan_layers(block: nn.Module, settings: Settings, *, done: Done) -> Plan:
     """Return the single layers with an activation behind them in `block`'s forward."""
     plan = Plan(block=block)
-    function = method_of(block, "forward")
+    function = None if why_not_derived(block, "forward") else method_of(block, "forward")
     if function is not None:
         _plan_method(plan, "forward", function, settings, inlined=[], done=done, chains=False)
     return plan
@@ -232,6 +237,8 @@ def _stretch(
         containers=containers,
         used=[str(node.target) for match in matches for node in _called(match)],
         block=block,
+        counted=[each for each in block.modules() if type(each) in _COUNTED],
+        answers=[place for traced_there, _ in found.values() for place in traced_there.answers],
         arounds=[around, *surroundings_of_modules(each for each in called if not is_linear(each))],
         skipped=skipped,
         modal=[*modal, *inlined],

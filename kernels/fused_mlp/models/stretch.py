@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -72,6 +73,8 @@ class Stretch:
         return (
             len(given) == len(self._required)
             and all(is_tensor(value) for value in given)
+            # Code may ask whether two are one.
+            and not any(one is other for one, other in combinations(given, 2))
             and (self._dtype is None or self._has_dtype(given))
         )
 

@@ -163,6 +163,15 @@ class Calls(nn.Module):
         return self.function(z)
 
 
+class Activated(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.fc1, self.act, self.fc2 = nn.Linear(12, 20), activation, nn.Linear(20, 12)
+
+    def forward(self, x):
+        return self.fc2(self.act(self.fc1(x)))
+
+
 class Lora(nn.Module):
     """What is put in a layer's place later; its weight and bias are the base's."""
 

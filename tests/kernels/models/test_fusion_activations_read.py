@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from fused_mlp import fuse
-from tests.kernels.models.blocks import GptStyle, expect_twins
+from tests.kernels.models.blocks import Activated, GptStyle, expect_twins
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -24,15 +24,6 @@ X = torch.randn(6, 12, generator=torch.Generator().manual_seed(3))
 GLOBAL = types.SimpleNamespace(scale=1.0)
 CALLS = []
 GENERATOR = random.Random(0)
-
-
-class Activated(nn.Module):
-    def __init__(self, activation):
-        super().__init__()
-        self.fc1, self.act, self.fc2 = nn.Linear(12, 20), activation, nn.Linear(20, 12)
-
-    def forward(self, x):
-        return self.fc2(self.act(self.fc1(x)))
 
 
 class OfAnObject(nn.Module):

@@ -10,6 +10,7 @@ from torch.nn import functional
 import fused_mlp
 from fused_mlp import fuse
 from tests.kernels.models.blocks import (
+    Activated,
     Calls,
     GptStyle,
     LlamaStyle,
@@ -25,17 +26,6 @@ from tests.kernels.models.blocks import (
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
 X = torch.randn(6, 12, generator=torch.Generator().manual_seed(3)) * 30
-
-
-class Activated(nn.Module):
-    def __init__(self, activation):
-        super().__init__()
-        self.fc1 = nn.Linear(12, 20)
-        self.act = activation
-        self.fc2 = nn.Linear(20, 12)
-
-    def forward(self, x):
-        return self.fc2(self.act(self.fc1(x)))
 
 
 class StraightThrough(torch.autograd.Function):

@@ -52,6 +52,10 @@ _OF_TORCH = tuple(
         "overrides.py",
     )
 )
+_GOING_OVER = {
+    getattr(torch.nn.Module, name).__code__
+    for name in ("buffers", "modules", "named_buffers", "named_modules", "named_parameters", "parameters", "state_dict")
+}
 _C_MODULES = {"_abc", "_functools", "_operator", "_typing", "builtins", "cmath", "math"}
 _C_OWNERS = (*ATOMS, *CONTAINERS, range, slice, re.Pattern, re.Match, torch.dtype, torch.device, torch.Tensor)
 _ASKED_OF_TORCH = {
@@ -130,6 +134,8 @@ def _why_not_python(code: CodeType, *, is_called_by_known: bool) -> str | None:
     file, name = code.co_filename, code.co_qualname
     if file.startswith(_OURS):
         return None
+    if code in _GOING_OVER and is_called_by_known:
+        return f"asks for {code.co_name}, which may become others"
     if file.startswith(_TORCH):
         known = file.startswith(_OF_TORCH) or code.co_name in _ASKED_OF_TORCH or code in _overridable()[1]
         return None if known or not is_called_by_known else f"asks or tells torch something: {name}"

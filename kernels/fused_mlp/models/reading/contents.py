@@ -35,7 +35,7 @@ def is_same(value: Any, before: Any, content: Any) -> bool:
     if type(value) is MethodType:  # made anew each time
         return type(before) is MethodType and _bound(value) == _bound(before)
     # Zero has a sign, which equality does not see.
-    is_equal = type(value) is type(before) and isinstance(value, ATOMS) and value == before
+    is_equal = type(value) is type(before) and isinstance(value, (*ATOMS, torch.device)) and value == before
     return is_equal and (bool(value) or repr(value) == repr(before))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dis
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
@@ -21,8 +22,10 @@ Reader = Callable[[], tuple[Any, ...]]
 _OF_TORCH = torch.__name__
 METHODS = ("forward", "_ff_block", "feed_forward_chunk")
 """Methods that are looked into: nn.Transformer's layers and BERT's keep their MLP in one beside forward."""
+_METACLASSES = {type, ABCMeta, type(Protocol)}
 _LEAVING = {*dis.hasjrel, *dis.hasjabs, *(dis.opmap.get(name, -1) for name in ("RETURN_VALUE", "YIELD_VALUE"))}
 _STORES = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL", "STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"}
+_REGISTERS = {"_buffers", "_parameters"}
 UNSEEN = {
     *("print", "type", "id", "next", "setattr", "delattr", "vars", "globals", "exec", "eval", "open", "input"),
     *("hash", "dir", "callable", "locals"),
@@ -68,19 +71,25 @@ def expect_only_results(functions: Iterable[FunctionType]) -> None:
         for code in codes_in(each):
             instructions = list(dis.get_instructions(code))
             for index, instruction in enumerate(instructions):
-                if instruction.opname in _STORES:
-                    raise NoPattern(f"its forward stores {instruction.argval or 'values'}")
-                if instruction.opname == "CHECK_EXC_MATCH":
-                    raise NoPattern("its forward catches exceptions")
-                if instruction.opname == "IMPORT_NAME":
-                    raise NoPattern(f"its forward imports {instruction.argval}")
-                if instruction.opname == "BEFORE_WITH":
-                    raise NoPattern("its forward has a with-statement, whose object may do anything")
-                if instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__":
-                    raise NoPattern("its forward reads a __dict__, which it may write into")
                 is_unseen = instruction.opname == "LOAD_GLOBAL" and instruction.argval in UNSEEN
                 if is_unseen and not _is_for_an_exception(instructions[index:]):
                     raise NoPattern(f"its forward calls {instruction.argval}()")
+                if reason := _why_not(instruction):
+                    raise NoPattern(f"its forward {reason}")
+
+
+def _why_not(instruction: dis.Instruction) -> str | None:
+    operation, name = instruction.opname, instruction.argval
+    is_attribute = operation in ("LOAD_ATTR", "LOAD_METHOD")
+    found = {
+        f"stores {name or 'values'}": operation in _STORES,
+        "catches exceptions": operation == "CHECK_EXC_MATCH",
+        f"imports {name}": operation == "IMPORT_NAME",
+        "has a with-statement, whose object may do anything": operation == "BEFORE_WITH",
+        "reads a __dict__, which it may write into": is_attribute and name == "__dict__",
+        f"asks for {name}, which may become others": is_attribute and name in _REGISTERS,
+    }
+    return next((reason for reason, is_so in found.items() if is_so), None)
 
 
 def _is_for_an_exception(instructions: Sequence[dis.Instruction]) -> bool:
@@ -99,6 +108,16 @@ def method_of(block: nn.Module, name: str) -> FunctionType | None:
     """Return a method of the block's class as a plain function; None if it has none of its own."""
     function = getattr(type(block), name, None)
     return function if isinstance(function, FunctionType) and function is not nn.Module.forward else None
+
+
+def why_not_derived(block: nn.Module, name: str) -> str | None:
+    """Return why no class can be derived that computes a method in another way, in words; None if one can."""
+    if type(type(block)) not in _METACLASSES:
+        return f"its class is one of {type(type(block)).__name__}, which may do anything with a class derived from it"
+    held: object = getattr(type(block), name, None)
+    if held is None or isinstance(held, FunctionType) or "forward" in block.__dict__:
+        return None
+    return f"its {name} is a {type(held).__name__}, no function of Python's"
 
 
 def arguments_of(function: FunctionType) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -131,13 +150,14 @@ def with_required_only(function: FunctionType, required: tuple[str, ...]) -> Fun
 def reader_of(function: FunctionType) -> Reader | None:
     """Return a function that reads the outer names of a function; None if there are none.
 
-    Modules, classes and functions of torch are left out.
+    Modules and classes of torch are left out.
     """
-    values = {name: value for name, value in _outer_values(function).items() if _may_change(value)}
+    values = {name: value for name, value in outer_values(function).items() if _may_change(value)}
     return _reader(function, tuple(values)) if values else None
 
 
-def _outer_values(function: FunctionType) -> dict[str, Any]:
+def outer_values(function: FunctionType) -> dict[str, Any]:
+    """Return what a function reads by names that are not its own: of its module and of the functions around it."""
     loaded = {
         instruction.argval
         for code in codes_in(function)
@@ -154,7 +174,7 @@ def _outer_values(function: FunctionType) -> dict[str, Any]:
 
 
 def _may_change(value: Any) -> bool:
-    if isinstance(value, torch.Tensor | nn.Module):
+    if not isinstance(value, ModuleType | type):
         return True
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
     return home.partition(".")[0] != _OF_TORCH

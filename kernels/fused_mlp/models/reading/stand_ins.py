@@ -18,7 +18,9 @@ from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from fused_mlp.models.reading.arguments import holds_constants, is_kept_by_others, plain, why_not_written
 from fused_mlp.models.reading.contents import module_of
+from fused_mlp.models.reading.registers import asked_of_tensor, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
 _TORCH = str(Path(torch.__file__).parent)
 _WITH_OWN_GRADIENT = (f"{_TORCH}/autograd/function.py", f"{_TORCH}/utils/checkpoint.py")
 _TENSOR_MODULES = ("activation", "dropout", "linear", "normalization")
-_ANSWERED = {"dtype", "device", "shape", "ndim", "layout", "is_cuda", "is_cpu"}
 _VALUES = {"T", "H", "mT", "mH", "data", "device", "dtype", "imag", "ndim", "real", "shape"}
 """Attributes of tensors that are no methods, and never None: what is one of two objects is compared by `is`."""
-_ANSWERED_BY_CALL = {"size", "dim", "numel", "stride", "is_floating_point"}
 _ASKING_FOR_KINDS = {isinstance, getattr, hasattr}
 _ASKED_BY_AN_ABC = ABCMeta.__instancecheck__.__code__
 _READING_KINDS = {"LOAD_ATTR", "LOAD_METHOD", "MATCH_CLASS"}
@@ -47,6 +47,7 @@ class StandInTracer(fx.Tracer):
     Attributes:
         objections: what was refused, also where the code that was run caught the exception.
         is_asked_for_dtypes: whether the code asked a stand-in for its dtype, and so holds for this one only.
+        asked: tensors that were asked for something but their values, and what for, by these two.
     """
 
     traced_func_name = "_traced"
@@ -56,6 +57,7 @@ class StandInTracer(fx.Tracer):
         self.inlined = {id(module) for module in inlined}
         self.objections: list[str] = []
         self.is_asked_for_dtypes = False
+        self.asked: dict[tuple[int, str], tuple[torch.Tensor, str]] = {}
         self._running_in_c: list[tuple[FrameType, Any]] = []
         self._modes = _modes()
         self._thread = threading.get_ident()
@@ -93,13 +95,15 @@ class StandInTracer(fx.Tracer):
         del attr, parameter_proxy_cache
         return attr_val
 
-    def create_node(self, *args: Any, **kwargs: Any) -> fx.Node:
+    def create_node(self, kind: str, target: Any, args: Any, kwargs: Any, *others: Any, **named: Any) -> fx.Node:
         """Add a step to the graph. Raises: NoPattern where the graph would not say how it is computed."""
+        if is_kept_by_others(kind, target) and any(map(holds_constants, (*args, *kwargs.values()))):
+            self.refuse("its forward hands on a list or dictionary of its own, of which a graph makes another")
         if _modes() != self._modes:
             self.refuse("its forward switches gradients, autocast or inference mode on its way")
         if _is_within(_WITH_OWN_GRADIENT):
             self.refuse("its forward calls an autograd function or a checkpoint")
-        return super().create_node(*args, **kwargs)
+        return super().create_node(kind, target, args, kwargs, *others, **named)
 
     def create_arg(self, a: Any) -> Any:
         """Return an argument as a graph has it. Raises: NoPattern for a tensor that has not one name in the block."""
@@ -115,12 +119,15 @@ class StandInTracer(fx.Tracer):
                 self.refuse("its forward makes tensors of its own")
             if len(names) > 1:
                 self.refuse(f"its forward uses a tensor of several names: {', '.join(names)}")
-        return super().create_arg(a)
+        if reason := why_not_written(plain(a)):
+            self.refuse(f"its forward {reason}")
+        return super().create_arg(plain(a))
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         """Return a step's stand-in, which knows as much as is known of the step's result."""
         if node.op == "placeholder":
-            self._dtype = dtype_of(self.root)  # which may run code of the parameters' classes
+            asked, self._dtype = dict(self.asked), dtype_of(self.root)  # which may run code of the parameters' classes
+            self.asked = asked
             return _StandIn(node, self, is_tensor=True, dtype=self._dtype)
         if node.op == "call_module":
             module = self.root.get_submodule(str(node.target))
@@ -267,23 +274,14 @@ class NothingComputed(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         has_stand_in = any(isinstance(each, fx.Proxy) for each in tree_leaves((args, kwargs)))
-        if not has_stand_in and not _is_answered(func):
+        # What is computed under set_grad_enabled is refused.
+        is_answered = asked_of_tensor(func) is not None or func is torch._C._set_grad_enabled  # noqa: SLF001 - no public name
+        if not has_stand_in and not is_answered:
             name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
             self._tracer.refuse(f"its forward computes {name} of no argument")
+        if not has_stand_in and (what := asked_of_tensor(func)):
+            self._tracer.asked[id(args[0]), what] = args[0], what
         return func(*args, **kwargs)
-
-
-def dtype_of(root: nn.Module) -> torch.dtype | None:
-    """Return the dtype of all parameters; None if they have several, or there are none."""
-    dtypes = {parameter.dtype for parameter in root.parameters()}
-    return dtypes.pop() if len(dtypes) == 1 else None
-
-
-def _is_answered(func: Any) -> bool:
-    if func is torch._C._set_grad_enabled:  # noqa: SLF001 - what is computed under it is refused
-        return True
-    name = getattr(func, "__name__", "")
-    return name in _ANSWERED_BY_CALL or (name == "__get__" and func.__self__.__name__ in _ANSWERED)
 
 
 def _modes() -> tuple[Any, ...]:

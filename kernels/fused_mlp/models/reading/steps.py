@@ -11,6 +11,7 @@ from torch import fx, nn
 from torch.nn import functional
 
 from fused_mlp.models.reading.contents import module_of
+from fused_mlp.models.reading.elementwise import is_elementwise
 from fused_mlp.models.reading.linear_layers import is_linear, is_transposed
 from fused_mlp.models.reading.methods import arguments_of, method_of, with_required_only
 from fused_mlp.models.reading.stand_ins import IN_PLACE, NoPattern
@@ -64,6 +65,8 @@ class Steps:
 
         What somebody's activation computes is found by calling it, which tells only of what it is called on.
         """
+        if not is_elementwise(node, self.block.get_submodule):
+            raise NoPattern(f"{self.described(node)} stands between, which may do something else for other shapes")
         if node.op == "call_module":
             for module in self.module(node).modules():
                 if not type(module).__module__.startswith("torch.nn."):
@@ -88,6 +91,9 @@ class Steps:
             raise NoPattern(f"{name}: {mismatch}") from None
         if traced.dtype is not None:
             raise NoPattern(f"{name}: its forward asks for dtypes")
+        for node in traced.graph.nodes:
+            if not is_elementwise(node, module.get_submodule):
+                raise NoPattern(f"{name}: {node.name} may do something else for other shapes")
 
     def is_layer_call(self, node: fx.Node) -> bool:
         """Return whether a node calls a linear layer on one value."""

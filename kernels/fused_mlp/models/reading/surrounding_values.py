@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import logging
 import random
@@ -10,7 +9,15 @@ import sys
 from collections.abc import Iterator, MappingView
 from contextvars import ContextVar
 from enum import Enum
-from types import BuiltinMethodType, FunctionType, MappingProxyType, MethodType, MethodWrapperType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -27,6 +34,7 @@ from fused_mlp.models.reading.contents import (
     items_of,
     module_of,
 )
+from fused_mlp.models.reading.registers import MISSING, Answered, Own, Registered, is_registered, names_of
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
@@ -52,10 +60,6 @@ _PROPERTIES = (property, functools.cached_property)
 _METHODS = (FunctionType, staticmethod, classmethod)
 
 
-class MISSING:
-    """Value of an attribute that is not there."""
-
-
 class Place(NamedTuple):
     """Where a value is read, and what it was: `content` is a copy of a container, None of anything else."""
 
@@ -63,6 +67,18 @@ class Place(NamedTuple):
     name: str
     value: Any
     content: Any
+
+
+def of_answers(block: nn.Module, asked: Iterable[tuple[torch.Tensor, str]]) -> Iterator[Place]:
+    """Yield what `block`'s parameters and buffers said of themselves. Raises: NoPattern for another tensor."""
+    for tensor, what in asked:
+        names = list(names_of(block, tensor))
+        if not names:
+            raise NoPattern(f"its forward asks for the {what} of a tensor that is no module's")
+        for module, name in names:
+            answers = Answered(module, name)
+            value = getattr(answers, what)
+            yield Place(answers, what, value, content_of(value))
 
 
 def items_in(value: Any) -> Iterator[Any]:
@@ -87,6 +103,30 @@ def of_signature(function: FunctionType) -> Iterator[Place]:
         yield Place(function, name, getattr(function, name, MISSING), None)
 
 
+def of_torch(values: Iterable[Any], names: frozenset[str]) -> Iterator[Place]:
+    """Yield torch's functions that are read by one of the names, of its modules among the values and of theirs.
+
+    Somebody may put others there: attention by another library, for one.
+    """
+    waiting = [value for value in values if _is_module_of_torch(value)]
+    seen: set[int] = set()
+    while waiting:
+        module = waiting.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        for name in sorted(names & vars(module).keys()):
+            value = vars(module)[name]
+            if isinstance(value, FunctionType | BuiltinFunctionType):
+                yield Place(module, name, value, None)
+            elif _is_module_of_torch(value):
+                waiting.append(value)
+
+
+def _is_module_of_torch(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] == torch.__name__
+
+
 def places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -> Iterator[Place]:
     """Yield where a value is read by one of the names, from the roots on; of those asked for also where none is."""
     waiting = [(root, 0) for root in roots]
@@ -107,7 +147,7 @@ def places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -
             if isinstance(holder, functools.partial):
                 names |= {"func", "args", "keywords"}
             for name in sorted(names | asked):
-                yield from _of_its_class(holder, name)
+                yield from _beside_values(holder, name)
                 value = _value_at(holder, name)
                 if value is not MISSING or (name in asked and not _has(holder, name)):
                     expect_watched(name, value)
@@ -115,12 +155,18 @@ def places(roots: Iterable[Any], names: frozenset[str], asked: frozenset[str]) -
                     waiting.append((value, depth + 1))
 
 
-def _of_its_class(holder: Any, name: str) -> Iterator[Place]:
-    """Yield what an object's class runs where a name is read of the object, and that the object has no other."""
+def _beside_values(holder: Any, name: str) -> Iterator[Place]:
+    """Yield what an object's class runs where a name is read of the object, and that the object has no other.
+
+    Of a parameter or buffer, whether there is one: its values are what a graph reads.
+    """
     kind = type(holder)
     if isinstance(holder, type | ModuleType):
         return
     is_module = isinstance(holder, nn.Module)
+    if isinstance(holder, nn.Module) and is_registered(holder, name):
+        kinds = Registered(holder)
+        yield Place(kinds, name, getattr(kinds, name), None)
     for each in (name,) if is_module else (name, "__getattr__", "__getattribute__"):
         found = next((base.__dict__[each] for base in _followed_bases(kind) if each in base.__dict__), None)
         if isinstance(found, _PROPERTIES):
@@ -128,22 +174,7 @@ def _of_its_class(holder: Any, name: str) -> Iterator[Place]:
         elif isinstance(found, _METHODS):
             yield Place(kind, each, getattr(kind, each), None)
             if is_module and each not in holder.__dict__:
-                yield Place(_Own(holder), each, MISSING, None)
-
-
-class _Own:
-    """What a module has in its own dictionary, as attributes."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        return self._module.__dict__.get(name, MISSING)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Own:
-        made = object.__new__(_Own)
-        made.__dict__["_module"] = copy.deepcopy(self._module, memo)
-        return made
+                yield Place(Own(holder), each, MISSING, None)
 
 
 def _followed_bases(kind: type) -> Iterator[type]:

@@ -21,6 +21,7 @@ from fused_mlp.models.reading.methods import (
     functions_of,
     method_of,
     names_asked,
+    outer_values,
     reader_of,
 )
 from fused_mlp.models.reading.stand_ins import NoPattern
@@ -32,6 +33,7 @@ from fused_mlp.models.reading.surrounding_values import (
     items_in,
     of_function,
     of_signature,
+    of_torch,
     places,
 )
 
@@ -100,7 +102,8 @@ def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]
     # A copy of the block has the same classes and modules.
     held = tuple(place for place in compared[0] if not isinstance(place.holder, type | ModuleType))
     of_classes = (place for place in compared[0] if isinstance(place.holder, type | ModuleType))
-    outer = (*compared[1], *of_classes, *of_functions)
+    named = [value for function in functions for value in outer_values(function).values()]
+    outer = (*compared[1], *of_classes, *of_functions, *of_torch(named, names))
     reached += block.__dict__.values()
     containers = {id(value): value for value in reached if isinstance(value, list | set | dict | deque)}
     return Surroundings(

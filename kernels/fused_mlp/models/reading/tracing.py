@@ -19,21 +19,30 @@ from torch import fx, nn
 
 from fused_mlp.models.reading.called_code import watching_calls
 from fused_mlp.models.reading.methods import codes_in
-from fused_mlp.models.reading.stand_ins import NoPattern, NothingComputed, StandInTracer, dtype_of
+from fused_mlp.models.reading.registers import dtype_of
+from fused_mlp.models.reading.stand_ins import NoPattern, NothingComputed, StandInTracer
+from fused_mlp.models.reading.surrounding_values import of_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import FunctionType
 
+    from fused_mlp.models.reading.surrounding_values import Place
     from fused_mlp.models.reading.surroundings import Surroundings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traced:
-    """Graph of a method, and the one dtype it holds for; None where the method does not ask."""
+    """Graph of a method, for what it holds.
+
+    Attributes:
+        dtype: the one of its arguments; None where the method does not ask.
+        answers: what parameters and buffers said of themselves.
+    """
 
     graph: fx.Graph
     dtype: torch.dtype | None
+    answers: tuple[Place, ...]
 
 
 def graph_of(
@@ -109,7 +118,8 @@ def _traced(
         raise NoPattern(tracer.objections[0])
     if _state_of(copy) != kept:
         raise NoPattern("its forward keeps values in a container or attribute")
-    return Traced(graph=graph, dtype=dtype_of(block) if tracer.is_asked_for_dtypes else None)
+    answers = tuple(of_answers(block, tracer.asked.values()))
+    return Traced(graph=graph, dtype=dtype_of(block) if tracer.is_asked_for_dtypes else None, answers=answers)
 
 
 def _shallow_copy(block: nn.Module, function: FunctionType) -> nn.Module:

@@ -6,21 +6,12 @@ from torch import nn
 from torch.nn import functional
 
 from fused_mlp import fuse
-from tests.kernels.models.blocks import expect_close
+from tests.kernels.models.blocks import Activated, expect_close
 
 pytestmark = [
     pytest.mark.usefixtures("cpu_kernels"),
     pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
 ]
-
-
-class Activated(nn.Module):
-    def __init__(self, activation):
-        super().__init__()
-        self.fc1, self.act, self.fc2 = nn.Linear(12, 20), activation, nn.Linear(20, 12)
-
-    def forward(self, x):
-        return self.fc2(self.act(self.fc1(x)))
 
 
 class ReluUnless(nn.Module):
@@ -67,6 +58,23 @@ class CallsKeptWhole(nn.Module):
         return self.fc2(kept_whole(self.fc1(x)))
 
 
+class Between(nn.Module):
+    """Something beside an activation between two layers, or behind one."""
+
+    def __init__(self, step, *, has_second=True):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(12, 20), nn.Linear(20, 12) if has_second else nn.Identity()
+        self.step = step
+
+    def forward(self, x):
+        return self.fc2(self.step(self.fc1(x)))
+
+
+class Shortens(nn.Module):
+    def forward(self, z):
+        return z.relu()[:, :100]
+
+
 CASES = {
     "many rows": (lambda: Activated(ReluUnless(lambda z: z.shape[0] > 100)), rows(200)),
     "many values": (lambda: Activated(ReluUnless(lambda z: z.numel() > 10**5)), rows(20_000)),
@@ -79,6 +87,14 @@ CASES = {
     "a function of TorchScript": (lambda: Activated(CallsAFunction(torch.jit.script(scripted))), rows(200)),
     "a module of TorchScript": (lambda: Activated(torch.jit.script(nn.ReLU6())), rows(6) * 20),
     "a function that torch.fx leaves whole": (CallsKeptWhole, rows(200)),
+    "the first rows": (lambda: Between(lambda z: z.relu()[:100]), rows(200)),
+    "the first of each": (lambda: Between(lambda z: z.relu()[:, :100]), rows(2, 200)),
+    "the first of each in a module": (lambda: Activated(Shortens()), rows(2, 200)),
+    "the last rows": (lambda: Between(lambda z: z.relu()[-100:]), rows(200)),
+    "a narrower one": (lambda: Between(lambda z: torch.split(z.relu(), 100)[0]), rows(200)),
+    "a dimension of one": (lambda: Between(lambda z: z.relu().squeeze(1)), rows(7, 1)),
+    "another dtype": (lambda: Between(lambda z: z.double().relu(), has_second=False), rows(6)),
+    "another dtype by name": (lambda: Between(lambda z: z.to(torch.float64).relu(), has_second=False), rows(6)),
 }
 
 

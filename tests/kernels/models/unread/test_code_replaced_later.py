@@ -1,6 +1,7 @@
 """Functions, defaults and methods put in place of others after fusing, wherever the block's code finds them."""
 
 import copy
+import sys
 import types
 
 import pytest
@@ -24,6 +25,8 @@ GLOBAL = Named(act=functional.gelu)
 DEFAULT = Named(scale=1.0)
 SCALES = [1.0]
 CALLS = []
+ACT = functional.gelu
+DTYPE = torch.float32
 
 
 class OfAGlobal(Holder):
@@ -150,6 +153,30 @@ class ReloadedRun(Holder):
         return y  # noqa: RET504 - a run of assignments is what is fused
 
 
+class OfAFunctionOfTorch(Holder):
+    def forward(self, x):
+        return self.proj(ACT(self.fc(x)))
+
+
+class OfADtype(Holder):
+    def forward(self, x):
+        return self.own(x).to(DTYPE)
+
+
+class Attends(Holder):
+    def forward(self, x):
+        return self.own(functional.scaled_dot_product_attention(x, x, x))
+
+
+class Softens(Holder):
+    def forward(self, x):
+        return self.own(nn.functional.softplus(x))
+
+
+def times_three(x, *_, **__):
+    return x * 3
+
+
 def negative(self, x):
     return -self.own(x)
 
@@ -180,6 +207,10 @@ REPLACED = [
     (CallsAFunction, set_in(scaled, "__defaults__", (3.0,))),
     (CallsAFunction, lambda monkeypatch, _: monkeypatch.setitem(scaled.__kwdefaults__, "more", 3.0)),
     (CallsAFunction, set_in(scaled, "__code__", by_three.__code__)),
+    (OfAFunctionOfTorch, set_in(sys.modules[__name__], "ACT", torch.relu)),
+    (OfADtype, set_in(sys.modules[__name__], "DTYPE", torch.float64)),
+    (Attends, set_in(functional, "scaled_dot_product_attention", times_three)),
+    (Softens, set_in(functional, "softplus", times_three)),
     (Reloaded, set_in(Reloaded.forward, "__code__", negative.__code__)),
     (ReloadedRun, set_in(ReloadedRun.forward, "__code__", negative.__code__)),
 ]
