@@ -104,6 +104,12 @@ def by_keyboard(graph: Component, *, label: str, chooses: bool) -> Component:
     return html.Div(graph, className=kind, tabIndex=0, role="application", **cast("dict[str, Any]", named))
 
 
+def command_code(command: str) -> Component:
+    """Build a command among other words; a line may end between its words, but not after the hyphen of an option."""
+    words = [html.Span(word, className="word") for word in command.split(" ")]
+    return html.Code([part for word in words for part in (word, " ")][:-1])
+
+
 def card(title: Sequence[Component], *children: Component) -> Component:
     """Build a card: a title line above its content."""
     return html.Section([html.Div(list(title), className="title"), *children], className="card")

@@ -80,7 +80,7 @@ def layout() -> Component:
                 card([html.H2("Ratio of each point to the first side"), html.Span(id=_id("note"), className="note")],
                      ratios, picture_buttons(csv_id=_id("csv"))),
                 card([html.H2("Points, the largest change first")], html.Div(id=_id("rows"))),
-            ], id=_id("found"), className="page"),
+            ], id=_id("found"), className="pair stays"),
         ],
         className="page",
     )  # fmt: skip
