@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html, set_props
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 from flask import redirect, request
 
 from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
@@ -100,6 +100,10 @@ def create_app(
         context = context_after(before or "", search or "", swept=swept)
         return page_and_links(pathname or "/", store, search=context)[1], context
 
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction(namespace="pages", function_name="title"), Input("nav", "children")
+    )
+
     @app.callback(Output("footer", "children"), Input("store-state", "data"))
     def show_footer(_: str | None) -> list[Component | str]:
         return footer_of(store, is_kept=decisions is not None)
@@ -120,13 +124,14 @@ def shell() -> Component:
     header = html.Header([html.Span("fusebench", className="brand"), html.Nav(id="nav"), toggle])
     provider: Component = dmc.MantineProvider(
         [
+            html.A("Skip to the page", href="#page", className="skip"),
             dcc.Location(id="url", refresh=False),
             dcc.Store(id="context"),  # what was chosen last on any page: its links lead there
             dcc.Store(id="store-state"),  # set by assets/refresh.js when the store has changed
             header,
             html.Div(id="stale", role="status"),  # by assets/refresh.js: why what is shown may be old
             html.Div(id="fault", role="alert"),
-            html.Main(id="page"),
+            html.Main(id="page", tabIndex=-1),
             html.Footer(id="footer"),
         ],
         theme=THEME,

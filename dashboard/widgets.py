@@ -90,10 +90,24 @@ def picture_buttons(*, csv_id: str | None = None) -> Component:
     return html.Div(buttons, className="saving")
 
 
-def by_keyboard(graph: Component, *, label: str) -> Component:
-    """Build a chart whose points the keyboard reaches and chooses (assets/keyboard.js). label: what it shows."""
-    named = cast("dict[str, Any]", {"aria-label": f"{label}. Arrow keys go from point to point, Enter chooses one"})
-    return html.Div(graph, className="by-keyboard", tabIndex=0, role="application", **named)
+def by_keyboard(graph: Component, *, label: str, chooses: bool) -> Component:
+    """Build a chart whose marks the keyboard reaches (assets/keyboard.js). label: what the chart shows.
+
+    chooses: whether a click on a mark chooses it, and so does Enter; else the marks are read one by one.
+    """
+    ends = ", Enter chooses one" if chooses else ""
+    named = {
+        "aria-label": f"{label}. Arrow keys go from mark to mark{ends}",
+        "data-keys": f"← → along, ↑ ↓ to another curve or row{ends.removesuffix(' one')}",
+    }
+    kind = "by-keyboard chooses" if chooses else "by-keyboard"
+    return html.Div(graph, className=kind, tabIndex=0, role="application", **cast("dict[str, Any]", named))
+
+
+def command_code(command: str) -> Component:
+    """Build a command among other words; a line may end between its words, but not after the hyphen of an option."""
+    words = [html.Span(word, className="word") for word in command.split(" ")]
+    return html.Code([part for word in words for part in (word, " ")][:-1])
 
 
 def card(title: Sequence[Component], *children: Component) -> Component:

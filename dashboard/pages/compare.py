@@ -21,7 +21,7 @@ from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, alert, by_keyboard, card, picture_buttons
 from results.queries import projects
 from results.units import counted
 
@@ -65,6 +65,7 @@ def layout() -> Component:
         className="axis",
     )  # fmt: skip
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})
+    ratios = by_keyboard(graph, label="Ratio of each point to the first side", chooses=False)
     return html.Div(
         [
             dcc.Location(id=_id("url"), refresh="callback-nav"),
@@ -77,9 +78,9 @@ def layout() -> Component:
                           html.Div(id=_id("means"))], className="card"),
             html.Div([
                 card([html.H2("Ratio of each point to the first side"), html.Span(id=_id("note"), className="note")],
-                     graph, picture_buttons(csv_id=_id("csv"))),
+                     ratios, picture_buttons(csv_id=_id("csv"))),
                 card([html.H2("Points, the largest change first")], html.Div(id=_id("rows"))),
-            ], id=_id("found"), className="page"),
+            ], id=_id("found"), className="pair stays"),
         ],
         className="page",
     )  # fmt: skip

@@ -86,7 +86,7 @@ def layout() -> Component:
     commit = card_select(component_id=id_of("commit"), label="Commit", is_wide=True)
     switches = [switch("spacing", component_id=id_of("spacing")), switch("batch_scale", component_id=id_of("scale"))]
     curves = dcc.Graph(id=id_of("graph"), config=GRAPH_CONFIG, style={"height": GRAPH_HEIGHT})
-    graph = by_keyboard(curves, label="Chart over commits")
+    graph = by_keyboard(curves, label="Chart over commits", chooses=True)
     panels = html.Div(id=id_of("panels"), className="panels wide")
     # Many lines have a legend that scrolls, which a keyboard must reach.
     named = cast("dict[str, Any]", {"aria-label": "Lines drawn"})

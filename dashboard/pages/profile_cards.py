@@ -11,7 +11,7 @@ from dashboard.selectors import labelled_select, switch_of
 from dashboard.sweep_axes import AXES
 from dashboard.tables.grids import grid_slot
 from dashboard.tables.profiles import KERNEL_COLUMNS, OPERATOR_COLUMNS, RUNTIME_COLUMNS
-from dashboard.widgets import GRAPH_CONFIG, at_end, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, at_end, by_keyboard, card, picture_buttons
 from results.queries import StackKind
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ GRIDS: dict[str, tuple[str, tuple[Column, ...]]] = {
     "kernels": ("Kernels", KERNEL_COLUMNS),
     "runtime": ("Calls of the runtime", RUNTIME_COLUMNS),
 }
+TIMES_TITLE = "Where the time goes"
 PERFETTO = "https://ui.perfetto.dev"
 HOW_TO_OPEN = (
     " and choose Open trace file: it is read in the browser and sent nowhere, and the page works without a network "
@@ -76,7 +77,7 @@ def _cards() -> list[Component]:
 
 
 def _times_card() -> Component:
-    return _graph_card([html.H2("Where the time goes")], name="times", key={})
+    return _graph_card([html.H2(TIMES_TITLE)], name="times", label=TIMES_TITLE, key={})
 
 
 def key_items(colours: Mapping[str, str]) -> list[Component]:
@@ -100,7 +101,7 @@ def _difference_card() -> Component:
     return card(
         title,
         html.Div(id=page_id("difference-note"), className="note"),
-        _graph("difference-graph"),
+        _graph("difference-graph", label="Difference"),
         picture_buttons(csv_id=page_id("difference-csv")),
         table,
     )
@@ -119,7 +120,7 @@ def _flames_card() -> Component:
         html.Span("of one call; drag over a stretch to enlarge it, double-click to see all", className="dimmed"),
         at_end(html.Div(switch_of(SIDES, component_id=page_id("side")), id=page_id("side-box"))),
     ]
-    return _graph_card(title, name="flames", key=FLAME_KEY)
+    return _graph_card(title, name="flames", label="Flame graph", key=FLAME_KEY)
 
 
 def _timeline_card() -> Component:
@@ -130,19 +131,20 @@ def _timeline_card() -> Component:
         card(
             [html.H2("Timeline")],
             html.Div(id=page_id("timeline-note"), className="note"),
-            html.Div([_graph("timeline-graph"), picture_buttons()], id=page_id("timeline-box")),
+            html.Div([_graph("timeline-graph", label="Timeline"), picture_buttons()], id=page_id("timeline-box")),
             perfetto,
         ),
         id=page_id("timeline-card"),
     )
 
 
-def _graph_card(title: Sequence[Component], *, name: str, key: Mapping[str, str]) -> Component:
+def _graph_card(title: Sequence[Component], *, name: str, label: str, key: Mapping[str, str]) -> Component:
     note = html.Div(id=page_id(f"{name}-note"), className="note")
     keys = html.Div(key_items(key), id=page_id(f"{name}-key"), className="keys")
-    graph = html.Div([keys, _graph(f"{name}-graph"), picture_buttons()], id=page_id(f"{name}-box"))
+    graph = html.Div([keys, _graph(f"{name}-graph", label=label), picture_buttons()], id=page_id(f"{name}-box"))
     return html.Div(card(title, note, graph), id=page_id(f"{name}-card"))
 
 
-def _graph(name: str) -> Component:
-    return dcc.Graph(id=page_id(name), config=GRAPH_CONFIG, style={"height": "200px"})
+def _graph(name: str, *, label: str) -> Component:
+    graph = dcc.Graph(id=page_id(name), config=GRAPH_CONFIG, style={"height": "200px"})
+    return by_keyboard(graph, label=label, chooses=False)

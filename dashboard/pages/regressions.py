@@ -24,7 +24,7 @@ from dashboard.tables.winner_flips import flips_table
 from dashboard.views.feed import atom_from
 from dashboard.views.regressions_choice import ALL, LABELS, query_from_regressions_choice
 from dashboard.views.regressions_drawing import regressions_drawing_of
-from dashboard.widgets import GRAPH_CONFIG, alert, at_end, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, alert, at_end, by_keyboard, card, picture_buttons
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def layout() -> Component:
         className="axis",
     )  # fmt: skip
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "300px"})
+    curve = by_keyboard(graph, label="Values over commits", chooses=False)
     feed = html.A("Atom feed", id=_id("feed"), href=f"{PAGE.path}.xml", className="link")
     csv = html.A("CSV", id=_id("csv"), href=f"{PAGE.path}.csv", download="", title="Save the findings as CSV")
     return html.Div(
@@ -66,16 +67,21 @@ def layout() -> Component:
                 className="card",
             ),
             html.Div(
-                card([html.H2(id=_id("title")), html.Span(id=_id("badges"))],
-                     html.Div(id=_id("facts"), className="note"),
-                     html.Div([graph, picture_buttons()], id=_id("curve")),
-                     html.Div(id=_id("decision"))),
-                id=_id("chosen"), style=HIDDEN,
+                [
+                    html.Div(
+                        card([html.H2(id=_id("title")), html.Span(id=_id("badges"))],
+                             html.Div(id=_id("facts"), className="note"),
+                             html.Div([curve, picture_buttons()], id=_id("curve")),
+                             html.Div(id=_id("decision"))),
+                        id=_id("chosen"), style=HIDDEN,
+                    ),
+                    card([html.H2("Findings, what deserves a look first on top"),
+                          html.Span("size × certainty × breadth", className="dimmed"),
+                          at_end(feed, html.Div(csv, className="saving"))],
+                         html.Div(id=_id("findings"))),
+                ],
+                className="pair stays",
             ),
-            card([html.H2("Findings, what deserves a look first on top"),
-                  html.Span("size × certainty × breadth", className="dimmed"),
-                  at_end(feed, html.Div(csv, className="saving"))],
-                 html.Div(id=_id("findings"))),
             html.Div(id=_id("flips")),
         ],
         className="page",

@@ -52,7 +52,7 @@ def layout() -> Component:
     selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in ROOF_AXES]
     commit = labelled_select("Commit", component_id=_id("commit"), is_wide=True, is_searchable=True)
     points = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
-    graph = by_keyboard(points, label="Roofline")
+    graph = by_keyboard(points, label="Roofline", chooses=True)
     picked = html.P("A click on a point leads to its profile.", id=_id("picked"), className="detail")
     return html.Div(
         [

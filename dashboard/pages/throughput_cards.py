@@ -127,7 +127,8 @@ def _panels(drawing: ThroughputDrawing) -> tuple[list[Component], list[str]]:
         address = query_from_choice(replace(choice, hidden=hidden, dim=dim, multiples=Multiples.NONE))
         title = html.H3(dcc.Link(f"hidden dim {hidden}", href=address, className="link"))
         graph = dcc.Graph(figure=figure, config=GRAPH_CONFIG, style={"height": PANEL_HEIGHT})
-        panels.append(html.Div([title, graph], className="panel"))
+        read = by_keyboard(graph, label=f"Chart over batch, hidden dim {hidden}", chooses=False)
+        panels.append(html.Div([title, read], className="panel"))
     return panels, [better, *left_out]
 
 
@@ -147,7 +148,7 @@ def _graph_card(
     below: Sequence[Component] = (),
 ) -> Component:
     curves = dcc.Graph(id=id_of(f"{name}-graph"), config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
-    graph = by_keyboard(curves, label=label)
+    graph = by_keyboard(curves, label=label, chooses=True)
     note = html.Div(id=id_of(f"{name}-note"), className="note")
     saving = picture_buttons(csv_id=id_of(f"{name}-card-csv"))
     return html.Div(card(title, *above, note, graph, *below, saving), id=id_of(f"{name}-card"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from dash import dcc, html
 
@@ -29,6 +29,8 @@ def chosen_point_lines(  # noqa: PLR0913 - each a part of what is shown
     rows = f"{batch:,}".replace(",", THIN_SPACE)
     day = "no date" if date is None else f"{date:%Y-%m-%d %H:%M}"
     text = "\n".join(commands)
+    # Where it scrolls, a keyboard must reach it.
+    named = cast("dict[str, Any]", {"aria-label": "Commands"})
     return [
         html.P([
             html.Strong(f"{rows}{THIN_SPACE}{'row' if batch == 1 else 'rows'} at {commit[:10]}"),
@@ -37,7 +39,7 @@ def chosen_point_lines(  # noqa: PLR0913 - each a part of what is shown
         ], className="note"),
         html.P("Measure it again, in a checkout on that machine:", className="detail"),
         html.Div([
-            html.Pre(html.Code(text), className="commands"),
+            html.Pre(html.Code(text), className="commands scrolls", tabIndex=0, role="group", **named),
             dcc.Clipboard(content=text, title="Copy the commands", className="copy"),
         ], className="command-box"),
     ]  # fmt: skip

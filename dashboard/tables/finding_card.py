@@ -10,6 +10,7 @@ from dash import dcc, html
 from dashboard.addresses import compare_address, explore_address, profile_address
 from dashboard.finding_words import change_of, interval_in_words, range_of, since_of, title_of
 from dashboard.tables.findings import cause_of, state_badge
+from dashboard.widgets import command_code
 from results.rows import parameters_in_words
 from results.units import counted, percent
 
@@ -63,7 +64,7 @@ def _since(found: RankedFinding) -> list[Component | str]:
     finding = found.finding
     order = "" if finding.n_unmeasured is not None else "; without a git repository it is not known what lies between"
     command = f"git log --oneline {(finding.last_good or '')[:12]}..{finding.first_bad[:12]}"
-    listed: list[Component | str] = [" ", html.Code(command), " lists them"] if finding.last_good else []
+    listed: list[Component | str] = [" ", command_code(command), " lists them"] if finding.last_good else []
     return [f"Since {since_of(found)}; the cause is a commit of {range_of(finding)}{order}.", *listed]
 
 

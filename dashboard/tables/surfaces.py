@@ -11,7 +11,7 @@ from dash import dcc, html
 from dashboard.finding_words import ratio_in_words
 from dashboard.lines import NO_PARAMETERS
 from dashboard.tables.changes import ORDER, word_of
-from dashboard.widgets import sparkline
+from dashboard.widgets import command_code, sparkline
 from results.judgement.verdicts import Outcome
 from results.rows import left_out_in_words, parameters_in_words
 from results.units import change_in_words
@@ -180,7 +180,7 @@ def surfaces_list(comparison: Comparison, *, most: int) -> list[Component]:
     if len(surfaces) > most and comparison.base is not None:
         command = f"fusebench gate --base {comparison.base.commit[:12]} --head {comparison.head.commit[:12]}"
         lines.append(
-            html.Li([f"… and {len(surfaces) - most} more, all by ", html.Code(command)], className="dimmed rest")
+            html.Li([f"… and {len(surfaces) - most} more, all by ", command_code(command)], className="dimmed rest")
         )
     return [html.Ul(lines, className="surfaces")]
 

@@ -19,6 +19,7 @@ from dashboard.views.explore_drawing import explore_drawing_of
 from dashboard.views.overview import MAP_AXES, maps_view_of, overview_of
 from dashboard.views.throughput.drawing import throughput_drawing_of
 from dashboard.views.throughput.notes import rankings_by_batch
+from dashboard.widgets import command_code
 from results.judgement.outcomes import ControlChange
 from results.judgement.verdicts import exit_code
 from results.store import open_store
@@ -80,7 +81,8 @@ def test_what_is_left_out_is_counted_with_the_command_that_lists_it(journal_stor
     [comparison] = overview_of(journal_store(last_slower(journals))).comparisons
     [listed] = surfaces_list(comparison, most=0)
     assert "… and 1 more" in text_of(listed)
-    assert f"--base {comparison.base.commit[:12]} --head {comparison.head.commit[:12]}" in text_of(listed)
+    command = f"fusebench gate --base {comparison.base.commit[:12]} --head {comparison.head.commit[:12]}"
+    assert text_of(command_code(command)) in text_of(listed)
 
 
 def test_a_large_change_is_a_factor_as_on_the_other_pages(journal_store, journals):

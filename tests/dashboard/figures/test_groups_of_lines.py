@@ -31,7 +31,7 @@ def test_a_parameter_may_have_a_small_chart_for_each_of_its_values(suite):
     links = [panel.children[0].children for panel in props["panels"]]
     assert [one.children for one in links] == ["size = 1", "size = 10"]
     assert [one.href.endswith(f"where=size%3D{n}") for one, n in zip(links, (1, 10), strict=True)] == [True, True]
-    figures = [go.Figure(panel.children[1].figure) for panel in props["panels"]]
+    figures = [go.Figure(panel.children[1].children.figure) for panel in props["panels"]]
     names = [[trace.name for trace in one.data if "interval" not in trace.name] for one in figures]
     assert names == [["size=1"], ["size=10"]]
     assert figures[0].layout.yaxis.range == figures[1].layout.yaxis.range

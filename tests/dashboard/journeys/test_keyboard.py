@@ -101,3 +101,25 @@ def test_arrows_go_along_the_curves_and_enter_chooses_a_commit(visit, journals, 
     assert journals.commit_hash(0)[:10] in heard(shown)
     shown.keyboard.press("Escape")
     shown.wait_for_function("graph => !document.querySelector(`#${graph} .hovertext`)", arg=graph)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_first_stop_leads_past_the_links_of_the_header_to_the_page(visit, page):
+    shown = visit(page.path, graph=None)
+    shown.wait_for_selector("#page h1")
+    shown.wait_for_selector("#page :is(input, a, button):visible")
+    before = shown.url
+    shown.keyboard.press("Tab")
+    assert shown.evaluate("() => document.activeElement.innerText") == "Skip to the page"
+    shown.wait_for_function("() => document.activeElement.getBoundingClientRect().top >= 0")
+    shown.keyboard.press("Enter")
+    shown.keyboard.press("Tab")
+    assert shown.evaluate("() => Boolean(document.activeElement.closest('#page'))")
+    assert shown.url.partition("#")[::2] == (before.partition("#")[0], "")
+
+
+def test_the_title_of_the_window_names_the_page(visit):
+    shown = visit("/compare", graph=None)
+    shown.wait_for_function("() => document.title === 'Compare · fusebench'")
+    shown.get_by_role("link", name="Explore", exact=True).press("Enter")
+    shown.wait_for_function("() => document.title === 'Explore · fusebench'")

@@ -177,7 +177,7 @@ def test_every_hidden_dim_has_a_small_chart_on_shared_axes(store):
     assert {row.dim for row in drawing.panels[64]} == {16}
     assert set(drawing.panels[256]) == set(drawing.by_batch)
     props = page_props(drawing, is_from_url=True)
-    graphs = [panel.children[1] for panel in props["panels"]]
+    graphs = [panel.children[1].children for panel in props["panels"]]
     figures = [go.Figure(graph.figure) for graph in graphs]
     axes = {(*figure.layout.xaxis.range, *figure.layout.yaxis.range) for figure in figures}
     assert (len(graphs), len(axes)) == (3, 1)
