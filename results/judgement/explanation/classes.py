@@ -64,14 +64,19 @@ class Around:
         return [one for one in self.conditions if one.kind is not ConditionKind.VERSION]
 
     @property
+    def provider(self) -> str:
+        """Provider of the call; empty unless both commits measured it."""
+        return next((call.point.provider for call in self.calls or ()), "")
+
+    @property
     def is_ours(self) -> bool:
         """Whether a commit of ours can change the provider."""
-        return self.calls is not None and self.calls[0].point.provider.startswith(OURS)
+        return self.provider.startswith(OURS)
 
     @property
     def may_be_code(self) -> bool:
         """Whether a commit may change what ran: any provider's but the baseline's."""
-        return self.calls is not None and self.calls[0].point.provider != BASELINE
+        return self.provider not in {"", BASELINE}
 
     @property
     def is_counted(self) -> bool:
@@ -123,7 +128,7 @@ def _seen_before(known: Around) -> Classed | None:
     finding = known.finding
     if finding is None or (finding.class_ is not FindingClass.NOISE and finding.state is not FindingState.WITHDRAWN):
         return None
-    return FindingClass.NOISE, finding.why or None
+    return FindingClass.NOISE, finding.why
 
 
 def _everything(known: Around) -> Classed | None:
@@ -147,7 +152,7 @@ def _beside_control(known: Around, control: ControlChange) -> Classed | None:
     versions = f"{in_words(known.versions)} between the two, and " if known.versions else ""
     if size_of(control.ratio) < LEAST_SHARE * size_of(ratio):
         return None, f"{versions}{moved}, less than half of it"
-    differing = f" ({in_words(known.others)})" if known.others and not versions else ""
+    differing = f" ({in_words(known.others)})" if known.others else ""
     is_perhaps_code = known.may_be_code and known.has_new_structure and not known.are_kernels_equal
     if is_perhaps_code and (known.is_ours or not versions):
         return (

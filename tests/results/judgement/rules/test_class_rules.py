@@ -27,6 +27,10 @@ def test_a_machine_explains_a_change_of_which_its_control_series_show_half_and_n
         found = explained(cpu(FUSED, 100), cpu(FUSED, latency), control=MOVED, found=finding(ratio=latency / 100))
         assert found.class_ is class_
     assert found.sentence.startswith(f"E{TOO[1:]}, less than half of it; the host spends more")
+    twice = replace(MOVED, ratio=2.0)
+    for ratio, class_ in ((4.0, FindingClass.MACHINE), (4.01, None)):  # as far again, by the ratio
+        found = explained(cpu(FUSED, 100), cpu(FUSED, 100 * ratio), control=twice, found=finding(ratio=ratio))
+        assert found.class_ is class_
     newer = explained(cpu(FUSED, 100), cpu(FUSED, 300, conditions=NEWER), control=MOVED, found=finding(ratio=3.0))
     assert newer.class_ is None
     assert newer.sentence.startswith(f"{BETWEEN}, and {TOO}, less than half of it; ")
@@ -50,8 +54,9 @@ def test_a_slower_machine_and_a_lost_fusion_are_not_told_apart():
     )
     # No commit changes eager, and equal kernels are no cause of another structure.
     assert explained(base, head, control=MOVED, are_kernels_equal=True).class_ is FindingClass.MACHINE
-    of_eager = [replace(call, point=call.point._replace(provider="eager")) for call in (base, head)]
-    assert explained(*of_eager, control=MOVED).class_ is FindingClass.MACHINE
+    for provider, class_ in (("eager", FindingClass.MACHINE), ("compiled", None)):
+        calls = [replace(call, point=call.point._replace(provider=provider)) for call in (base, head)]
+        assert explained(*calls, control=MOVED).class_ is class_
 
 
 def test_a_newer_stack_that_moved_eager_and_a_lost_fusion_of_ours_are_not_told_apart():
