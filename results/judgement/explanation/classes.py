@@ -137,9 +137,10 @@ def _everything(known: Around) -> Classed | None:
     if (control := known.control) is not None and control.is_moved and not known.is_exact:
         return _beside_control(known, control)
     if finding is not None and finding.class_ is FindingClass.MACHINE:
-        differing = in_words(known.versions or known.others)
-        why = f"{finding.why} ({differing})" if differing else finding.why
-        return (FindingClass.STACK if known.versions else FindingClass.MACHINE), why
+        why = f"{finding.why} ({in_words(known.conditions)})" if known.conditions else finding.why
+        if known.versions:
+            return None if known.others else FindingClass.STACK, why
+        return FindingClass.MACHINE, why
     return None
 
 
@@ -159,6 +160,8 @@ def _beside_control(known: Around, control: ControlChange) -> Classed | None:
             None,
             f"{versions}{moved}{differing}, so code and {'stack' if versions else 'machine'} are not told apart",
         )
+    if versions and known.others:
+        return None, f"{in_words(known.conditions)} between the two, which are not told apart, and {moved}"
     if versions:
         return FindingClass.STACK, f"{versions}{moved}"
     return FindingClass.MACHINE, f"{moved}: the machine{differing}"
@@ -170,9 +173,14 @@ def _stack(known: Around) -> Classed | None:
         return (FindingClass.STACK, _state_in_words(known)) if is_of_one_commit else None
     state = f"; {words}" if (words := _state_in_words(known)) else ""
     versions = f"{in_words(known.versions)} between the two"
+    is_ours = known.is_ours and not known.are_kernels_equal
+    # No clock changes a count; of a time eager tells whether the machine is as fast as it was.
+    others = [one for one in known.others if one.name in OF_WORK or not (known.is_exact or known.is_control_still)]
+    if others and not (is_of_one_commit or is_ours):
+        return None, f"{in_words((*known.versions, *others))} between the two, which are not told apart{state}"
     if known.are_kernels_equal:
         return FindingClass.STACK, f"{versions}, and both have the same kernels{state}"
-    if is_of_one_commit or not known.is_ours:
+    if is_of_one_commit or not is_ours:
         return FindingClass.STACK, f"{versions}{state}"
     return None, f"{versions}, so code and stack are not told apart{state}"
 

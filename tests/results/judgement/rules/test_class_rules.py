@@ -12,11 +12,16 @@ from tests.made_calls import US, point
 from tests.made_explanations import EAGER, FUSED, MOVED, SAME, STILL, A, B, cpu, explained, finding
 
 NEWER = SAME | {"torch": "2.14.0"}
-SLOWED = SAME | {"cpu_mhz": 2000.0}
+SLOW = {"cpu_mhz": 2000.0}
+SLOWED = SAME | SLOW
 CONFIRMED = finding(state=FindingState.CONFIRMED)
 OF_EVERYTHING = finding("*", class_=FindingClass.MACHINE, points=(), why="all moved")
 BETWEEN = "Torch 2.13.0 → 2.14.0 between the two"
 TOO = "eager, which no commit changes, is +21.0 %, too"
+
+
+def of_compiled(tree, latency, **conditions):
+    return cpu(tree, latency, of_point={"provider": "compiled"}, conditions=SAME | conditions)
 
 
 # What moved the control series, too.
@@ -69,11 +74,34 @@ def test_a_newer_stack_that_moved_eager_and_a_lost_fusion_of_ours_are_not_told_a
     assert found.sentence.startswith(f"{BETWEEN}, and {TOO}; ")
 
 
-def test_what_moved_with_eager_under_a_newer_stack_is_of_the_stack_whatever_the_clock():
-    clocked = NEWER | {"cpu_mhz": 2000.0}
-    found = explained(cpu(FUSED, 100), cpu(FUSED, 121, conditions=clocked), control=MOVED)
+def test_a_newer_stack_on_a_slower_machine_is_told_apart_from_it_by_nothing():
+    both = "Torch 2.13.0 → 2.14.0, cpu_mhz 2600 → 2000 between the two, which are not told apart"
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 121, conditions=NEWER | SLOW), control=MOVED)
+    assert found.class_ is None
+    assert found.sentence.startswith(f"{both}, and {TOO}; ")
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 121, conditions=NEWER), control=MOVED)
     assert found.class_ is FindingClass.STACK
     assert found.sentence.startswith(f"{BETWEEN}, and {TOO}; ")
+    # Without eager's word, of what no commit of ours reaches.
+    for base, head, known in (
+        (of_compiled(FUSED, 100), of_compiled(FUSED, 121, **NEWER | SLOW), {}),
+        (cpu(FUSED, 100), cpu(FUSED, 121, conditions=NEWER | SLOW), {"are_kernels_equal": True}),
+    ):
+        found = explained(base, head, control=None, **known)
+        assert found.class_ is None
+        assert found.sentence.startswith(f"{both}; ")
+        assert explained(base, head, control=STILL, **known).class_ is FindingClass.STACK
+        counted = finding("peak_memory_bytes", ratio=1.5)
+        assert explained(base, head, control=None, found=counted, **known).class_ is FindingClass.STACK
+        pooled = replace(head, conditions=NEWER | {"allocator": "pool"})
+        for each in (counted, finding()):
+            assert explained(base, pooled, found=each, **known).class_ is None
+    # Both were measured in turn on one machine.
+    of_stack = finding(class_=FindingClass.STACK, state=FindingState.CONFIRMED)
+    head = cpu(FUSED, 121, conditions=NEWER | SLOW)
+    assert explained(cpu(FUSED, 100), head, control=None, found=of_stack).class_ is FindingClass.STACK
+    ours = explained(cpu(FUSED, 100), head, control=None)
+    assert ours.sentence.startswith(f"{BETWEEN}, so code and stack are not told apart; ")
 
 
 def test_a_point_without_finding_is_compared_with_eager_by_its_latency():
@@ -89,11 +117,11 @@ def test_a_point_without_finding_is_compared_with_eager_by_its_latency():
 
 
 def test_what_moved_everything_says_which_version_and_else_what_of_the_machine_differs():
-    clocked = NEWER | {"cpu_mhz": 2000.0}
     for conditions, class_, sentence in (
         (SAME, FindingClass.MACHINE, "All moved."),
         (SLOWED, FindingClass.MACHINE, "All moved (cpu_mhz 2600 → 2000)."),
-        (clocked, FindingClass.STACK, "All moved (torch 2.13.0 → 2.14.0)."),
+        (NEWER, FindingClass.STACK, "All moved (torch 2.13.0 → 2.14.0)."),
+        (NEWER | SLOW, None, "All moved (torch 2.13.0 → 2.14.0, cpu_mhz 2600 → 2000)."),
     ):
         head = cpu(EAGER, 130, conditions=conditions)
         found = explained(cpu(EAGER, 100), head, control=None, found=OF_EVERYTHING)
@@ -126,10 +154,6 @@ def test_one_commit_on_two_stacks_differs_by_the_stack():
 
 
 # Another machine, and settings.
-
-
-def of_compiled(tree, latency, **conditions):
-    return cpu(tree, latency, of_point={"provider": "compiled"}, conditions=SAME | conditions)
 
 
 def test_another_host_explains_times_and_another_device_what_runs_as_well():
