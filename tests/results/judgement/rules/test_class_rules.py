@@ -99,7 +99,9 @@ def test_a_newer_stack_on_a_slower_machine_is_told_apart_from_it_by_nothing():
     # Both were measured in turn on one machine.
     of_stack = finding(class_=FindingClass.STACK, state=FindingState.CONFIRMED)
     head = cpu(FUSED, 121, conditions=NEWER | SLOW)
-    assert explained(cpu(FUSED, 100), head, control=None, found=of_stack).class_ is FindingClass.STACK
+    for are_equal in (True, None):
+        found = explained(cpu(FUSED, 100), head, control=None, found=of_stack, are_kernels_equal=are_equal)
+        assert found.class_ is FindingClass.STACK
     ours = explained(cpu(FUSED, 100), head, control=None)
     assert ours.sentence.startswith(f"{BETWEEN}, so code and stack are not told apart; ")
 
