@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from results.judgement.commit_findings import findings_of
 from results.judgement.explanation import ProfiledCall
 from results.judgement.findings import FindingClass, FindingState, Turn
+from tests import made_findings
 from tests.made_calls import US, point
 from tests.made_explanations import FUSED, MOVED, SAME, STILL, cpu, explained, finding
 
@@ -91,3 +93,13 @@ def test_one_commit_that_fails_on_another_stack_says_how():
     of_stack = failed(class_=FindingClass.STACK)
     found = explained(cpu(FUSED, 100), gone_to("crashed"), found=of_stack)
     assert (found.class_, found.sentence) == (FindingClass.STACK, "It is crashed: killed.")
+
+
+def test_one_commit_measured_in_turn_on_two_stacks_differs_by_the_stack_and_two_commits_by_the_code():
+    two = replace(made_findings.judgement(), is_paired=True)
+    for judgement, class_ in (
+        (two, FindingClass.CODE),
+        (replace(two, head_commit=two.base_commit), FindingClass.STACK),
+    ):
+        assert {one.class_ for one in findings_of(judgement)} == {class_}
+    assert {one.class_ for one in findings_of(replace(two, is_paired=False))} == {None}
