@@ -95,12 +95,7 @@ def reasons_of(store: Store, judgement: Judgement | None = None) -> Reasons:
         equal = are_equal(base, finding.first_bad) if is_of_sweep and base else None
         return explain(_subject(store, finding, judgement, measured, are_kernels_equal=equal))
 
-    def class_of(finding: Finding) -> FindingClass | None:
-        found = explained(finding)
-        is_no_code = finding.class_ is FindingClass.CODE and found.subject.are_kernels_equal
-        return found.class_ or (None if is_no_code else finding.class_)
-
-    return Reasons(lambda finding: explained(finding).sentence, class_of)
+    return Reasons(lambda finding: explained(finding).sentence, lambda finding: explained(finding).class_)
 
 
 def _subject(

@@ -12,7 +12,10 @@ A, B = "a" * 40, "b" * 40
 GEMM = "nvjet_sm90_tst_{tile}_64x4_2x1_v_bz_TNT"
 FUSED = {"fused_mlp::mlp": 80}
 EAGER = {"aten::linear;aten::addmm": (70, 2), "aten::linear;aten::t": 5, "aten::gelu": 35}
-SAME = {"torch": "2.13.0", "triton": "3.7.1", "python": "3.11.7", "device": "Xeon", "cpu_mhz": 2600.0}
+SAME = {
+    "torch": "2.13.0", "triton": "3.7.1", "python": "3.11.7", "device": "Xeon", "cpu_governor": "performance",
+    "cpu_mhz": 2600.0,
+}  # fmt: skip
 STILL = ControlChange(machine="m", environment="e", ratio=1.004, n_series=12, is_moved=False)
 MOVED = ControlChange(machine="m", environment="e", ratio=1.21, n_series=12, is_moved=True)
 

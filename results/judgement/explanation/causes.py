@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -64,7 +65,9 @@ def causes_of(
     if difference.reason is not None or base is None or head is None:
         return ()
     found = [*_compilation(quantities, difference), *_of_structure(difference), *_implementation(quantities)]
-    found += [*_memory(quantities, base, head), *_of_times(difference), *_of_host(difference, quantities)]
+    found += [*_memory(quantities, base, head), *_of_times(difference)]
+    if not any(cause.kind is CauseKind.COMPILATION for cause in found):  # which has told the same time
+        found += _of_host(difference, quantities)
     return tuple(sorted(found, key=lambda cause: (not cause.is_exact, -abs(cause.change_s or 0.0))))
 
 
@@ -72,8 +75,11 @@ def _compilation(quantities: Iterable[Quantity], difference: ProfileDifference) 
     for one in quantities:
         if one.name == "compilations in a call" and isinstance(one.head, int | float) and (one.change or 0) > 0:
             before = f"{figures(float(one.base or 0))} at the base" if one.base else "none at the base"
-            words = f"recompilation: torch.compile compiles in every call ({figures(one.head)} a call, {before})"
+            calls = "every call" if one.head >= 1 else "some calls"
+            words = f"recompilation: torch.compile compiles in {calls} ({figures(one.head)} a call, {before})"
             beside_s = sum(part.change_s for part in difference.parts if part.name in {OUTSIDE, WAITING, REST})
+            # How much of it is the compiler's, no profile tells.
+            words += ", with more time beside what computes" if beside_s > 0 else ""
             return [Cause(kind=CauseKind.COMPILATION, words=words, change_s=beside_s or None, is_exact=True)]
     return []
 
@@ -90,7 +96,7 @@ def _of_structure(difference: ProfileDifference) -> list[Cause]:
         kind, begin = _kind_of_exchange(added, removed)
         words = f"{begin}{_names(removed, of_base=True)} became {_names(added)}"
         causes.append(Cause(kind=kind, words=words, change_s=change_s, is_exact=True))
-    elif added and (unfused := [row for row in renamed if _has_lost_epilogue(row)]):
+    elif added and (unfused := [row for row in renamed if all(_was_epilogue(one, row) for one in added)]):
         words = (
             f"lost fusion: {_names(added)} is no longer part of `{unfused[0].before}`, which became `{unfused[0].name}`"
         )
@@ -121,9 +127,9 @@ def _of_count(one: NameCount) -> Cause:
 
 def _kind_of_exchange(added: Sequence[DifferenceRow], removed: Sequence[DifferenceRow]) -> tuple[CauseKind, str]:
     more = sum(_extra(row) for row in added) - sum(_extra(row) for row in removed)
-    if more > 0 and any(_is_fused(row.name) for row in removed):
+    if more > 0 and any(_is_fused(row.name) and not _is_kept(row, added) for row in removed):
         return CauseKind.LOST_FUSION, "lost fusion: "
-    if more < 0 and any(_is_fused(row.name) for row in added):
+    if more < 0 and any(_is_fused(row.name) and not _is_kept(row, removed) for row in added):
         return CauseKind.NEW_FUSION, "new fusion: "
     return CauseKind.REPLACED, ""
 
@@ -138,8 +144,11 @@ def _extra(row: DifferenceRow) -> float:
 def _is_fused(name: str) -> bool:
     """Return whether a name says that it does what several operators would."""
     kernel = decoded(name)
-    of_ours = name.startswith("fused_mlp::") or kernel.author == "fused_mlp"
-    return of_ours or len(kernel.operators) > 1 or _has_epilogue(name) or name == "aten::_addmm_activation"
+    return _is_ours(name) or len(kernel.operators) > 1 or _has_epilogue(name) or name == "aten::_addmm_activation"
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith("fused_mlp::") or decoded(name).author == "fused_mlp"
 
 
 def _has_epilogue(name: str) -> bool:
@@ -147,8 +156,22 @@ def _has_epilogue(name: str) -> bool:
     return decoded(name).epilogue not in {None, SPLIT_K}
 
 
-def _has_lost_epilogue(row: DifferenceRow) -> bool:
-    return _has_epilogue(row.before or "") and not _has_epilogue(row.name)
+def _is_kept(fused: DifferenceRow, others: Sequence[DifferenceRow]) -> bool:
+    """Return whether another does all that a fused one did: by its operators, or as one call of ours."""
+    operators = set(decoded(fused.name).operators)
+    if operators:
+        return any(operators <= set(decoded(row.name).operators) for row in others)
+    ours = [row for row in others if _is_ours(row.name)]
+    return _is_ours(fused.name) and bool(ours) and sum(map(_extra, ours)) <= _extra(fused)
+
+
+def _was_epilogue(added: DifferenceRow, product: DifferenceRow) -> bool:
+    """Return whether what was added does what a product no longer does with its own output."""
+    if not _has_epilogue(product.before or "") or _has_epilogue(product.name):
+        return False
+    does = {*decoded(added.name).operators, *re.split(r"\W+|_", added.name.lower())}
+    lost = (decoded(product.before or "").epilogue or "").split(" and ")
+    return any(one in does or (one == "bias" and "add" in does) for one in lost)
 
 
 def _names(rows: Sequence[DifferenceRow], *, of_base: bool = False) -> str:
@@ -187,15 +210,15 @@ def _memory(quantities: Iterable[Quantity], base: ProfiledCall, head: ProfiledCa
         if abs(one.change) <= 0.01 * max(abs(float(one.base)), abs(float(one.head or 0.0))):
             continue
         words = f"{name} {_bytes(one.base)} → {_bytes(one.head)}"
-        operator = _allocating(base, head, is_more=one.change > 0)
+        operator = _allocating(base, head, change=one.change)
         words += f", by {operator}" if operator else ""
         is_located = operator is not None
         return [Cause(kind=CauseKind.MEMORY, words=words, change_s=None, is_exact=True, is_located=is_located)]
     return []
 
 
-def _allocating(base: ProfiledCall, head: ProfiledCall, *, is_more: bool) -> str | None:
-    """Return the operator whose own allocations changed most in that direction; None where none is known to."""
+def _allocating(base: ProfiledCall, head: ProfiledCall, *, change: float) -> str | None:
+    """Return the operator whose own allocations changed most that way; None where none accounts for half of it."""
     before, after = (
         {row.name: row.allocated_bytes for row in (call.profile.operators if call.profile else ())}
         for call in (base, head)
@@ -204,11 +227,11 @@ def _allocating(base: ProfiledCall, head: ProfiledCall, *, is_more: bool) -> str
     changes = {name: (after.get(name) or 0.0) - (before.get(name) or 0.0) for name in known}
     if not changes:
         return None
-    name = (max if is_more else min)(changes, key=lambda each: changes[each])
-    change = changes[name]
-    if change == 0 or (change > 0) is not is_more:
+    name = max(changes, key=lambda each: changes[each] * change)
+    own = changes[name]
+    if not _accounts(own, change):
         return None
-    return f"`{name}`, which allocates {_bytes(abs(change))} {'more' if is_more else 'less'} a call"
+    return f"`{name}`, which allocates {_bytes(abs(own))} {'more' if own > 0 else 'less'} a call"
 
 
 def _bytes(value: object) -> str:
@@ -246,6 +269,8 @@ def _of_host(difference: ProfileDifference, quantities: Iterable[Quantity]) -> l
     if part.name == WAITING:
         host = next((one for one in quantities if one.name == "host time"), None)
         is_known = host is not None and isinstance(host.base, float) and isinstance(host.head, float)
+        if host is not None and is_known and not _accounts(host.change or 0.0, part.change_s):
+            return []  # the device waits, but not for the host's own work
         evidence = f", whose part went from {_seconds(host.base)} to {_seconds(host.head)}" if host and is_known else ""
         words = f"the device waits {'longer' if is_more else 'less'} for the host{evidence}"
     else:

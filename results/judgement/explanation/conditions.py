@@ -29,6 +29,15 @@ class ConditionKind(StrEnum):
     STATE = "state"  # of the machine at that moment
 
 
+NAMES = {
+    ConditionKind.VERSION: VERSIONS,
+    ConditionKind.MACHINE: MACHINE,
+    ConditionKind.SETTING: SETTINGS,
+    ConditionKind.STATE: tuple(STATE),
+}
+"""Conditions of each kind."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConditionDifference:
     """Condition that differs between the two runs."""
@@ -53,7 +62,7 @@ def differing_conditions(base: Mapping[str, object], head: Mapping[str, object])
         return ()
     return tuple(
         ConditionDifference(name=name, kind=kind, base=base.get(name), head=head.get(name))
-        for kind, names in _NAMES.items()
+        for kind, names in NAMES.items()
         for name in names
         if _are_apart(base.get(name), head.get(name), share=STATE.get(name))
     )
@@ -67,14 +76,6 @@ def of_kind(differences: Iterable[ConditionDifference], kind: ConditionKind) -> 
 def in_words(differences: Iterable[ConditionDifference]) -> str:
     """Write the differences in one line."""
     return ", ".join(one.words for one in differences)
-
-
-_NAMES = {
-    ConditionKind.VERSION: VERSIONS,
-    ConditionKind.MACHINE: MACHINE,
-    ConditionKind.SETTING: SETTINGS,
-    ConditionKind.STATE: tuple(STATE),
-}
 
 
 def _are_apart(before: object, after: object, *, share: float | None) -> bool:

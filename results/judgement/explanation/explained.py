@@ -96,8 +96,7 @@ def explain(subject: Subject) -> Explanation:
     causes = causes_of(difference, quantities, base, head)
     known = Around(
         finding=finding,
-        base=base,
-        head=head,
+        calls=None if base is None or head is None else (base, head),
         conditions=conditions,
         control=subject.control,
         are_kernels_equal=subject.are_kernels_equal,

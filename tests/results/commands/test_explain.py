@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -94,6 +95,11 @@ def lost_fusion(line):
     return ran(line, "aten::addmm", "aten::gelu", "aten::addmm")
 
 
+def under(line, **conditions):
+    return line | {"conditions": line["conditions"] | conditions}
+
+
+newer, throttled = partial(under, torch="2.14.0"), partial(under, cpu_mhz=2000.0)
 FUSED = of_fused_mlp(lambda line: ran(line, "fused_mlp::mlp"))
 
 
@@ -129,13 +135,10 @@ def test_the_comment_of_the_gate_says_why(compared):
 
 @pytest.mark.parametrize("command", [gate, changes])
 def test_json_of_other_commands_has_the_sentence_and_the_class(compared, command):
-    def newer(line):
-        return line | {"conditions": line["conditions"] | {"torch": "2.14.0"}} if line["run"]["commit"] == B else line
-
     # An operator that only the version of torch can explain: eager's.
     run = compared(
-        lambda line: ran(line, "aten::mm", "aten::mul") if line["point"]["provider"] == "eager" else line,
-        also=lambda line: newer(line) if line["point"]["provider"] != "eager" else newer(ran(line, "aten::mm")),
+        lambda line: newer(ran(line, "aten::mm", "aten::mul") if line["point"]["provider"] == "eager" else line),
+        also=lambda line: line if line["point"]["provider"] != "eager" else ran(line, "aten::mm"),
     )
     document = json.loads(run("--format", "json", command=command).stdout)
     found = [one for one in document["findings"] if one["metric"] == "operator_count"]
@@ -160,13 +163,19 @@ def test_a_kernel_with_another_tile_is_explained_on_a_gpu(compared):
     assert "tile 128x128x64 → 64x64x64" in run().stdout
 
 
-def test_another_version_of_torch_is_named(compared):
-    def newer(line):
-        return line | {"conditions": line["conditions"] | {"torch": "2.14.0"}}
-
-    text = compared(newer, slowdowns={("mlp", "fused"): 1.5})().stdout
-    assert "(stack · all 4 points" in text
+@pytest.mark.parametrize(("provider", "class_"), [("compiled", "stack"), ("fused", "class unknown")])
+def test_another_version_of_torch_is_named_and_is_the_class_of_what_is_not_ours(compared, provider, class_):
+    text = compared(newer, slowdowns={("mlp", provider): 1.5})().stdout
+    assert f"({class_} · all 4 points" in text
     assert "Torch 2.13.0 → 2.14.0 between the two" in text
+
+
+@pytest.mark.parametrize("command", [gate, changes])
+def test_no_command_classes_as_code_what_another_version_may_have_changed_as_well(compared, command):
+    run = compared(lambda line: newer(of_fused_mlp(lost_fusion)(line)), also=FUSED)
+    (found,) = json.loads(run("--format", "json", command=command).stdout)["findings"]
+    assert (found["metric"], found["class"]) == ("operator_count", None)
+    assert "so code and stack are not told apart; lost fusion" in found["explanation"]
 
 
 def test_a_slower_machine_is_one_finding_about_everything(compared):
@@ -176,9 +185,6 @@ def test_a_slower_machine_is_one_finding_about_everything(compared):
         for provider in ("eager", "compiled", "fused")
     }
 
-    def throttled(line):
-        return line | {"conditions": line["conditions"] | {"cpu_mhz": 2000.0}}
-
     run = compared(throttled, slowdowns=slowdowns)
     assert run(command=gate).return_value == ExitCode.NOTHING_COMPARABLE
     text = run().stdout
@@ -187,17 +193,10 @@ def test_a_slower_machine_is_one_finding_about_everything(compared):
 
 
 def test_where_everything_moved_and_there_is_no_eager_that_is_one_finding(compared):
-    def throttled(line):
-        return line | {"conditions": line["conditions"] | {"cpu_mhz": 2000.0}}
-
     providers = ("compiled", "fused")
     slowdowns = {(operation, each): 1.3 for operation in ("linear", "mlp", "gated_mlp") for each in providers}
-    run = compared(
-        throttled,
-        also=lambda line: None if line["point"]["provider"] == "eager" else line,
-        slowdowns=slowdowns,
-    )
-    text = run().stdout
+    uncontrolled = {"also": lambda line: None if line["point"]["provider"] == "eager" else line}
+    text = compared(throttled, **uncontrolled, slowdowns=slowdowns)().stdout
     assert "1 finding" in text
     assert "everything: +30.0 %  (machine" in text
     assert "More than half of 24 series moved together: the machine, or all code" in text

@@ -12,11 +12,21 @@ from tests.made_calls import US, point
 from tests.made_explanations import EAGER, FUSED, MOVED, SAME, STILL, A, B, cpu, explained, finding
 
 
-def test_another_version_is_of_the_stack():
-    found = explained(cpu(EAGER, 130), cpu(EAGER, 160, conditions=SAME | {"torch": "2.14.0"}))
+@pytest.mark.parametrize("provider", ["eager", "compiled"])
+def test_another_version_is_of_the_stack_where_no_commit_of_ours_can_reach(provider):
+    newer = {"conditions": SAME | {"torch": "2.14.0"}}
+    found = explained(
+        *(cpu(EAGER, time, of_point={"provider": provider}, **more) for time, more in ((130, {}), (160, newer)))
+    )
     assert found.class_ is FindingClass.STACK
-    assert found.sentence.startswith("Torch 2.13.0 → 2.14.0 between the two")
+    assert found.sentence.startswith("Torch 2.13.0 → 2.14.0 between the two; ")
     assert not any("stack" in text for text in found.ruled_out)
+
+
+def test_another_version_and_a_slower_call_of_ours_are_not_told_apart_though_it_runs_the_same():
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 150, conditions=SAME | {"torch": "2.14.0"}))
+    assert found.class_ is None
+    assert found.sentence.startswith("Torch 2.13.0 → 2.14.0 between the two, so code and stack are not told apart; the")
 
 
 def test_another_version_where_eager_moved_as_well_is_of_the_stack_for_certain():
@@ -154,3 +164,43 @@ def test_a_compiled_call_that_runs_something_else_under_equal_versions_is_of_the
     for provider, class_ in (("compiled", FindingClass.CODE), ("eager", None)):
         known = {"of_point": {"provider": provider}}
         assert explained(cpu(FUSED, 100, **known), cpu(EAGER, 130, **known)).class_ is class_
+
+
+def test_only_what_both_runs_tell_is_ruled_out():
+    def conditions_of(**known):
+        texts = explained(cpu(FUSED, 100, conditions=known), cpu(FUSED, 130, conditions=known)).ruled_out
+        return [text for text in texts if text.startswith("conditions")]
+
+    assert conditions_of() == []
+    assert conditions_of(torch="2.13.0") == []
+    assert conditions_of(device="Xeon") == ["conditions: the same device"]
+    assert conditions_of(cpu_mhz=1.0, tf32=False) == ["conditions: the same settings and clocks"]
+    for base, head in (({}, SAME), (SAME, {}), ({"cpu_mhz": 2600.0}, {"gpu_sm_clock_mhz": 1980.0})):
+        texts = explained(cpu(FUSED, 100, conditions=base), cpu(FUSED, 130, conditions=head)).ruled_out
+        assert not any(text.startswith(("conditions", "stack")) for text in texts)
+
+
+def test_what_differs_or_is_not_known_is_not_ruled_out():
+    def kinds(base, head, **known):
+        return [text.split(":")[0] for text in explained(base, head, **known).ruled_out]
+
+    base, newer = cpu(FUSED, 100), SAME | {"torch": "2.14.0"}
+    assert kinds(base, None, control=None) == []
+    head = cpu(FUSED, 130, of_point={"ruler_version": "4"}, conditions=newer)
+    assert kinds(base, head, control=None) == ["conditions", "disturbance", "operators"]
+    slower = cpu(FUSED, 130, conditions=SAME | {"cpu_mhz": 2000.0})
+    assert kinds(base, slower) == ["method", "stack", "disturbance", "machine", "operators"]
+    disturbed = replace(base, point=base.point._replace(disturbed="the machine was slow"))
+    for pair in ((base, disturbed), (disturbed, base)):
+        assert "disturbance" not in kinds(*pair)
+
+
+def test_the_machine_is_not_ruled_out_by_eager_where_another_host_measured():
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 130, conditions=SAME | {"host": "b"}))
+    assert not any("eager" in text for text in found.ruled_out)
+
+
+def test_only_versions_that_both_tell_are_ruled_out():
+    known = {"torch": "2.13.0", "cuda": "13.0", "cpu_mhz": 1.0}
+    found = explained(cpu(FUSED, 100, conditions=known), cpu(FUSED, 130, conditions=known))
+    assert "stack: torch 2.13.0, cuda 13.0 at both" in found.ruled_out

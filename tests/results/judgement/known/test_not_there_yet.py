@@ -13,7 +13,9 @@ import sqlalchemy as sa
 from results.database.schema import Commit
 from results.database.transactions import writing
 from results.exit_codes import ExitCode
+from results.judgement.outcomes import Change
 from results.store import open_store
+from tests import made_findings
 
 NOTE = "retired"
 OF_FUSED = ("--where", "provider=fused", "--note", NOTE)
@@ -84,6 +86,16 @@ def test_of_another_branch_no_order_tells_that_it_was_not_there_yet(
     if expected:
         assert " of them gone there" in fusebench("store", "acknowledge", commits[0], *OF_FUSED).stdout
         assert not is_gone(fusebench, commits[1], commits[0])
+
+
+def test_only_what_is_gone_can_be_not_there_yet():
+    judgement = made_findings.judgement()
+    gone = [one.base for one in judgement.verdicts if one.change is Change.GONE]
+    rest = judgement.without_later({one.base.series_id for one in judgement.verdicts})
+    assert 0 < len(gone) < len(judgement.verdicts)
+    assert (rest.not_yet, len(rest.verdicts)) == (tuple(gone), len(judgement.verdicts) - len(gone))
+    assert rest.only_at_base == (*judgement.only_at_base, *gone)
+    assert judgement.without_later(()) == judgement
 
 
 def test_where_no_date_tells_which_commit_is_older_what_is_missing_is_gone(fusebench, with_gone, tmp_path):

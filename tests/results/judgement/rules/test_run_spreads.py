@@ -7,6 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from results.judgement.comparison import evidence
+from results.judgement.comparison.evidence import observe
+from results.judgement.comparison.processes import Pair, Process
 from results.judgement.run_spreads import LEAST_RUNS, MOST_RUNS, run_spreads
 from results.rows import HistoryValue, SeriesHistory, SeriesRow
 from tests.made_values import B
@@ -141,3 +144,50 @@ def test_what_lies_between_two_hosts_of_a_fleet_is_noise_of_the_series():
     noise = np.random.default_rng(20).normal(0, 0.003, 24)
     assert spread(list(noise)).sd < 0.006
     assert 0.01 < spread([log + 0.02 * (i % 2) for i, log in enumerate(noise)]).sd < 0.03
+
+
+def processes(logs, run, *, is_disturbed=False):
+    return tuple(
+        Process(run=run, visit=i, log=log, within_sd=0.001, is_disturbed=is_disturbed, is_head=run == "head")
+        for i, log in enumerate(logs)
+    )
+
+
+def moved(name, move, *, n=3, is_control=False, is_disturbed=False):
+    logs = [0.002 * (i % 2) + 0.001 * i for i in range(n)]
+    head = processes([log + move for log in logs], "head", is_disturbed=is_disturbed)
+    return Pair(
+        name=name, testbed="t", surface="eager" if is_control else "ours", base=processes(logs, "base"), head=head,
+        is_control=is_control,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n_controls", [10, 13])
+def test_what_a_run_does_beyond_its_visits_is_what_undisturbed_controls_show_of_it(n_controls, monkeypatch):
+    """By hand, and only for what was repeated: a process that was alone has its spread from elsewhere."""
+    moves = [0.01 * 1.3**i for i in range(n_controls)]
+    controls = [moved(i, move, n=4 if i > n_controls // 2 - 2 else 3, is_control=True) for i, move in enumerate(moves)]
+    disturbed = moved("disturbed", 3.0, is_control=True, is_disturbed=True)
+    pairs = [*controls, disturbed, moved("ours", 0.1), moved("slower", 0.4, n=5), moved("alone", 0.1, n=1)]
+    found = observe(pairs)
+    monkeypatch.setattr(evidence, "LEAST_SERIES", 100)
+    of_visits = observe(pairs).statistics
+    of_controls = found.effects[:n_controls]
+    middle = np.median(of_controls)
+    assert abs(middle) > 1e-3, "else it would not matter whether it is taken off"
+    variance = (1.4826 * np.median(np.abs(of_controls - middle))) ** 2
+    excess = variance - np.median(of_visits.se[:n_controls] ** 2)
+    assert excess > 0
+    squares = of_visits.se[:-1] ** 2
+    np.testing.assert_allclose(found.statistics.se[:-1] ** 2, squares + excess)
+    of_runs = excess**2 / (0.37 * (n_controls - 1))
+    np.testing.assert_allclose(
+        found.statistics.dof[:-1], (squares + excess) ** 2 / (squares**2 / of_visits.dof[:-1] + of_runs)
+    )
+    assert (found.statistics.se[-1], found.statistics.dof[-1]) == (of_visits.se[-1], of_visits.dof[-1])
+
+
+def test_of_nine_control_series_nothing_is_taken_for_what_runs_do():
+    pairs = [moved(i, 0.01 * 1.3**i, is_control=True) for i in range(9)] + [moved("ours", 0.1)]
+    still = [moved(i, 0.01, is_control=True) for i in range(9)] + [moved("ours", 0.1)]
+    np.testing.assert_allclose(observe(pairs).statistics.se, observe(still).statistics.se)

@@ -35,7 +35,9 @@ def judged(factor, *, at_base, at_head, disturbed=SLOW, is_paired=True):
         for commit, speeds in ((A, at_base), (B, at_head))
     ]
     found = judge(*sides, base_commit=A, head_commit=B, is_paired=is_paired, least_change=0.03)
-    return {one.change for one in found.verdicts if one.head.parameters[0].value == "fused"}
+    ours = [one for one in found.verdicts if one.head.parameters[0].value == "fused"]
+    assert all((one.interval is None) is one.evidence.difference.is_disturbed for one in ours)
+    return {one.change for one in ours}
 
 
 def test_a_slowdown_is_found_where_each_round_was_slow_in_both_halves_alike():
