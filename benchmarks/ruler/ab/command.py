@@ -151,7 +151,7 @@ def _announce(comparison: Comparison, *, is_head_checked_out: bool) -> None:
     else:
         click.echo(f"base {base.hash[:8]} ({base.subject}) against head {head.hash[:8]} ({head.subject})")
         if are_equal_kernels(comparison.commits):
-            click.echo("Both have the same kernels: whatever differs is noise.")
+            click.echo("Both have the same kernels: what differs is noise, or of what runs them.")
     if is_head_checked_out and (changed := uncommitted_files()):
         click.echo(f"Not in HEAD, so not in its wheel: {', '.join(changed[:3])}{' …' if len(changed) > 3 else ''}")
 
