@@ -39,7 +39,7 @@ SCHEMAS = {
         " -> (Tensor y, Tensor z, Tensor up, Tensor hidden)"
     ),
     "linear_gradients": (
-        "(Tensor? dy, Tensor? dz, Tensor x, Tensor w, Tensor? b, Tensor? z, str activation, bool[3] needed)"
+        "(Tensor? dy, Tensor? dz, Tensor? x, Tensor? w, Tensor? b, Tensor? z, str activation, bool[3] needed)"
         " -> (Tensor, Tensor, Tensor)"
     ),
     "linear_dz": "(Tensor dy, Tensor z, str activation, bool with_bias) -> (Tensor, Tensor)",

@@ -34,7 +34,12 @@ inline std::optional<at::Tensor> if_defined(const at::Tensor& t) {
   return t.defined() ? std::optional<at::Tensor>(t) : std::nullopt;
 }
 
-// What a node holds for its backward pass: tensors that were not kept or given as undefined ones.
+// `t` for a node to hold where its backward pass reads it, else an undefined tensor. Asked of requires_grad, not of the
+// context: that also says no where a call is repeated inside a backward pass that asks for few gradients.
+inline at::Tensor held_if(bool is_read, const at::Tensor& t) { return is_read ? t : at::Tensor(); }
+inline at::Tensor held_if(bool is_read, const MaybeTensor& t) { return is_read && t.has_value() ? *t : at::Tensor(); }
+
+// What a node holds for its backward pass: tensors that were not kept, read or given as undefined ones.
 inline void hold(AutogradContext* ctx, variable_list held, std::string_view activation) {
   ctx->save_for_backward(std::move(held));
   ctx->saved_data["activation"] = std::string(activation);

@@ -24,27 +24,32 @@ class GatedMlpNode : public torch::autograd::Function<GatedMlpNode> {
       return keeping.call(x, w_gate, w_up, w_down, activation, implementation, recompute);
     }();
     const Keep keep = keep_from_recompute(recompute);
-    const bool keeps_z = keep != Keep::nothing;
+    const bool keeps_hidden = keep == Keep::z_and_hidden, needs_first = needs_grad(w_gate) || needs_grad(w_up);
+    const bool needs_z = needs_grad(x) || needs_first || !keeps_hidden;
+    const bool repeats_z = needs_z && keep == Keep::nothing, keeps_z = needs_z && !repeats_z;
     hold(
         ctx,
-        {x, w_gate, w_up, w_down, keeps_z ? z : at::Tensor(), keeps_z ? up : at::Tensor(),
-         keep == Keep::z_and_hidden ? hidden : at::Tensor()},
+        {held_if(needs_first || repeats_z, x), held_if(needs_grad(x) || repeats_z, w_gate),
+         held_if(needs_grad(x) || repeats_z, w_up), held_if(needs_grad(x) || needs_first, w_down), held_if(keeps_z, z),
+         held_if(keeps_z, up), held_if(needs_grad(w_down) && keeps_hidden, hidden)},
         activation);
+    ctx->saved_data["keeps_hidden"] = keeps_hidden;
     return {y, z, up, hidden};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     using Formula = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>(
-        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const at::Tensor&,
-        const at::Tensor&, const at::Tensor&, const at::Tensor&, const MaybeTensor&, const MaybeTensor&,
+        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&,
+        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&,
         const MaybeTensor&, std::string_view, std::array<bool, 4>);
     static const auto formula = typed_operator<Formula>("fused_mlp::gated_mlp_gradients");
     const auto held = ctx->get_saved_variables();
     const auto z = if_defined(held[4]), up = if_defined(held[5]), hidden = if_defined(held[6]);
     auto [dx, d_gate, d_up, d_down] = formula.call(
         if_defined(grads[0]), z ? if_defined(grads[1]) : std::nullopt, up ? if_defined(grads[2]) : std::nullopt,
-        hidden ? if_defined(grads[3]) : std::nullopt, held[0], held[1], held[2], held[3], z, up, hidden,
-        held_activation(ctx), needed_of<4>(ctx, {true, true, true, true}));
+        ctx->saved_data["keeps_hidden"].toBool() ? if_defined(grads[3]) : std::nullopt, if_defined(held[0]),
+        if_defined(held[1]), if_defined(held[2]), if_defined(held[3]), z, up, hidden, held_activation(ctx),
+        needed_of<4>(ctx, {true, true, true, true}));
     return {dx, d_gate, d_up, d_down, {}, {}, {}};
   }
 };

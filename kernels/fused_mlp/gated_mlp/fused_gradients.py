@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
-from torch.nn import functional
 
+from fused_mlp.linear.gradients import parameter_gradients, z_from
 from fused_mlp.ops.registration import register_for_backward
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def fused_gated_mlp_gradients(
     grad: Tensor,
-    x: Tensor,
-    w_gate: Tensor,
-    w_up: Tensor,
-    w_down: Tensor,
+    x: Tensor | None,
+    w_gate: Tensor | None,
+    w_up: Tensor | None,
+    w_down: Tensor | None,
     kept_gate: Tensor | None = None,
     kept_up: Tensor | None = None,
     kept_hidden: Tensor | None = None,
@@ -31,22 +31,27 @@ def fused_gated_mlp_gradients(
 ) -> tuple[Tensor | None, ...]:
     """Return gated_mlp_gradients from dy alone, for calls that need more than dWd.
 
-    kept_gate (before its activation), kept_up, kept_hidden: from the forward pass; computed again unless given.
+    kept_gate (before its activation), kept_up, kept_hidden: from the forward pass; computed again unless given. The
+    other tensors: as there.
     kernel: (dy, w_down, gate, up, activation, with_hidden) → d_gate, d_up, act(gate) ⊙ up; the op on CUDA unless
     given. dx is summed by cuBLAS as it multiplies, in the dtype of x.
     """
     need_x, need_gate, need_up, need_down = needed
-    x_rows, dy = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
+    x_rows, dy = None if x is None else x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
     if kept_gate is None or kept_up is None:
-        gate, up = functional.linear(x_rows, w_gate), functional.linear(x_rows, w_up)
+        gate, up = z_from(x_rows, w_gate, None), z_from(x_rows, w_up, None)
     else:
         gate, up = kept_gate.reshape(-1, kept_gate.shape[-1]), kept_up.reshape(-1, kept_up.shape[-1])
-    d_gate, d_up, hidden = (kernel or _op)(dy, w_down, gate, up, activation, need_down and kept_hidden is None)
+    d_gate, d_up, hidden = (kernel or _op)(
+        dy, cast("Tensor", w_down), gate, up, activation, need_down and kept_hidden is None
+    )
     if kept_hidden is not None:
         hidden = kept_hidden.reshape(gate.shape)
-    dx = torch.addmm(d_gate @ w_gate, d_up, w_up).view(x.shape) if need_x else None
-    dw_gate = d_gate.t() @ x_rows if need_gate else None
-    dw_up = d_up.t() @ x_rows if need_up else None
+    dx, dw_gate, _ = parameter_gradients(d_gate, x_rows, w_gate, needed=(need_x, need_gate, False))
+    if dx is not None:
+        dx = torch.addmm(dx, d_up, cast("Tensor", w_up))
+        dx = dx.view(*grad.shape[:-1], dx.shape[-1])
+    _, dw_up, _ = parameter_gradients(d_up, x_rows, None, needed=(False, need_up, False))
     return dx, dw_gate, dw_up, dy.t() @ hidden if need_down else None
 
 

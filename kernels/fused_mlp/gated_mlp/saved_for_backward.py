@@ -65,15 +65,23 @@ def _cuda(
 
 
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *weights, ctx.activation, implementation, recompute = inputs
+    x, w_gate, w_up, w_down, ctx.activation, implementation, recompute = inputs
     policy = name_from_recompute(recompute, implementation)
     _, z, up, hidden = output
-    kept = (
-        saved_or_none(z, saves_z(policy)),
-        saved_or_none(up, saves_z(policy)),
-        saved_or_none(hidden, saves_hidden(policy)),
+    needs_x, needs_gate, needs_up, needs_down = ctx.needs_input_grad[:4]
+    ctx.keeps_hidden = saves_hidden(policy)
+    needs_first = needs_gate or needs_up
+    needs_z = needs_x or needs_first or not ctx.keeps_hidden
+    repeats_z = needs_z and not saves_z(policy)
+    ctx.save_for_backward(
+        saved_or_none(x, needs_first or repeats_z),
+        saved_or_none(w_gate, needs_x or repeats_z),
+        saved_or_none(w_up, needs_x or repeats_z),
+        saved_or_none(w_down, needs_x or needs_first),
+        saved_or_none(z, needs_z and not repeats_z),
+        saved_or_none(up, needs_z and not repeats_z),
+        saved_or_none(hidden, needs_down and ctx.keeps_hidden),
     )
-    ctx.save_for_backward(*weights, *kept)
     ctx.set_materialize_grads(False)
 
 
@@ -81,8 +89,13 @@ def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     needed = ctx.needs_input_grad[:4]
     # Asked for once: torch.utils.checkpoint lets each be unpacked only once.
     saved = ctx.saved_tensors
-    kept = saved[4:]
-    dy, *others = grads[0], *(grad if k is not None else None for grad, k in zip(grads[1:], kept, strict=True))
+    z, up = saved[4:6]
+    dy, *others = (
+        grads[0],
+        None if z is None else grads[1],
+        None if up is None else grads[2],
+        grads[3] if ctx.keeps_hidden else None,
+    )
     if dy is not None and others == [None, None, None] and any(needed[:3]) and is_backward_fused(dy):
         fused = fused_gated_mlp_gradients(dy, *saved, activation=ctx.activation, needed=needed)
         return *fused, None, None, None

@@ -23,22 +23,28 @@ class LinearNode : public torch::autograd::Function<LinearNode> {
       at::AutoDispatchBelowAutograd below;
       return keeping.call(x, w, b, activation, implementation, recompute);
     }();
-    const bool is_activated = activation != "none", keeps_z = is_activated && keep_from_recompute(recompute) != Keep::nothing;
-    hold(ctx, {x, w, is_activated && !keeps_z ? b.value_or(at::Tensor()) : at::Tensor(), keeps_z ? z : at::Tensor()}, activation);
+    const bool is_activated = activation != "none";
+    const bool keeps_z = is_activated && keep_from_recompute(recompute) != Keep::nothing;
+    const bool repeats_z = is_activated && !keeps_z;
+    hold(
+        ctx,
+        {held_if(needs_grad(w) || repeats_z, x), held_if(needs_grad(x) || repeats_z, w), held_if(repeats_z, b),
+         held_if(keeps_z, z)},
+        activation);
     ctx->saved_data["has_bias"] = b.has_value();
     return {y, z};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     using Formula = std::tuple<at::Tensor, at::Tensor, at::Tensor>(
-        const MaybeTensor&, const MaybeTensor&, const at::Tensor&, const at::Tensor&, const MaybeTensor&,
+        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&,
         const MaybeTensor&, std::string_view, std::array<bool, 3>);
     static const auto formula = typed_operator<Formula>("fused_mlp::linear_gradients");
     const auto held = ctx->get_saved_variables();
     const auto z = if_defined(held[3]);
     auto [dx, dw, db] = formula.call(
-        if_defined(grads[0]), z ? if_defined(grads[1]) : std::nullopt, held[0], held[1], if_defined(held[2]), z,
-        held_activation(ctx), needed_of<3>(ctx, {true, true, ctx->saved_data["has_bias"].toBool()}));
+        if_defined(grads[0]), z ? if_defined(grads[1]) : std::nullopt, if_defined(held[0]), if_defined(held[1]),
+        if_defined(held[2]), z, held_activation(ctx), needed_of<3>(ctx, {true, true, ctx->saved_data["has_bias"].toBool()}));
     return {dx, dw, db, {}, {}, {}};
   }
 };

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn import functional
 
+from fused_mlp.linear.gradients import parameter_gradients, z_from
 from fused_mlp.ops.registration import register_for_backward
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def fused_linear_gradients(
     grad: Tensor,
-    x: Tensor,
-    w: Tensor,
+    x: Tensor | None,
+    w: Tensor | None,
     b: Tensor | None,
     kept_z: Tensor | None = None,
     *,
@@ -29,14 +29,14 @@ def fused_linear_gradients(
     """Return linear_gradients from dy alone.
 
     kernel: (dy, z, activation, with_bias) → dz, db; the op on CUDA unless given.
-    kept_z: z from the forward pass; computed again unless given.
+    kept_z: z from the forward pass; computed again unless given. x, w and b: as there.
     """
     need_x, need_w, need_b = needed
-    x_rows = x.reshape(-1, x.shape[-1])
-    z = functional.linear(x_rows, w, b) if kept_z is None else kept_z.reshape(-1, kept_z.shape[-1])
+    x_rows = None if x is None else x.reshape(-1, x.shape[-1])
+    z = z_from(x_rows, w, b) if kept_z is None else kept_z.reshape(-1, kept_z.shape[-1])
     dz, db = (kernel or _op)(grad.reshape(-1, grad.shape[-1]), z, activation, need_b)
-    dx = (dz @ w).view(x.shape) if need_x else None
-    return dx, dz.t() @ x_rows if need_w else None, db if need_b else None
+    dx, dw, _ = parameter_gradients(dz, x_rows, w, needed=(need_x, need_w, False))
+    return None if dx is None else dx.view(*grad.shape[:-1], dx.shape[-1]), dw, db if need_b else None
 
 
 def _fake(dy: Tensor, z: Tensor, activation: str, with_bias: bool) -> tuple[Tensor, Tensor]:  # noqa: FBT001 - an op's argument

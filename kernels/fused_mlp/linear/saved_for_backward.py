@@ -60,9 +60,12 @@ def _is_kept(activation: str, policy: str) -> bool:
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, w, b, ctx.activation, implementation, recompute = inputs
     policy = name_from_recompute(recompute, implementation)
+    needs_x, needs_w, _ = ctx.needs_input_grad[:3]
     z = saved_or_none(output[1], _is_kept(ctx.activation, policy))
-    needs_b = z is None and ctx.activation != NO_ACTIVATION
-    ctx.save_for_backward(x, w, b if needs_b else None, z)
+    repeats_z = z is None and ctx.activation != NO_ACTIVATION
+    ctx.save_for_backward(
+        saved_or_none(x, needs_w or repeats_z), saved_or_none(w, needs_x or repeats_z), b if repeats_z else None, z
+    )
     ctx.set_materialize_grads(False)
 
 

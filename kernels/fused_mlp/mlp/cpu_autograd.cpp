@@ -24,11 +24,15 @@ class MlpNode : public torch::autograd::Function<MlpNode> {
       return keeping.call(x, w1, b1, w2, b2, activation, implementation, recompute);
     }();
     const Keep keep = keep_from_recompute(recompute);
+    const bool keeps_hidden = keep == Keep::z_and_hidden, needs_dz = needs_grad(x) || needs_grad(w1) || needs_grad(b1);
+    const bool needs_z = needs_dz || (needs_grad(w2) && !keeps_hidden);
+    const bool repeats_z = needs_z && keep == Keep::nothing;
     hold(
         ctx,
-        {x, w1, keep == Keep::nothing ? b1.value_or(at::Tensor()) : at::Tensor(), w2,
-         keep == Keep::nothing ? at::Tensor() : z, keep == Keep::z_and_hidden ? hidden : at::Tensor()},
+        {held_if(needs_grad(w1) || repeats_z, x), held_if(needs_grad(x) || repeats_z, w1), held_if(repeats_z, b1),
+         held_if(needs_dz, w2), held_if(needs_z && !repeats_z, z), held_if(needs_grad(w2) && keeps_hidden, hidden)},
         activation);
+    ctx->saved_data["keeps_hidden"] = keeps_hidden;
     ctx->saved_data["has_bias1"] = b1.has_value();
     ctx->saved_data["has_bias2"] = b2.has_value();
     return {y, z, hidden};
@@ -36,8 +40,8 @@ class MlpNode : public torch::autograd::Function<MlpNode> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     using Formula = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>(
-        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const at::Tensor&, const at::Tensor&,
-        const MaybeTensor&, const at::Tensor&, const MaybeTensor&, const MaybeTensor&, std::string_view,
+        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&,
+        const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, const MaybeTensor&, std::string_view,
         std::array<bool, 5>);
     static const auto formula = typed_operator<Formula>("fused_mlp::mlp_gradients");
     const auto held = ctx->get_saved_variables();
@@ -45,8 +49,9 @@ class MlpNode : public torch::autograd::Function<MlpNode> {
     const auto needed = needed_of<5>(
         ctx, {true, true, ctx->saved_data["has_bias1"].toBool(), true, ctx->saved_data["has_bias2"].toBool()});
     auto [dx, dw1, db1, dw2, db2] = formula.call(
-        if_defined(grads[0]), z ? if_defined(grads[1]) : std::nullopt, hidden ? if_defined(grads[2]) : std::nullopt,
-        held[0], held[1], if_defined(held[2]), held[3], z, hidden, held_activation(ctx), needed);
+        if_defined(grads[0]), z ? if_defined(grads[1]) : std::nullopt,
+        ctx->saved_data["keeps_hidden"].toBool() ? if_defined(grads[2]) : std::nullopt, if_defined(held[0]),
+        if_defined(held[1]), if_defined(held[2]), if_defined(held[3]), z, hidden, held_activation(ctx), needed);
     return {dx, dw1, db1, dw2, db2, {}, {}, {}};
   }
 };

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
-from torch.nn import functional
 
+from fused_mlp.linear.gradients import parameter_gradients, z_from
 from fused_mlp.ops.registration import register_for_backward
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def fused_mlp_gradients(
     grad: Tensor,
-    x: Tensor,
-    w1: Tensor,
+    x: Tensor | None,
+    w1: Tensor | None,
     b1: Tensor | None,
-    w2: Tensor,
+    w2: Tensor | None,
     kept_z: Tensor | None = None,
     kept_hidden: Tensor | None = None,
     *,
@@ -30,18 +30,18 @@ def fused_mlp_gradients(
 ) -> tuple[Tensor | None, ...]:
     """Return mlp_gradients from dy alone, for calls that need more than dW2 and db2.
 
-    kept_z, kept_hidden: z and act(z) from the forward pass; computed again unless given.
+    kept_z, kept_hidden: z and act(z) from the forward pass; computed again unless given. Other tensors: as there.
     kernel: (dy, w2, z, activation, with_hidden, with_bias) → dz, act(z), db1; the op on CUDA unless given.
     """
     need_x, need_w1, need_b1, need_w2, need_b2 = needed
-    x_rows, dy = x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
-    z = functional.linear(x_rows, w1, b1) if kept_z is None else kept_z.reshape(-1, kept_z.shape[-1])
-    dz, hidden, db1 = (kernel or _op)(dy, w2, z, activation, need_w2 and kept_hidden is None, need_b1)
+    x_rows, dy = None if x is None else x.reshape(-1, x.shape[-1]), grad.reshape(-1, grad.shape[-1])
+    z = z_from(x_rows, w1, b1) if kept_z is None else kept_z.reshape(-1, kept_z.shape[-1])
+    dz, hidden, db1 = (kernel or _op)(dy, cast("Tensor", w2), z, activation, need_w2 and kept_hidden is None, need_b1)
     if kept_hidden is not None:
         hidden = kept_hidden.reshape(z.shape)
     dw2 = dy.t() @ hidden if need_w2 else None
-    dx = (dz @ w1).view(x.shape) if need_x else None
-    dw1 = dz.t() @ x_rows if need_w1 else None
+    dx, dw1, _ = parameter_gradients(dz, x_rows, w1, needed=(need_x, need_w1, False))
+    dx = None if dx is None else dx.view(*grad.shape[:-1], dx.shape[-1])
     return dx, dw1, db1 if need_b1 else None, dw2, dy.sum(dim=0) if need_b2 else None
 
 

@@ -68,15 +68,26 @@ def _cuda(
 def _hold(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, w1, b1, w2, _, ctx.activation, implementation, recompute = inputs
     policy = name_from_recompute(recompute, implementation)
-    z, hidden = saved_or_none(output[1], saves_z(policy)), saved_or_none(output[2], saves_hidden(policy))
-    ctx.save_for_backward(x, w1, b1 if z is None else None, w2, z, hidden)
+    needs_x, needs_w1, needs_b1, needs_w2, _ = ctx.needs_input_grad[:5]
+    ctx.keeps_hidden = saves_hidden(policy)
+    needs_dz = needs_x or needs_w1 or needs_b1
+    needs_z = needs_dz or (needs_w2 and not ctx.keeps_hidden)
+    repeats_z = needs_z and not saves_z(policy)
+    ctx.save_for_backward(
+        saved_or_none(x, needs_w1 or repeats_z),
+        saved_or_none(w1, needs_x or repeats_z),
+        b1 if repeats_z else None,
+        saved_or_none(w2, needs_dz),
+        saved_or_none(output[1], needs_z and not repeats_z),
+        saved_or_none(output[2], needs_w2 and ctx.keeps_hidden),
+    )
     ctx.set_materialize_grads(False)
 
 
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     x, w1, b1, w2, z, hidden = ctx.saved_tensors
     needed = ctx.needs_input_grad[:5]
-    dy, *others = grads[0], None if z is None else grads[1], None if hidden is None else grads[2]
+    dy, *others = grads[0], None if z is None else grads[1], grads[2] if ctx.keeps_hidden else None
     if dy is not None and others == [None, None] and any(needed[:3]) and is_backward_fused(dy):
         fused = fused_mlp_gradients(dy, x, w1, b1, w2, z, hidden, activation=ctx.activation, needed=needed)
         return *fused, None, None, None

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class Recompute(StrEnum):
     """Policy of recomputation in backward; the rest is saved by the forward pass, beside x and the weights.
 
+    Of all these only what a gradient that is recorded reads: x for its weights', the weights for that of x, h for the
+    last weight's. ALL reads x and the first weights for z as well.
+
     With z the hidden values before the activation, h those that the last product takes, M rows and H hidden values,
     elements kept by mlp / gated_mlp / linear (H: its outputs):
 
@@ -71,5 +74,5 @@ def saves_hidden(recompute: str) -> bool:
 
 
 def saved_or_none(kept: Tensor, is_kept: bool) -> Tensor | None:  # noqa: FBT001 - the one thing it is about
-    """Return `kept`, or None where the op returned a tensor without elements in its place."""
+    """Return `kept`, or None where backward does not read it or the op returned a tensor without elements for it."""
     return kept if is_kept else None

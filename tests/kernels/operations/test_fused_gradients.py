@@ -1,5 +1,7 @@
 """Whole backward passes with the fused kernels, interpreted, against float64; and how compilers see them."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -71,6 +73,46 @@ def test_fused_gradients_agree_with_float64(operation, dtype, activation, rows, 
     for mine, theirs in zip(actual, exact, strict=True):
         assert mine.shape == theirs.shape
         assert (mine.double() - theirs).norm() <= TOLERANCE[dtype] * theirs.norm()
+
+
+# Of each argument, which others its gradient reads; z is given.
+READS = {
+    "linear": [{1}, {0}, set()],
+    "mlp": [{1, 3}, {0, 3}, {3}, set(), set()],
+    "gated_mlp": [{1, 2, 3}, {0, 3}, {0, 3}, set()],
+}
+
+
+@pytest.mark.interpreter
+@pytest.mark.parametrize("leading", [(6,), (2, 3)], ids=["rows", "batches"])
+def test_fused_gradients_read_nothing_of_what_is_frozen(operation, leading):
+    case = operation.case(rows=6, dim=5, hidden=9, dtype=torch.float32, activation="silu")
+    fused, kernel, n_arguments = FUSED[operation.name]
+    x, *weights = case.arguments
+    arguments = (x.reshape(*leading, 5), *weights)
+    first = [t.reshape(*leading, 9) for t in hidden_values(operation, x, *weights)]
+    grad = torch.randn_like(arguments[0] if operation.name != "linear" else first[0])
+    for trained in product([True, False], repeat=len(arguments)):
+        if not any(trained[:3]):
+            continue
+        exact = [a.double().requires_grad_(t) for a, t in zip(arguments, trained, strict=True)]
+        expected = torch.autograd.grad(
+            operation.oracle(*exact, activation="silu"), [e for e in exact if e.requires_grad], grad.double()
+        )
+        read = set().union(*(reads for reads, t in zip(READS[operation.name], trained, strict=True) if t))
+        given = [a if place in read else None for place, a in enumerate(arguments[:n_arguments])]
+        with torch.no_grad():
+            actual = fused(grad, *given, *first, activation="silu", needed=trained, kernel=kernel)
+        assert [a is not None for a in actual] == list(trained)
+        for mine, theirs in zip([a for a in actual if a is not None], expected, strict=True):
+            torch.testing.assert_close(mine.double(), theirs, rtol=1e-4, atol=1e-5)
+
+
+def hidden_values(operation, x, w, *rest):
+    """z of an operation, of a gated one gate and up."""
+    if operation.name == "gated_mlp":
+        return [x @ w.t(), x @ rest[0].t()]
+    return [torch.nn.functional.linear(x, w, rest[0])]
 
 
 @pytest.mark.interpreter

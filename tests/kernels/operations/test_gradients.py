@@ -5,14 +5,10 @@ from functools import partial
 
 import pytest
 import torch
-from torch.nn import functional
 
 import fused_mlp
 from fused_mlp import InvalidArgument, Recompute
-from fused_mlp.activations import activate
-from fused_mlp.gated_mlp import saved_for_backward as gated_keeping
-from fused_mlp.linear import saved_for_backward as linear_keeping
-from fused_mlp.mlp import saved_for_backward as mlp_keeping
+from tests.kernels.operations.formulas import SHAPES, in_float64
 
 # Two products' rounding to the dtype forward, one backward, and the activation's: eight half units, normwise.
 NORM_TOLERANCE = {dtype: 8 * torch.finfo(dtype).eps for dtype in (torch.float32, torch.bfloat16, torch.float16)}
@@ -33,51 +29,6 @@ KEPT = {
     "gated_mlp": {"all": 0, "activation": 2, "nothing": 3},
 }
 POLICIES = list(Recompute)
-
-
-def linear_in_float64(x, w, b, activation, recompute):
-    z = functional.linear(x, w, b)
-    return activate(z, activation), z if recompute != "all" and activation != "none" else x.new_empty(0)
-
-
-def mlp_in_float64(x, w1, b1, w2, b2, activation, recompute):
-    z = functional.linear(x, w1, b1)
-    hidden, nothing = activate(z, activation), x.new_empty(0)
-    kept = {"all": (nothing, nothing), "activation": (z, nothing), "nothing": (z, hidden)}[recompute]
-    return functional.linear(hidden, w2, b2), *kept
-
-
-def gated_mlp_in_float64(x, w_gate, w_up, w_down, activation, recompute):
-    z, up, nothing = functional.linear(x, w_gate), functional.linear(x, w_up), x.new_empty(0)
-    hidden = activate(z, activation) * up
-    kept = {"all": (nothing,) * 3, "activation": (z, up, nothing), "nothing": (z, up, hidden)}[recompute]
-    return functional.linear(hidden, w_down), *kept
-
-
-SHAPES = {
-    "linear": ((2, 3, 5), (4, 5), (4,)),
-    "mlp": ((2, 2, 3), (4, 3), (4,), (3, 4), (3,)),
-    "gated_mlp": ((2, 2, 3), (4, 3), (4, 3), (3, 4)),
-}
-
-
-def in_float64(name, activation, recompute):
-    """The operation with the package's own rule for what is held and its own formulas, but a float64 forward pass."""
-    forward = {"linear": linear_in_float64, "mlp": mlp_in_float64, "gated_mlp": gated_mlp_in_float64}[name]
-    rule = {"linear": linear_keeping, "mlp": mlp_keeping, "gated_mlp": gated_keeping}[name]
-
-    class Recorded(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *inputs):
-            results = forward(*inputs, activation, recompute)
-            rule._hold(ctx, (*inputs, activation, None, recompute), results)
-            return results
-
-        @staticmethod
-        def backward(ctx, *grads):
-            return rule._backward(ctx, *grads)[: len(SHAPES[name])]
-
-    return lambda *inputs: Recorded.apply(*inputs)[0]
 
 
 # ReLU has no second derivative to compare at its kink, and a zero one elsewhere.
