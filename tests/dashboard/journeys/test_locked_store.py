@@ -62,7 +62,7 @@ def words_of(page):
 
 
 def is_said(page):
-    page.wait_for_function("words => document.querySelector('#stale').innerText.includes(words)", arg=SAID)
+    page.wait_for_function("words => document.querySelector('#stale')?.innerText.includes(words) ?? false", arg=SAID)
     assert ADVICE in page.inner_text("#stale")
     told = words_of(page)
     for secret in ("Traceback", "sqlite", "fusebench.db", "/tmp", "BEGIN"):  # noqa: S108 - no file
@@ -70,8 +70,8 @@ def is_said(page):
 
 
 def is_over(page):
-    page.wait_for_function("() => document.querySelector('#stale').innerText === ''")
-    page.wait_for_function("() => document.querySelector('#fault').innerText === ''")
+    page.wait_for_function("() => document.querySelector('#stale')?.innerText === ''")
+    page.wait_for_function("() => document.querySelector('#fault')?.innerText === ''")
     page.wait_for_selector(ANSWERS)
 
 
