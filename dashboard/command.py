@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from results.store import Store
 
 
+LOCK_WAIT_S = 3.0  # for another process that has an SQLite file to itself; then the page says so
 WARNING = (
     f"Warning: whoever reaches this address can read every measurement. Set {USER_VARIABLE} and {PASSWORD_VARIABLE} "
     "to ask for a password; without TLS, as by a proxy in front, it crosses the network in the clear."
@@ -119,7 +120,7 @@ def address_of(listener: socket.socket) -> str:
 def opened(path: Path | None, db: str | None) -> Iterator[Store]:
     """Open the store to show, with `path` ingested into it; a temporary one if only `path` is given."""
     if path is None:
-        with open_store(db, mode=OpenMode.READ) as store:
+        with open_store(db, mode=OpenMode.READ, lock_wait_s=LOCK_WAIT_S) as store:
             yield store
         return
     with contextlib.ExitStack() as stack:

@@ -5,6 +5,7 @@ ResultsError                 everything below; its message says what happened, t
 │   ├── InvalidDatabaseUrl   what was named as the database is none that can be opened
 │   ├── NoStore              there is no database yet
 │   ├── NewerSchema          a newer fusebench wrote it
+│   ├── LockedStore          another process has it to itself for now
 │   └── NotAStore            the file is no database of ours, or is damaged
 ├── UnreadableFile           a file of records is truncated, foreign or of a future format
 ├── InvalidSettings          [tool.fusebench] of a pyproject.toml has an unknown key or an impossible value
@@ -49,6 +50,10 @@ class NoStore(StoreError):
 
 class NewerSchema(StoreError):
     """Database written by a newer fusebench; it is not touched."""
+
+
+class LockedStore(StoreError):
+    """Database that another process kept to itself for longer than we wait; it can be used again later."""
 
 
 class NotAStore(StoreError):

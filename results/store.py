@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from results.database.connection import connect
-from results.database.error_translation import translate_db_errors
+from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_errors
 from results.database.fingerprint import StateWatch, file_identity
 from results.database.transactions import reading
 from results.database.urls import displayed, url_from_text
+from results.errors import LockedStore
 from results.ingest.pipeline import IngestReport, Progress, ingest
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
 __all__ = ["IngestReport", "OpenMode", "Progress", "Store", "open_store"]
+
+# Whoever asked while another waited in vain for a lock is told the same, not made to wait in turn.
+SAME_LOCK_S = 0.5
 
 
 class OpenMode(StrEnum):
@@ -34,8 +40,10 @@ class OpenMode(StrEnum):
 class Store:
     """Open database of measurements; a context manager that closes it. Safe to share between threads."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, lock_wait_s: float = BUSY_TIMEOUT_S) -> None:
+        self._lock_wait_s = lock_wait_s
         self._reopening = threading.Lock()
+        self._locked_at_s, self._locked_words = -math.inf, ""
         self._n_opened = 0
         self._use(engine)
 
@@ -88,18 +96,27 @@ class Store:
         Raises: StoreError if the database fails, NoStore if its file is gone.
         """
         with self._reopening:
-            url = self._engine.url
-            with translate_db_errors(url):
-                if file_identity(url) != self._file:
-                    engine = connect(url, must_exist=True)
-                    self.close()
-                    self._use(engine)
-                return self._n_opened, self._watch.fingerprint()
+            if time.monotonic() - self._locked_at_s < SAME_LOCK_S:
+                raise LockedStore(self._locked_words)
+            try:
+                return self._fingerprint()
+            except LockedStore as error:
+                self._locked_at_s, self._locked_words = time.monotonic(), error.message
+                raise
 
     def close(self) -> None:
         """Release the database."""
         self._watch.close()
         self._engine.dispose()
+
+    def _fingerprint(self) -> Hashable:
+        url = self._engine.url
+        with translate_db_errors(url):
+            if file_identity(url) != self._file:
+                engine = connect(url, must_exist=True, lock_wait_s=self._lock_wait_s)
+                self.close()
+                self._use(engine)
+            return self._n_opened, self._watch.fingerprint()
 
     def _use(self, engine: Engine) -> None:
         self._engine = engine
@@ -116,11 +133,15 @@ class Store:
         self.close()
 
 
-def open_store(url: str | None = None, *, mode: OpenMode = OpenMode.WRITE) -> Store:
+def open_store(
+    url: str | None = None, *, mode: OpenMode = OpenMode.WRITE, lock_wait_s: float = BUSY_TIMEOUT_S
+) -> Store:
     """Open the database at `url`, migrated to the current schema: an SQLite path or `postgresql://…`.
 
     Without `url`: the environment variable FUSEBENCH_DB, else fusebench.db in FUSEBENCH_DATA's folder, else
-    results/data/fusebench.db below the current folder. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore,
+    results/data/fusebench.db below the current folder. `lock_wait_s`: how long who reads an SQLite file waits while
+    another process has it to itself. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore, LockedStore,
     StoreError.
     """
-    return Store(connect(url_from_text(url), must_exist=mode is OpenMode.READ))
+    engine = connect(url_from_text(url), must_exist=mode is OpenMode.READ, lock_wait_s=lock_wait_s)
+    return Store(engine, lock_wait_s=lock_wait_s)

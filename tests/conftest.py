@@ -8,12 +8,14 @@ import json
 import os
 import sys
 import tempfile
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.postgresql import PostgresqlDatabases
 from tests.sampling import covering_sample
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,6 +88,26 @@ def machine():
 
 def default_inductor_cache():
     return str(Path(tempfile.gettempdir()) / f"torchinductor_{getpass.getuser()}")
+
+
+@pytest.fixture(scope="session")
+def databases():
+    """A function: the URL of a new, empty database of a kind, as a context manager that takes it back."""
+    with ExitStack() as stack:
+        lenders = []
+
+        @contextmanager
+        def new(kind, folder):
+            if kind == "sqlite":
+                yield str(folder / "store.db")
+                return
+            if not lenders:
+                lenders.append(stack.enter_context(closing(PostgresqlDatabases())))
+            url = lenders[0].lend()
+            yield url
+            lenders[0].give_back(url)
+
+        yield new
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,19 @@
 /* Looks now and then whether the store has changed, and if so has the page drawn anew: its URL holds all that was chosen.
    While nobody can tell, the page says so, since what it shows may be old; once it can be told again, it is drawn anew. */
 (() => {
-  const EVERY_MS = 30_000, SOON_MS = 5_000;
+  const EVERY_MS = 30_000, SOON_MS = 5_000, LONGEST_MS = 20_000;
   const SILENT = "The dashboard's server does not answer";
   const UNREADABLE = "The database cannot be read just now";
+  const LOCKED = "Another program has the database to itself just now: wait until it is done, or end it if it hangs";
   let known = null, isAway = false, nRedrawn = 0;
   const say = text => window.dash_clientside?.set_props?.("stale", {children: text});
   const look = async () => {
     let state = null, why = SILENT;
     try {
-      const answer = await fetch("/store-state", {cache: "no-store"});
-      why = answer.status === 503 ? UNREADABLE : `${SILENT} as it should (${answer.status})`;
-      if (answer.ok) state = (await answer.json()).state;
+      const answer = await fetch("/store-state", {cache: "no-store", signal: AbortSignal.timeout(LONGEST_MS)});
+      const found = await answer.json().catch(() => ({}));
+      why = answer.status === 503 ? (found.why === "locked" ? LOCKED : UNREADABLE) : `${SILENT} as it should (${answer.status})`;
+      if (answer.ok) state = found.state ?? null;
     } catch { /* the server is away; the next look may find it */ }
     if (state === null) {
       isAway = true;

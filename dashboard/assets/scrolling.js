@@ -6,7 +6,10 @@
     box.toggleAttribute("data-more", hidden - box.scrollLeft > 1);
   };
   const known = new WeakSet();
-  const sizes = new ResizeObserver(changes => changes.forEach(one => mark(one.target.closest(".scrolls"))));
+  const sizes = new ResizeObserver(changes => changes.forEach(one => {
+    const box = one.target.closest(".scrolls");
+    if (box) mark(box);  // else it was taken out of its box
+  }));
   const look = () => document.querySelectorAll(".scrolls").forEach(box => {
     for (const one of [box, ...box.children]) if (!known.has(one)) { known.add(one); sizes.observe(one); }
   });

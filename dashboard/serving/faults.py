@@ -11,11 +11,16 @@ from flask import g
 from werkzeug.exceptions import HTTPException
 
 from dashboard.serving.answers import in_words
-from results.errors import ResultsError
+from results.errors import LockedStore, ResultsError
 
 if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.wrappers import Response
+
+LOCKED = (
+    "Another program has the database to itself just now, so that nobody else can read it. Wait until it is done, or "
+    "end it if it hangs."
+)
 
 
 def fault_in_words(error: Exception) -> str:
@@ -26,6 +31,9 @@ def fault_in_words(error: Exception) -> str:
     g.is_fault = True
     number, log = secrets.token_hex(4), logging.getLogger("dashboard")
     where = f"The dashboard's log has the details as fault {number}."
+    if isinstance(error, LockedStore):
+        log.warning("fault %s: %s", number, error.message)
+        return f"{LOCKED} {where} The page is drawn anew as soon as that is over."
     if isinstance(error, ResultsError):
         log.error("fault %s: %s", number, error.message)
         return f"The database could not be read just now. {where} Reload the page to try again."

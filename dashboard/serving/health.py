@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import jsonify
 
-from results.errors import ResultsError
+from results.errors import LockedStore, ResultsError
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ HEALTH_PATH, STATE_PATH = "/healthz", "/store-state"
 def report_health(server: Flask, store: Store) -> None:
     """Answer at HEALTH_PATH whether the store can be read, at STATE_PATH with a mark of its state; no names, no paths.
 
-    503 at either: it cannot be read now.
+    503 at either: it cannot be read now; at STATE_PATH with `why`, if another process has it to itself.
     """
     salt = secrets.token_bytes(16)
 
@@ -38,6 +38,8 @@ def report_health(server: Flask, store: Store) -> None:
     def state() -> tuple[Response, int]:
         try:
             fingerprint = repr(store.fingerprint())
+        except LockedStore:
+            return jsonify(state=None, why="locked"), 503
         except ResultsError:
             return jsonify(state=None), 503
         return jsonify(state=hashlib.blake2b(fingerprint.encode(), key=salt, digest_size=12).hexdigest()), 200

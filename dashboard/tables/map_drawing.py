@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dash import dcc, html
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FAINTEST, DEEPEST, DEEPEST_AT = 14, 48, 2.0
 UNDECIDED = f"undecided, the least time named; by 1.12{TIMES}: leads by that at least"
 LEAST_TOLD = 1.005  # a lead that is written as more than 1.00
+MAP_KEYS = "Arrow keys go from cell to cell, Enter opens its page Throughput."
 MOST_HEADLINES = 2  # of an operation, in sight
 FEWEST_FOLDED = 3  # so that a fold is shorter than what it hides
 HEADINGS = (
@@ -49,18 +50,25 @@ def map_card(one: WinnerMap) -> Component:
         for hidden in one.hiddens
     ]
     others = [html.Span(f"also measured: {', '.join(one.others)}", className="dimmed")] if one.others else []
+    # One stop of the keyboard, by assets/maps.js.
+    grid: dict[str, Any] = {"role": "grid", "aria-label": f"{one.title}. {MAP_KEYS}"}
+    keys: dict[str, Any] = {"data-keys": MAP_KEYS}
     return html.Div(
         [
             html.H3([one.title, *others]),
             html.P(map_in_words(one), className="detail"),
             html.Div(
                 html.Table(
-                    [html.Thead(head), html.Tbody(rows)], className="map", style={"--columns": str(len(one.batches))}
+                    [html.Thead(head), html.Tbody(rows)],
+                    className="map",
+                    style={"--columns": str(len(one.batches))},
+                    **grid,
                 ),
                 className="scrolls",
             ),
         ],
         className="map-box",
+        **keys,
     )
 
 

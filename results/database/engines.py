@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 BINARY_FORMAT = 1  # of PostgreSQL's protocol
 
 
-def sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
+def sqlite_engine(url: URL, *, must_exist: bool, lock_wait_s: float = BUSY_TIMEOUT_S) -> Engine:
     """Return an engine on an SQLite file; one that may not be written is opened read-only.
 
+    lock_wait_s: how long a reader waits for a lock; a writer waits BUSY_TIMEOUT_S.
     Raises: NoStore, NotAStore, StoreError.
     """
     _check_file(url, must_exist=must_exist)
@@ -32,7 +33,7 @@ def sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
         engine = _immutable_sqlite_engine(url)
     else:
         # The connection used last is used again: its caches are the warmest.
-        engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, pool_use_lifo=True)
+        engine = sa.create_engine(url, connect_args={"timeout": lock_wait_s}, pool_use_lifo=True)
 
     path = Path(url.database or "")
     was_there = path.exists()
@@ -64,6 +65,10 @@ def sqlite_engine(url: URL, *, must_exist: bool) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         is_writer = connection.get_execution_options().get("is_writer", False)
+        if lock_wait_s != BUSY_TIMEOUT_S:
+            connection.exec_driver_sql(
+                f"PRAGMA busy_timeout = {1000 * (BUSY_TIMEOUT_S if is_writer else lock_wait_s):g}"
+            )
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
     return engine

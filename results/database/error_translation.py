@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import DatabaseError, DBAPIError, InternalError, OperationalError
 
 from results.database.urls import displayed
-from results.errors import NotAStore, StoreError
+from results.errors import LockedStore, NotAStore, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,8 +52,9 @@ def store_error_from(error: Exception, *, url: URL) -> StoreError:
             "safe; free space and run it again"
         )
     if "locked" in cause or "lock timeout" in cause:
-        return StoreError(
-            f"{name} was locked by another process for {BUSY_TIMEOUT_S} s; what was stored before is safe, run it again"
+        return LockedStore(
+            f"{name} was locked by another process for as long as we wait; what was stored before is safe, run it "
+            "again when that process is done"
         )
     return StoreError(f"{name}: {cause}. What was stored before is safe")
 

@@ -123,3 +123,15 @@ def test_the_title_of_the_window_names_the_page(visit):
     shown.wait_for_function("() => document.title === 'Compare · fusebench'")
     shown.get_by_role("link", name="Explore", exact=True).press("Enter")
     shown.wait_for_function("() => document.title === 'Explore · fusebench'")
+
+
+def test_the_header_tells_which_page_is_open(visit):
+    shown = visit("/compare", graph=None)
+    open_page = (
+        "name => [...document.querySelectorAll('[aria-current=page]')].map(one => one.innerText).join() === name"
+    )
+    shown.wait_for_function(open_page, arg="Compare")
+    shown.get_by_role("link", name="Explore", exact=True).press("Enter")
+    shown.wait_for_function(open_page, arg="Explore")
+    shown.go_back()
+    shown.wait_for_function(open_page, arg="Compare")

@@ -18,6 +18,19 @@ OVERFLOWING = """() => [...document.querySelectorAll('#page *')]
   .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scrolls, .js-plotly-plot'))
   .map(one => `${one.tagName}.${one.className}`)"""
 
+CALLS = """() => {
+  const linear = one => { one /= 255; return one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4; };
+  const luminance = colour => {
+    const [red, green, blue] = colour.match(/[0-9.]+/g).slice(0, 3).map(Number).map(linear);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const bar = document.querySelector('#profile-flames-graph .barlayer .point');
+  const key = [...document.querySelectorAll('.provider')].find(one => one.innerText === 'calls the frames below it');
+  const [fill, text] = ['path', 'text'].map(one => getComputedStyle(bar.querySelector(one)).fill);
+  const isAsInTheKey = fill === getComputedStyle(key.querySelector('.square')).backgroundColor;
+  return {fill: luminance(fill), text: luminance(text), isAsInTheKey};
+}"""
+
 
 @pytest.fixture
 def address(profiled_store):
@@ -110,6 +123,17 @@ def test_tables_are_readable_in_the_dark(visit):
         return [sum(getComputedStyle(row).backgroundColor), sum(getComputedStyle(cell).color)];
     }""")
     assert sums[1] - sums[0] > 300
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_frame_that_only_calls_is_no_lamp_in_the_dark_and_is_read_in_either(visit, scheme):
+    page = opened(visit, color_scheme=scheme)
+    page.wait_for_selector("#profile-flames-graph .barlayer .point text")
+    found = page.evaluate(CALLS)
+    assert found["isAsInTheKey"]
+    assert (found["fill"] < 0.2) == (scheme == "dark")
+    lighter, darker = sorted((found["fill"] + 0.05, found["text"] + 0.05), reverse=True)
+    assert lighter / darker >= 4.5
 
 
 def test_the_side_of_the_flame_graph_is_in_the_url(visit):
