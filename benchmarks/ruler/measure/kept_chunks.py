@@ -21,16 +21,15 @@ MOST_MOVED = 0.01
 
 @dataclass
 class KeptChunks:
-    """What was kept of the chunks in which a group was sampled.
+    """What is known of the chunks of a group's sampling that were kept.
 
     kept_s, disturbed_s: how long they lasted, all and the disturbed ones, in seconds. causes: what disturbed them.
-    samples, calm_samples: seconds per call, by contender, of all chunks and of the undisturbed ones.
+    calm_samples: seconds per call, by contender, of the undisturbed ones.
     """
 
     kept_s: float = 0.0
     disturbed_s: float = 0.0
     causes: list[str] = field(default_factory=list)
-    samples: dict[str, list[float]] = field(default_factory=dict)
     calm_samples: dict[str, list[float]] = field(default_factory=dict)
 
     def keep(self, seconds: float, cause: str | None, samples: Mapping[str, Sequence[float]]) -> None:
@@ -39,30 +38,30 @@ class KeptChunks:
         if cause:
             self.causes.append(cause)
             self.disturbed_s += seconds
+            return
         for name, taken in samples.items():
-            self.samples.setdefault(name, []).extend(taken)
-            if not cause:
-                self.calm_samples.setdefault(name, []).extend(taken)
+            self.calm_samples.setdefault(name, []).extend(taken)
 
     @property
     def disturbed_share(self) -> float:
         """Share of the kept time that was disturbed."""
         return self.disturbed_s / self.kept_s if self.kept_s else 0.0
 
-    def disturbed(self, *, of: Sequence[str], share: float) -> str | None:
-        """Return what disturbed the samples of the contenders `of`, if more than `share` of the time was, or None.
+    def disturbance(self, samples: Mapping[str, Sequence[float]], *, share: float) -> str | None:
+        """Return what disturbed the kept `samples`, if more than `share` of the time was, or None.
 
-        Up to half of it is no disturbance where it moved no median: the calm samples tell.
+        Up to half of it is no disturbance where it moved no contender's median: the calm samples tell.
         """
         if self.disturbed_share <= share:
             return None
-        if self.disturbed_share <= 1 - LEAST_CALM_SHARE and all(self._is_unmoved(name) for name in of):
+        is_tellable = self.disturbed_share <= 1 - LEAST_CALM_SHARE
+        if is_tellable and all(self._is_unmoved(name, of_all) for name, of_all in samples.items()):
             return None
         return causes_together(self.causes)
 
-    def _is_unmoved(self, name: str) -> bool:
+    def _is_unmoved(self, name: str, samples: Sequence[float]) -> bool:
         calm = self.calm_samples.get(name, ())
         if len(calm) < LEAST_CALM_SAMPLES:
             return False
         undisturbed_s = median(calm)
-        return abs(median(self.samples[name]) - undisturbed_s) <= MOST_MOVED * undisturbed_s
+        return abs(median(samples) - undisturbed_s) <= MOST_MOVED * undisturbed_s

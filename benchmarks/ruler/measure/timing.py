@@ -192,7 +192,7 @@ def sample_group(  # noqa: PLR0913 - each is a separate instrument
             referee.after_last_sample(name, announce=announce)
         except Implausible:
             del states[name]
-    disturbed = chunks.disturbed(of=list(states), share=policy.disturbed_share)
+    disturbed = chunks.disturbance({n: each.samples for n, each in states.items()}, share=policy.disturbed_share)
     if disturbed is None and chunks.disturbed_share > policy.disturbed_share:
         watch.forget_disturbed()
     of_baseline = states[baseline].samples if baseline in states else []
