@@ -9,23 +9,11 @@ import pytest
 
 from results.store import open_store
 from results.upkeep.housekeeping import prune_missing_files
-from tests.in_chromium import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NOTE = "() => document.querySelector('#throughput-commits-note')?.innerText ?? ''"
 LOOK = "() => window.fusebenchLooksNow()"
-
-
-@pytest.fixture
-def opened(browser, address):
-    """Open the page Throughput; what the browser itself says of failing requests is no complaint here."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.goto(f"{address}/throughput?operation=mlp&hidden=1024")
-    settle(page)
-    yield page
-    context.close()
 
 
 def is_said(page, words):

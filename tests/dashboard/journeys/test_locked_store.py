@@ -46,17 +46,6 @@ def held(store):
         other.execute("ROLLBACK")
 
 
-@pytest.fixture
-def opened(browser, address):
-    """Open a page; what the browser itself says of failing requests is no complaint here."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.goto(f"{address}/throughput?operation=mlp&hidden=1024")
-    settle(page)
-    yield page
-    context.close()
-
-
 def words_of(page):
     return page.inner_text("body")
 
