@@ -9,14 +9,15 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_
 from flask import redirect, request
 
 from dashboard.pages import compare, explore, overview, profile, regressions, roofline, throughput
-from dashboard.pages.notices import empty_store, no_sweep, unjudged_note, unknown_path
+from dashboard.pages.notices import UNREAD, empty_store, no_sweep, unjudged_note, unknown_path, unreadable
 from dashboard.pages.regressions import DECISIONS_KEY
-from dashboard.serving.faults import fault_in_words
+from dashboard.serving.faults import fault_in_words, note_fault
 from dashboard.serving.hosts import LOOPBACK
 from dashboard.serving.requests import handle_requests
 from dashboard.views.overview import MAP_AXES
 from dashboard.views.throughput.choice import KEYS
 from dashboard.views.url import context_after
+from results.errors import LockedStore, ResultsError
 from results.queries import projects, unjudged_places
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def create_app(
     @app.callback(Output("page", "children"), Input("url", "pathname"), Input("store-state", "data"))
     def show_page(pathname: str | None, state: str | None) -> Component:
         # Another key is another component: its callbacks begin anew, from the URL alone.
-        return html.Div(page_and_links(pathname or "/", store)[0], key=state or "first")
+        return html.Div(page_or_fault(pathname or "/", store), key=state or "first")
 
     @app.callback(
         Output("nav", "children"),
@@ -96,9 +97,14 @@ def create_app(
     def show_links(
         pathname: str | None, search: str | None, _: str | None, before: str | None
     ) -> tuple[list[Component], str]:
-        swept = {row.project for row in projects(store) if row.has_sweep}
-        context = context_after(before or "", search or "", swept=swept)
-        return page_and_links(pathname or "/", store, search=context)[1], context
+        path = pathname or "/"
+        try:
+            swept = {row.project for row in projects(store) if row.has_sweep}
+            context = context_after(before or "", search or "", swept=swept)
+            return page_and_links(path, store, search=context)[1], context
+        except ResultsError as error:
+            note_fault(error)
+            return _links(PAGES, shown=_page_at(path), search=before or ""), before or ""
 
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction(namespace="pages", function_name="title"), Input("nav", "children")
@@ -106,7 +112,11 @@ def create_app(
 
     @app.callback(Output("footer", "children"), Input("store-state", "data"))
     def show_footer(_: str | None) -> list[Component | str]:
-        return footer_of(store, is_kept=decisions is not None)
+        try:
+            return footer_of(store, is_kept=decisions is not None)
+        except ResultsError as error:
+            note_fault(error)
+            return []
 
     return app
 
@@ -159,19 +169,38 @@ def page_and_links(path: str, store: Store, *, search: str = "") -> tuple[Compon
     pages = _pages_with_content(store)
     names = [(page.path, page.name) for page in pages]
     shown = next((page for page in pages if page.path == path), None)
-    if path not in {page.path for page in PAGES}:
+    asked = _page_at(path)
+    if asked is None:
         return unknown_path(path, pages=names), _links(pages, shown=None, search=search)
-    if shown is None:
-        content = no_sweep(next(page.name for page in PAGES if page.path == path), names) if pages else empty_store()
-    else:
-        content = shown.layout()
-    return content, _links(pages, shown=shown, search=search)
+    links = _links(pages, shown=shown, search=search)
+    if shown is not None:
+        return shown.layout(), links
+    return no_sweep(asked.name, names) if pages else empty_store(), links
+
+
+def page_or_fault(path: str, store: Store) -> Component:
+    """Build the page at `path` as `page_and_links` does, or a notice that says why it cannot be read now."""
+    try:
+        return page_and_links(path, store)[0]
+    except ResultsError as error:
+        page = _page_at(path)
+        return unreadable(page.name if page else "The page", fault_in_words(error))
 
 
 def show_error(error: Exception) -> None:
     """Show on the page, in words, that a callback failed; the log has the rest."""
-    words = fault_in_words(error)
-    set_props("fault", {"children": dmc.Alert(words, title="Something failed", color="red", withCloseButton=True)})
+    alert = dmc.Alert(
+        fault_in_words(error),
+        title="Something failed",
+        color="red",
+        withCloseButton=True,
+        className=UNREAD if isinstance(error, LockedStore) else "",
+    )
+    set_props("fault", {"children": alert})
+
+
+def _page_at(path: str) -> Page | None:
+    return next((page for page in PAGES if page.path == path), None)
 
 
 def _links(pages: Sequence[Page], *, shown: Page | None, search: str) -> list[Component]:

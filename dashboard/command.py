@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import socket
 import tempfile
@@ -106,6 +107,9 @@ def dashboard(  # noqa: PLR0913, PLR0917 - each an option
         )
         if credentials is None and not is_loopback(host):
             click.echo(WARNING, err=True)
+        # Modules and layouts stay as long as the process: each collection of garbage would look at all of them.
+        gc.collect()
+        gc.freeze()
         click.echo(f"The dashboard is at {address_of(listener)} (Ctrl-C ends it).")
         serve(app.server, listener=listener, n_threads=n_threads)
 

@@ -18,21 +18,28 @@ BEYOND = MOST_PERCENT_OF_FLOOR / 100
 
 @dataclass(frozen=True, kw_only=True)
 class Slope:
-    """Bandwidth of one level. n_bytes: the size of data that live there; None where only a copy was measured."""
+    """Bandwidth of one level. n_bytes: the size of data that live there; None where only a copy was measured.
+
+    is_cache: whether it is faster than memory by more than the ceilings' error.
+    """
 
     n_bytes: int | None
     bytes_per_s: float
+    is_cache: bool = False
 
     @property
     def label(self) -> str:
         """Size of the data and the bandwidth, in words."""
-        where = "a copy in memory" if self.n_bytes is None else f"data of {_size(self.n_bytes)}"
+        level = "a cache" if self.is_cache else "memory"
+        where = "a copy in memory" if self.n_bytes is None else f"data of {_size(self.n_bytes)} in {level}"
         return f"{where}: {si(self.bytes_per_s, 'B/s')}"
 
     @property
     def short_label(self) -> str:
         """The same, as it stands beside the line."""
-        return f"{'copy' if self.n_bytes is None else _size(self.n_bytes)}: {si(self.bytes_per_s, 'B/s')}"
+        level = "cache" if self.is_cache else "memory"
+        where = "copy" if self.n_bytes is None else f"{level}, {_size(self.n_bytes)}"
+        return f"{where}: {si(self.bytes_per_s, 'B/s')}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +61,15 @@ class Placed:
         return None if not self.roof_flop_per_s or self.is_beyond else self.flop_per_s / self.roof_flop_per_s
 
     @property
+    def share_on_device(self) -> float | None:
+        """What its kernels reached of the roof while the device worked; None where that is not known, or is none."""
+        device_s, latency_s = self.row.device_time_s, self.row.latency_s
+        if not device_s or not latency_s or not self.roof_flop_per_s or self.is_beyond:
+            return None
+        share = self.flop_per_s * latency_s / device_s / self.roof_flop_per_s
+        return None if share > BEYOND else share
+
+    @property
     def is_beyond(self) -> bool:
         """Whether it is more than a tenth above its roof: that was measured too low, and is none."""
         return bool(self.roof_flop_per_s) and self.flop_per_s > BEYOND * (self.roof_flop_per_s or 0.0)
@@ -70,7 +86,7 @@ class Placed:
             return "not known"
         if self.is_beyond:
             return CEILING_NOT_VALID
-        return self.slope.label if self.is_below_slope else "the best product"
+        return self.slope.short_label if self.is_below_slope else "the best product"
 
 
 def placed(rows: Sequence[PointRow], *, ceilings: CeilingsRow | None) -> tuple[Placed, ...]:
@@ -103,7 +119,11 @@ def _slope(row: PointRow, n_bytes: float, ceilings: CeilingsRow | None) -> Slope
     if ceilings is None:
         return None
     level = ceilings.level_of_memory() if row.cache == "cold" else ceilings.level_of(n_bytes)
-    return None if level is None else Slope(n_bytes=level[0], bytes_per_s=level[1])
+    if level is None:
+        return None
+    memory = ceilings.level_of_memory()
+    is_cache = memory is not None and level[1] > BEYOND * memory[1]
+    return Slope(n_bytes=level[0], bytes_per_s=level[1], is_cache=is_cache)
 
 
 def _size(n_bytes: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import quote
 
@@ -90,17 +91,26 @@ def picture_buttons(*, csv_id: str | None = None) -> Component:
     return html.Div(buttons, className="saving")
 
 
-def by_keyboard(graph: Component, *, label: str, chooses: bool) -> Component:
-    """Build a chart whose marks the keyboard reaches (assets/keyboard.js). label: what the chart shows.
+class OnEnter(StrEnum):
+    """What the key Enter does at a chart."""
 
-    chooses: whether a click on a mark chooses it, and so does Enter; else the marks are read one by one.
-    """
-    ends = ", Enter chooses one" if chooses else ""
+    NOTHING = ""  # its marks are read one by one
+    CHOOSES = "chooses"  # the mark it is at, as a click does
+    OPENS = "opens"  # a small chart, as the link in its title does
+
+
+def by_keyboard(graph: Component, *, label: str, on_enter: OnEnter) -> Component:
+    """Build a chart whose marks the keyboard reaches (assets/keyboard.js). label: what the chart shows."""
+    told, shown = {
+        OnEnter.NOTHING: ("", ""),
+        OnEnter.CHOOSES: (", Enter chooses one", ", Enter chooses"),
+        OnEnter.OPENS: (", Enter opens it", ", Enter opens"),
+    }[on_enter]
     named = {
-        "aria-label": f"{label}. Arrow keys go from mark to mark{ends}",
-        "data-keys": f"← → along, ↑ ↓ to another curve or row{ends.removesuffix(' one')}",
+        "aria-label": f"{label}. Arrow keys go from mark to mark{told}",
+        "data-keys": f"← → along, ↑ ↓ to another curve or row{shown}",
     }
-    kind = "by-keyboard chooses" if chooses else "by-keyboard"
+    kind = f"by-keyboard {on_enter}".rstrip()
     return html.Div(graph, className=kind, tabIndex=0, role="application", **cast("dict[str, Any]", named))
 
 

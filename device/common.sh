@@ -17,6 +17,23 @@ die() {
 (cd "$root" && sha256sum --status --check "$bundle/files.sha256") ||
     die "some files differ from commit $(cat "$bundle/COMMIT"): make gpu-half-hour again, after committing them"
 
+# A checkout of the commit itself, where there is git: what was carried has no history, or one of another commit.
+commit=$(cat "$bundle/COMMIT")
+head_of() { git -C "$1" rev-parse --verify --quiet HEAD 2>/dev/null || true; }
+if command -v git >/dev/null && [ "$(head_of "$root")" != "$commit" ]; then
+    checkout="$here/checkout"
+    if [ ! -d "$checkout/.git" ] || [ "$(head_of "$checkout")" != "$commit" ]; then
+        rm -rf "$checkout"
+        git clone --quiet --no-checkout "$bundle/fusebench.bundle" "$checkout" &&
+            git -C "$checkout" checkout --quiet --detach "$commit" || rm -rf "$checkout"
+    fi
+    if [ -d "$checkout" ]; then
+        root="$checkout"
+    else
+        echo "no checkout of $commit could be made: the files are measured as they were carried, without asv" >&2
+    fi
+fi
+
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || die "$python does not run"
 wanted=$(cat "$bundle/PYTHON")
 [ "$version" = "$wanted" ] ||
@@ -42,7 +59,7 @@ if [ ! -d "$TRITON_CACHE_DIR" ] && [ -d "$bundle/triton-cache" ]; then
 fi
 
 # Where git does not know: which commit these files are. Nobody asks for the machine's name either.
-FUSEBENCH_COMMIT=$(cat "$bundle/COMMIT")
+FUSEBENCH_COMMIT=$commit
 if [ -z "${FUSEBENCH_MACHINE:-}" ]; then
     # A driver in trouble answers after minutes, or never.
     asked="--query-gpu=name,mig.mode.current --format=csv,noheader"

@@ -17,7 +17,7 @@ from results.judgement.explanation import ProfiledCall, Subject, explain
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
 from results.judgement.sides import BASELINE
 from results.metrics import LATENCY, SWEEP_METRICS
-from results.queries import conditions_of, latest_points, profile_of, run_with_profile, stacks_of
+from results.queries import conditions_of, latest_points, profile_of, rows_by_ruler, run_with_profile, stacks_of
 from results.questions.revisions import have_equal_kernels
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def explanations_of_points(store: Store, judgement: Judgement, chosen: PointFilt
     are_equal = have_equal_kernels(judgement.base_commit, judgement.head_commit)
     found = []
     for at_both in pairs:
-        base, head = _with_medians(judgement, *at_both)
+        base, head = _with_medians(judgement, *_by_the_rulers(store, *at_both, None))
         verdict = _verdict_on(judgement, at_both[1])
         subject = Subject(
             revisions=(judgement.base_commit, judgement.head_commit),
@@ -180,9 +180,44 @@ def _calls_of(store: Store, finding: Finding, judgement: Judgement | None) -> Ca
     sides = [latest_points(store, revision=commit, **asked) for commit in (finding.last_good, finding.first_bad)]
     both = {row.point_id for row in sides[0]} & {row.point_id for row in sides[1]}
     base, head = (next((row for row in rows if row.point_id in both), rows[0] if rows else None) for rows in sides)
+    base, head = _by_the_rulers(store, base, head, _worst_of(judgement, finding))
     if judgement is not None:
         base, head = _with_medians(judgement, base, head)
     return _call(store, base), _call(store, head)
+
+
+def _worst_of(judgement: Judgement | None, finding: Finding) -> Verdict | None:
+    """Return the verdict that a finding tells first; None of a history, and of what is about everything."""
+    if judgement is None or not finding.points:
+        return None
+    found = (
+        one
+        for one in judgement.verdicts
+        if one.head.parameters == finding.points[0] and surface_of_row(one.head) == finding.surface
+    )
+    return max(found, key=lambda verdict: verdict.size, default=None)
+
+
+def _by_the_rulers(
+    store: Store, base: PointRow | None, head: PointRow | None, verdict: Verdict | None
+) -> tuple[PointRow | None, PointRow | None]:
+    """Return both as the rulers measured them that the verdict compares; of a history, by one that measured both.
+
+    A commit may have been measured again by a newer one, which the other was not.
+    """
+    if base is None or head is None:
+        return base, head
+    if verdict is not None:
+        return _by_ruler(store, base, verdict.base.version), _by_ruler(store, head, verdict.head.version)
+    if base.ruler_version == head.ruler_version:
+        return base, head
+    before, after = (rows_by_ruler(store, point=row) for row in (base, head))
+    shared = [version for version in after if version in before]
+    return (before[shared[-1]], after[shared[-1]]) if shared else (base, head)
+
+
+def _by_ruler(store: Store, point: PointRow, version: str) -> PointRow:
+    return point if point.ruler_version == version else rows_by_ruler(store, point=point).get(version, point)
 
 
 def _with_medians(
@@ -199,7 +234,8 @@ def _verdict_on(judgement: Judgement, point: PointRow) -> Verdict | None:
     """Return the verdict on the latency of a point; None if it was not judged."""
     for verdict in judgement.verdicts:
         row = verdict.head
-        if row.metric != LATENCY.name or (row.machine, row.environment) != (point.machine, point.environment):
+        place = (row.machine, row.environment, row.version)
+        if row.metric != LATENCY.name or place != (point.machine, point.environment, point.ruler_version):
             continue
         parameters = {"pass_" if one.name == "pass" else one.name: one.value for one in row.parameters}
         if row.benchmark == point.operation and all(

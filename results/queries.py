@@ -20,16 +20,17 @@ from results.judgement.changes.judged import detector_digest
 from results.judgement.changes.ranked import ranked_findings
 from results.judgement.findings import acknowledgement_of
 from results.judgement.repeatability import LEAST_RUNS, noise_of
-from results.judgement.run_spreads import run_spreads
+from results.judgement.run_spreads import MOST_RUNS, run_spreads
 from results.judgement.sides import controls_among, is_control
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Change, in_question, judge, with_known
 from results.questions.ceilings import ceilings_of
 from results.questions.commit_values import all_values_at, values_at
-from results.questions.decisions import known_changes, known_levels, later_series, taken_back
+from results.questions.decisions import known_changes, known_levels, taken_back
 from results.questions.failures import failures
 from results.questions.freshness import freshness
+from results.questions.gone_series import gone_series
 from results.questions.histories import history_of, series_where
-from results.questions.history_tables import history_tables
+from results.questions.history_tables import history_tables, run_values
 from results.questions.inventory import (
     benchmark_names,
     benchmarks,
@@ -43,10 +44,9 @@ from results.questions.inventory import (
 from results.questions.judged import judged_series
 from results.questions.judged import unjudged_places as places_unjudged_by
 from results.questions.measuring_runs import run_conditions
-from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of
-from results.questions.sweeps import latest_points, throughput_by_batch, throughput_by_commit
+from results.questions.profiles import conditions_of, profile_of, run_with_profile, stacks_of, trace_of, visits_of
+from results.questions.sweeps import latest_points, rows_by_ruler, throughput_by_batch, throughput_by_commit
 from results.questions.timelines import timeline_of
-from results.questions.visits import visits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,6 +87,7 @@ __all__ = [
     "profile_of",
     "projects",
     "ranked_changes",
+    "rows_by_ruler",
     "run_conditions",
     "run_with_profile",
     "series_places",
@@ -143,12 +144,9 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
 
     def spreads_of(suspected: list[int]) -> dict[int, Prior]:
         controls = controls_among(after, suspected)
-        return run_spreads(
-            history_of(store, series_ids=suspected),
-            without=head,
-            controls=controls,
-            control_histories=history_of(store, series_ids=set(controls.values())),
-        )
+        found, unknown = _spreads_of(store, suspected, without=head, controls=controls, latest=MOST_RUNS)
+        # Where the latest runs do not tell it, all are read.
+        return found | _spreads_of(store, unknown, without=head, controls=controls)[0] if unknown else found
 
     judgement = judge(
         before,
@@ -160,6 +158,17 @@ def judged_values(  # noqa: PLR0913 - two commits, and how to judge them
         spreads=spreads_of,
     )
     return _by_what_is_stored(store, judgement)
+
+
+def _spreads_of(
+    store: Store, series_ids: Sequence[int], *, without: str, controls: Mapping[int, int], latest: int | None = None
+) -> tuple[dict[int, Prior], list[int]]:
+    """Return how series vary from run to run, and those of which not enough runs were read to tell."""
+    series = run_values(store, series_ids=series_ids, latest=latest)
+    beside = {controls[series_id] for series_id in series_ids if series_id in controls}
+    control_series = run_values(store, series_ids=beside, latest=latest) if beside else []
+    found = run_spreads(series, without=without, controls=controls, control_series=control_series)
+    return found, [one.series_id for one in series if not one.is_whole and one.series_id not in found]
 
 
 def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge them
@@ -197,8 +206,9 @@ def judged_rounds(  # noqa: PLR0913 - two commits, two runs, and how to judge th
 def _by_what_is_stored(store: Store, judgement: Judgement) -> Judgement:
     """Return the judgement of two commits by what else is stored: what came after the head, what is known."""
     base, head = judgement.base_commit, judgement.head_commit
-    if gone := [one.base.series_id for one in judgement.verdicts if one.change is Change.GONE]:
-        judgement = judgement.without_later(later_series(store, commit=head, series_ids=gone))
+    if missing := [one.base.series_id for one in judgement.verdicts if one.change is Change.GONE]:
+        later, doubts = gone_series(store, base=base, head=head, series_ids=missing)
+        judgement = judgement.without_later(later).with_doubts(doubts)
     if series_ids := in_question(judgement):
         judgement = with_known(judgement, known_levels(store, base=base, head=head, series_ids=series_ids))
     return judgement
@@ -247,13 +257,13 @@ def noise_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> Me
     rows = [row for row in everything if row.series_id in of_asked or is_control(row)]
     n_runs = Counter(row.series_id for row in rows)
     few = [series_id for series_id, n in n_runs.items() if n < LEAST_RUNS]
-    histories = history_of(store, series_ids=few) if few else []
+    series = run_values(store, series_ids=few) if few else []
     controls = controls_among(rows, few)
     corrected = run_spreads(
-        histories,
+        series,
         without="",
         controls=controls,
-        control_histories=history_of(store, series_ids=set(controls.values())) if controls else [],
+        control_series=run_values(store, series_ids=set(controls.values())) if controls else [],
     )
-    found = noise_of(rows, commit=commit, spreads=run_spreads(histories, without=""), corrected_spreads=corrected)
+    found = noise_of(rows, commit=commit, spreads=run_spreads(series, without=""), corrected_spreads=corrected)
     return found.only(of_asked)

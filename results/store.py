@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from results.database.connection import connect
 from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_errors
 from results.database.fingerprint import StateWatch, file_identity
-from results.database.transactions import reading
+from results.database.transactions import check_readable, reading
 from results.database.urls import displayed, url_from_text
 from results.errors import LockedStore
 from results.ingest.pipeline import IngestReport, Progress, ingest
@@ -104,6 +104,11 @@ class Store:
                 self._locked_at_s, self._locked_words = time.monotonic(), error.message
                 raise
 
+    def check_readable(self) -> None:
+        """Return once every table can be read. Raises: LockedStore if another process has one to itself, StoreError."""
+        with translate_db_errors(self._engine.url):
+            check_readable(self._engine)
+
     def close(self) -> None:
         """Release the database."""
         self._watch.close()
@@ -139,9 +144,9 @@ def open_store(
     """Open the database at `url`, migrated to the current schema: an SQLite path or `postgresql://…`.
 
     Without `url`: the environment variable FUSEBENCH_DB, else fusebench.db in FUSEBENCH_DATA's folder, else
-    results/data/fusebench.db below the current folder. `lock_wait_s`: how long who reads an SQLite file waits while
-    another process has it to itself. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore, LockedStore,
-    StoreError.
+    results/data/fusebench.db below the current folder. `lock_wait_s`: how long who reads waits while another process
+    has the database, or a table of it, to itself. Raises: InvalidDatabaseUrl, NoStore, NewerSchema, NotAStore,
+    LockedStore, StoreError.
     """
     engine = connect(url_from_text(url), must_exist=mode is OpenMode.READ, lock_wait_s=lock_wait_s)
     return Store(engine, lock_wait_s=lock_wait_s)

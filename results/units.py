@@ -1,7 +1,7 @@
 """Quantities as people read them: three digits, an SI prefix, the unit; pure.
 
-In a terminal (`in_words`, `with_prefix`, `figures`) a missing value is a dash and whole numbers are short; on the
-dashboard (`si` and the others) all three digits stand, so that labels keep their width.
+In a terminal (`in_words`, `with_prefix`, `alike`, `figures`) a missing value is a dash and whole numbers are short; on
+the dashboard (`si` and the others) all three digits stand, so that labels keep their width.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 TIMES = "\N{MULTIPLICATION SIGN}"
+DIVIDED = "\N{DIVISION SIGN}"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 SECOND_NAMES = {"s", "second", "seconds"}
 BYTE_NAMES = {"byte", "bytes"}
 ABSENT = "–"
 SMALLEST, LARGEST = 1e-15, 1e18  # that a prefix makes readable
+FACTOR_FROM = 3.0  # of two values a factor is plainer than a percentage
+WHOLE = 1e-9  # of a number, by which its neighbour is still the whole one: differences of times are never exact
+WITHOUT_DECIMAL = 99.95  # from which three digits are before the point
 MOST_WHOLE = 1e9  # written with all its digits
 
 
@@ -41,8 +45,40 @@ def with_prefix(value: float | None, symbol: str = "") -> str:
         return f"{value:.3g} {symbol}".rstrip()
     number, exponent = _number_and_exponent(value, digits=3)
     scaled = value / 10.0**exponent
-    shown = f"{scaled:.0f}" if scaled.is_integer() else number
+    shown = f"{scaled:.0f}" if _is_whole(scaled) else number
     return f"{shown} {PREFIXES[exponent]}{symbol}".rstrip()
+
+
+def alike(values: Sequence[float], symbol: str) -> list[str]:
+    """Write numbers that are read together with the prefix and decimals of the largest: `5.00 ms` and `4.90 ms`.
+
+    One that would keep fewer than two digits so is written for itself.
+    """
+    decimals, exponent = _decimals_and_exponent(values)
+    if exponent is None:
+        return [with_prefix(value, symbol) for value in values]
+    least = 9.5 * 10.0 ** (exponent - decimals)
+    unit = f"{PREFIXES[exponent]}{symbol}"
+    return [
+        f"{value / 10.0**exponent:.{decimals}f} {unit}".rstrip() if abs(value) >= least else with_prefix(value, symbol)
+        for value in values
+    ]
+
+
+def rest_of(whole: float, parts: Sequence[float], symbol: str) -> tuple[float, str]:
+    """Return what parts leave of a whole, and its size in words; 0 for less than the digits of `alike` show of them.
+
+    It is the rest of what is written, so that figures of a sentence add up.
+    """
+    decimals, exponent = _decimals_and_exponent([whole, *parts])
+    rest = whole - sum(parts)
+    if exponent is None:
+        return rest, with_prefix(abs(rest), symbol)
+    if not round(rest / 10.0**exponent, decimals):
+        return 0.0, with_prefix(0.0, symbol)
+    written = [round(value / 10.0**exponent, decimals) for value in (whole, *parts)]
+    rest = round(written[0] - sum(written[1:]), decimals)
+    return rest * 10.0**exponent, f"{abs(rest):.{decimals}f} {PREFIXES[exponent]}{symbol}".rstrip()
 
 
 def figures(value: float | None) -> str:
@@ -113,18 +149,60 @@ def percent(fraction: float, *, digits: int | None = None) -> str:
 
 
 def signed(number: float) -> str:
-    """Write a number with its sign and one decimal; what rounds to zero is neither up nor down, and has none."""
+    """Write a number with its sign and one decimal, none from 100 on; what rounds to zero has no sign."""
     if abs(number) >= MOST_WHOLE:
         return f"{number:+.3g}"
+    if abs(number) >= WITHOUT_DECIMAL:
+        return f"{number:+.0f}"
     text = f"{number:+z.1f}"
     return text if text.strip("+0.") else text[1:]
 
 
 def change_in_words(ratio: float | None) -> str:
-    """Write a ratio as a change: `+50.0 %` for 1.5, `0.0 %` for 0.9999; a dash for no number, empty for None."""
+    """Write a ratio as a change, in percent or, from 3 on, as a factor: `+50.0 %` for 1.5, `÷ 5,280` for 1 / 5280.
+
+    `0.0 %` for 0.9999; a dash for no number, empty for None.
+    """
     if ratio is None:
         return ""
+    return _as_factor(ratio) if _is_factor(ratio) else _as_percent(ratio)
+
+
+def change_interval_in_words(low: float, high: float, *, ratio: float | None) -> tuple[str, str]:
+    """Write the ends of a ratio's interval in the form that the ratio has, so that the three can be compared."""
+    write = _as_factor if ratio is not None and _is_factor(ratio) and low > 0 else _as_percent
+    return write(low), write(high)
+
+
+def _is_factor(ratio: float) -> bool:
+    return math.isfinite(ratio) and (ratio >= FACTOR_FROM or 0 < ratio <= 1 / FACTOR_FROM)
+
+
+def _as_percent(ratio: float) -> str:
     return f"{signed(100 * (ratio - 1))} %" if math.isfinite(ratio) else ABSENT
+
+
+def _as_factor(ratio: float) -> str:
+    if not math.isfinite(ratio):
+        return ABSENT
+    sign, factor = (TIMES, ratio) if ratio >= 1 else (DIVIDED, 1 / ratio)
+    return f"{sign} {float(f'{factor:.3g}'):,.10g}" if factor < 1e6 else f"{sign} {factor:.2g}"
+
+
+def _decimals_and_exponent(values: Sequence[float]) -> tuple[int, int | None]:
+    """Return decimals and power of ten of the largest, no decimals where all are whole; None beyond all prefixes."""
+    largest = max((abs(value) for value in values), default=0.0)
+    if not SMALLEST <= largest < LARGEST:
+        return 0, None
+    number, exponent = _number_and_exponent(largest, digits=3)
+    if all(_is_whole(value / 10.0**exponent) for value in values):
+        return 0, exponent
+    return len(number.partition(".")[2]), exponent
+
+
+def _is_whole(number: float) -> bool:
+    """Return whether a number is whole but for the rounding of what it was computed from."""
+    return abs(number - round(number)) <= WHOLE * abs(number)
 
 
 @lru_cache(maxsize=4096)  # of a mark, its note and its interval: the same value thrice

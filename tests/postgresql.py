@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import contextmanager
 
 import pytest
 
@@ -61,3 +62,11 @@ class PostgresqlDatabases:
                 for name in self._made:
                     connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
         self._server.dispose()
+
+
+@contextmanager
+def locked(store, table):
+    """Have another session hold a table of the store to itself, so that nobody else reads it."""
+    with store.engine.connect() as other, other.begin():
+        other.exec_driver_sql(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield

@@ -40,7 +40,7 @@ def test_every_command_can_be_typed(command):
         assert importlib.util.find_spec(words[1])
     elif program == "python":
         assert (ROOT / words[0]).is_file()
-        assert set(words[1:]) <= {claim.name for claim in claims.CLAIMS} | {"NAME"}
+        assert set(words[1:]) <= {claim.name for claim in (*claims.CLAIMS, *claims.GPU_CLAIMS)} | {"NAME"}
     else:
         name, *options = words
         assert name in fusebench.COMMANDS
@@ -54,6 +54,12 @@ def test_the_table_has_every_claim_with_its_command_and_a_verdict():
     verdicts = {"**confirmed**", "**refuted**", "**undecided**"}
     assert {row[2] for row in ROWS} <= verdicts
     assert all(row[3] for row in ROWS)
+
+
+def test_what_the_page_says_of_a_gpu_is_what_the_published_files_show():
+    made = {claim.text: claims.row_of(claim, claim.check()) for claim in claims.GPU_CLAIMS}
+    on_page = claims.rows_on(PAGES["claims"])
+    assert {text: on_page.get(text) for text in made} == made
 
 
 def test_some_rows_are_made_anew_and_the_others_stay():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from claimed import asv_claims, library_claims
+from claimed import asv_claims, gpu_claims, library_claims
 from claimed import profile_claims as profiles
 from claimed.profile_claims import ARTICLE, SWEEP, Found
 from tabulate import tabulate
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[1] / "docs" / "claims.md"
 BEGIN, END = "<!-- begin: made by `make claims` -->", "<!-- end -->"
+BEGIN_GPU, END_GPU = "<!-- begin: of a GPU, made by `make claims` -->", "<!-- end: of a GPU -->"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,29 @@ CLAIMS = (
 )  # fmt: skip
 
 
+GPU_CLAIMS = (
+    _claim("gpu-bias", "The bias of a Linear layer is in the epilogue of its one kernel", gpu_claims.bias_in_epilogue),
+    _claim("gpu-steps", "A gated block is five kernels eager, four compiled, four by hand",
+           gpu_claims.steps_of_a_gated_block),
+    _claim("gpu-names", "The products keep their names under torch.compile, and so their work",
+           gpu_claims.products_keep_their_names),
+    _claim("gpu-products", "Gate and up take as long as each other, down less, with another tile",
+           gpu_claims.gate_up_and_down),
+    _claim("gpu-generated", "A generated pointwise kernel is as fast as one written by hand",
+           gpu_claims.generated_against_written),
+    _claim("gpu-occupancy", "Each product is preceded by an occupancy query, pointwise kernels are not",
+           gpu_claims.occupancy_queries),
+    _claim("gpu-host", "Where the host is slower than the device, fewer launches help and faster kernels do not",
+           gpu_claims.host_bound),
+    _claim("gpu-levels", "An epilogue makes two kernels of either block, a single kernel one",
+           gpu_claims.kernels_by_level),
+    _claim("gpu-graphs", "Times of microsecond kernels hold the host's part, unless they are captured in a graph",
+           gpu_claims.graphs_leave_the_host_out),
+)  # fmt: skip
+REGIONS = ((BEGIN, END, "on a CPU", CLAIMS), (BEGIN_GPU, END_GPU, "on an H100", GPU_CLAIMS))
+"""Parts of the page that are made: their marks, the column of verdicts, the claims in their order."""
+
+
 def row_of(claim: Claim, found: Found) -> list[str]:
     """Return the claim with its verdict and evidence as a row of the page's table."""
     verdict, said = found
@@ -90,30 +114,38 @@ def row_of(claim: Claim, found: Found) -> list[str]:
 
 
 def rows_on(page: str) -> dict[str, list[str]]:
-    """Return the rows of the page's table by the claim's text."""
-    table = page.partition(BEGIN)[2].partition(END)[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
-    return {row[0]: row for row in rows}
+    """Return the rows of the page's tables by the claim's text."""
+    found = {}
+    for begin, end, _, _ in REGIONS:
+        table = page.partition(begin)[2].partition(end)[0]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+        found.update({row[0]: row for row in rows})
+    return found
 
 
 def with_rows(page: str, rows: dict[str, list[str]]) -> str:
-    """Return the page with the rows of all claims that are known, in the order of CLAIMS; the rest stays."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    known = [rows[claim.text] for claim in CLAIMS if claim.text in rows]
-    made = tabulate(known, ["claim", "command", "on a CPU", "evidence"], tablefmt="github", disable_numparse=True)
-    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
+    """Return the page with the rows of all claims that are known, each table's in its order; the rest stays."""
+    for begin, end, where, claimed in REGIONS:
+        if begin not in page:
+            continue
+        before, _, rest = page.partition(begin)
+        _, _, after = rest.partition(end)
+        known = [rows[claim.text] for claim in claimed if claim.text in rows]
+        made = tabulate(known, ["claim", "command", where, "evidence"], tablefmt="github", disable_numparse=True)
+        page = f"{before}{begin}\n\n{made}\n\n{end}{after}"
+    return page
 
 
 def main() -> None:
     """Check all claims and write the page, or print those that are named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    names = [claim.name for claim in CLAIMS]
+    every = (*CLAIMS, *GPU_CLAIMS)
+    names = [claim.name for claim in every]
     parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--write", action="store_true", help="write what is found of those that are named to the page")
     asked = parser.parse_args()
     found = {}
-    for claim in CLAIMS:
+    for claim in every:
         if not asked.names or claim.name in asked.names:
             verdict, evidence = claim.check()
             found[claim.text] = row_of(claim, (verdict, evidence))

@@ -1,5 +1,5 @@
 /* Marks of a chart by the keyboard: arrows go along a curve or a row of bars and from one to another, and what is told of
-   a mark is shown and heard; where a click chooses a mark, Enter does. */
+   a mark is shown and heard; where a click chooses a mark, Enter does, and it opens a small chart. */
 (() => {
   const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
   const at = new WeakMap();  // of each chart: the line and the mark it is at, by what outlives a redraw
@@ -84,6 +84,8 @@
       if (i < 0) return;
       const {curveNumber, pointNumber, x, y} = lines[row][i];
       graph.emit("plotly_click", {points: [{curveNumber, pointNumber, x, y}]});
+    } else if (event.key === "Enter" && chart.matches(".opens")) {
+      chart.closest(".panel").querySelector("h3 a").click();
     } else if (event.key === "Escape") {
       leave(graph);
     } else return;

@@ -39,11 +39,5 @@
     const cell = event.target.closest?.(`table.map ${CELLS}`);
     if (cell) stopAt(cell.closest("table.map"), cell);
   });
-  let isDue = false;
-  const changes = new MutationObserver(() => {
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => { isDue = false; look(); });
-  });
-  document.addEventListener("DOMContentLoaded", () => changes.observe(document.body, {childList: true, subtree: true}));
+  document.addEventListener("fusebench:drawn", look);
 })();

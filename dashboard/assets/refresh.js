@@ -1,11 +1,13 @@
 /* Looks now and then whether the store has changed, and if so has the page drawn anew: its URL holds all that was chosen.
-   While nobody can tell, the page says so, since what it shows may be old; once it can be told again, it is drawn anew. */
+   While nobody can tell, the page says so, since what it shows may be old; once it can be told again, it is drawn anew.
+   So is a page that says itself that it could not be read. */
 (() => {
   const EVERY_MS = 30_000, SOON_MS = 5_000, LONGEST_MS = 20_000;
   const SILENT = "The dashboard's server does not answer";
   const UNREADABLE = "The database cannot be read just now";
   const LOCKED = "Another program has the database to itself just now: wait until it is done, or end it if it hangs";
   let known = null, isAway = false, nRedrawn = 0;
+  const isUnread = () => document.querySelector(".unread") !== null;
   const say = text => window.dash_clientside?.set_props?.("stale", {children: text});
   const look = async () => {
     let state = null, why = SILENT;
@@ -22,7 +24,7 @@
       return;
     }
     if (isAway) say("");
-    if (isAway || (known && state !== known)) {
+    if (isAway || isUnread() || (known && state !== known)) {
       // Without it the page would jump to its top while it is empty.
       document.body.style.minHeight = `${document.body.scrollHeight}px`;
       setTimeout(() => { document.body.style.minHeight = ""; }, 10_000);
@@ -34,6 +36,7 @@
   };
   look();
   setInterval(() => { if (!document.hidden && !isAway) look(); }, EVERY_MS);
+  setInterval(() => { if (!document.hidden && !isAway && isUnread()) look(); }, SOON_MS);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
   window.fusebenchLooksNow = look;
 })();

@@ -13,12 +13,6 @@
   const look = () => document.querySelectorAll(".scrolls").forEach(box => {
     for (const one of [box, ...box.children]) if (!known.has(one)) { known.add(one); sizes.observe(one); }
   });
-  let isDue = false;
-  const changes = new MutationObserver(() => {
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => { isDue = false; look(); });
-  });
-  document.addEventListener("DOMContentLoaded", () => changes.observe(document.body, {childList: true, subtree: true}));
+  document.addEventListener("fusebench:drawn", look);
   document.addEventListener("scroll", event => { if (event.target.matches?.(".scrolls")) mark(event.target); }, true);
 })();

@@ -42,6 +42,7 @@ def escaped(text: str) -> str:
     return html.escape(text, quote=False)
 
 
+@lru_cache(maxsize=16384)  # the same names at each commit, and in each figure
 def wrapped(text: str, *, width: int = 64) -> str:
     """Escape `text` for plotly's subset of HTML and break it into lines, three at most."""
     lines: list[str] = [""]

@@ -71,22 +71,23 @@ def _size(mark: RatioMark) -> float:
 
 def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: str, are_providers: bool) -> go.Figure:
     """Draw one trace per side over logarithmic axes; what changed beyond the noise is filled."""
-    figure = go.Figure(
-        layout=_layout(ordinate, base=base, ratios=[mark.ratio for side in sides for mark in side.marks])
-    )
+    traces = []
     for number, side in enumerate(sides):
         look = look_of_side(side.name, number, is_provider=are_providers)
-        figure.add_trace(
-            go.Scatter(
-                name=side.name, mode="markers",
-                x=[mark.value for mark in side.marks], y=[mark.ratio for mark in side.marks],
-                marker={
-                    "size": 7, "color": look.colour,
-                    "symbol": [look.symbol + ("" if mark.is_significant else "-open") for mark in side.marks],
+        symbols = (f"{look.symbol}-open", look.symbol)
+        traces.append(
+            {
+                "type": "scatter", "name": side.name, "mode": "markers",
+                "x": [mark.value for mark in side.marks], "y": [mark.ratio for mark in side.marks],
+                "marker": {
+                    "size": 7, "color": look.colour, "symbol": [symbols[mark.is_significant] for mark in side.marks],
                 },
-                hovertext=[mark.note for mark in side.marks], hovertemplate="%{hovertext}<extra></extra>",
-            )
+                "hovertext": [mark.note for mark in side.marks], "hovertemplate": "%{hovertext}<extra></extra>",
+            }
         )  # fmt: skip
+    layout = _layout(ordinate, base=base, ratios=[mark.ratio for side in sides for mark in side.marks])
+    # Looking each symbol up among all that there are takes plotly longer than all the rest of a figure.
+    figure = go.Figure(data=traces, layout=go.Layout(layout), _validate=False)
     figure.add_shape(type="line", x0=0, x1=1, xref="paper", y0=1, y1=1, layer="below",
                      line={"color": CHOSEN_COLOUR, "width": 1})  # fmt: skip
     return figure

@@ -5,16 +5,19 @@ Imports dashboard.views, figures, tables and below; imported by dashboard.app.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from dash import set_props
 from werkzeug.wrappers import Response
 
 from dashboard.views.url import LATEST
+from results.errors import ResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dash import Dash
     from dash.development.base_component import Component
@@ -43,6 +46,20 @@ class Page:
         # The newest commit is where every page begins.
         pairs = [(name, value) for name, value in asked if name in self.takes and (name, value) != ("commit", LATEST)]
         return f"{self.path}?{urlencode(pairs, safe=':,')}" if pairs else self.path
+
+
+@contextmanager
+def kept_in_url(component_id: str, *, query: str, search: str | None) -> Iterator[None]:
+    """Write `query`, which draws what was chosen, into the URL if the store cannot be read now.
+
+    The page is drawn from its URL later. component_id: of the page's location, whose query is `search`.
+    """
+    try:
+        yield
+    except ResultsError:
+        if query != search:
+            set_props(component_id, {"search": query})
+        raise
 
 
 def csv_response(text: str, *, name: str) -> Response:

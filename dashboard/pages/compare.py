@@ -12,8 +12,7 @@ from flask import request
 from werkzeug.exceptions import NotFound
 
 from dashboard.figures.ratios import RatioMark, RatioSide, note_of_mark, scatter_of_ratios, thinned
-from dashboard.finding_words import ratio_in_words
-from dashboard.pages import Page, csv_response
+from dashboard.pages import Page, csv_response, kept_in_url
 from dashboard.quantities import MetricFormat
 from dashboard.selectors import MOST_SUGGESTIONS, NO_MATCH, commit_props, labelled_select, metric_props, select_props
 from dashboard.tables.comparison import answer_of, means_table, ratios_table, short_name
@@ -21,9 +20,9 @@ from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, by_keyboard, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons
 from results.queries import projects
-from results.units import counted
+from results.units import change_in_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +42,9 @@ MOST_OF_TITLE = 40
 CAVEAT = (
     "The geometric mean gives every point one weight, whether or not anybody runs it; points that only one side has, "
     "or that failed, are not in it. Points of one cause move together, so it has no interval of its own."
+)
+MADE_OF_PROCESSES = (
+    "changes compare processes, without what moved the whole machine: they need not be the ratio of two stored values"
 )
 
 
@@ -65,7 +67,7 @@ def layout() -> Component:
         className="axis",
     )  # fmt: skip
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "420px"})
-    ratios = by_keyboard(graph, label="Ratio of each point to the first side", chooses=False)
+    ratios = by_keyboard(graph, label="Ratio of each point to the first side", on_enter=OnEnter.NOTHING)
     return html.Div(
         [
             dcc.Location(id=_id("url"), refresh="callback-nav"),
@@ -100,7 +102,8 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(compare_drawing_of(store, query=query), is_from_url=query == search)
+        with kept_in_url(_id("url"), query=query, search=search):
+            return page_props(compare_drawing_of(store, query=query), is_from_url=query == search)
 
 
 def asked_query(search: str | None, *, picked: Mapping[str, Any], shown: str | None, triggered: str | None) -> str:
@@ -149,14 +152,24 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "contains": choice.contains,
         "show_value": choice.show.value,
         "problems": alert(drawing.problems),
-        "answer": f"{answer_of(drawing.names, drawing.means)}.",
+        "answer": f"{_answer(drawing)}.",
         "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
-        "found": {} if drawing.n_points else {"display": "none"},
+        "found": {} if drawing.n_points and drawing.is_comparable else {"display": "none"},
         "note": _note(drawing, n_left_out),
         "figure": figure,
         "csv": f"{PAGE.path}.csv{query}",
         "rows": ratios_table(drawing.rows, drawing.names),
     }
+
+
+def _answer(drawing: CompareDrawing) -> str:
+    choice = drawing.choice
+    if choice.along is Along.COMMIT and len(drawing.options.commits) == 1:
+        others = ["choose another machine"] if len(drawing.options.machines) > 1 else []
+        others += ["compare providers"] if len(drawing.providers) > 1 else []
+        remedy = " or ".join(others) or "measure another"
+        return f"Only one commit was measured on {choice.machine[0]}: {remedy}"
+    return answer_of(drawing.names, drawing.means)
 
 
 def _figure(drawing: CompareDrawing) -> tuple[go.Figure, int]:
@@ -169,7 +182,7 @@ def _figure(drawing: CompareDrawing) -> tuple[go.Figure, int]:
                 RatioMark(
                     value=row.base.value,
                     ratio=ratio.ratio,
-                    note=note_of_mark(row.name, side=name, words=f"{ratio_in_words(ratio.ratio)} {ratio.word}"),
+                    note=note_of_mark(row.name, side=name, words=f"{change_in_words(ratio.ratio)} {ratio.word}"),
                     is_significant=ratio.is_significant,
                 )
                 for row in drawing.rows
@@ -203,12 +216,16 @@ def _note(drawing: CompareDrawing, n_left_out: int) -> str:
     parts = [f"{counted(n, 'point')} with a ratio; filled where it changed beyond the noise"]
     if drawing.choice.show is Show.SIGNIFICANT:
         parts[0] = f"{len(drawing.rows):,} of {counted(drawing.n_points, 'point')} changed beyond the noise"
+    if drawing.choice.along is Along.PROVIDER and len(drawing.choice.sides) < len(drawing.providers):
+        parts.append(f"{len(drawing.choice.sides)} of {len(drawing.providers)} providers, others to be chosen above")
     if drawing.shared:
         parts.append(f"all with {drawing.shared}")
     if drawing.choice.along is not Along.COMMIT:
         parts.append("intervals: the widest that both values' own allow")
     if any(one and one.ratio and one.low is None for row in drawing.rows for one in row.ratios):
         parts.append("without an interval: counted, disturbed, or of unknown noise")
+    if any(row.is_unlike_its_values for row in drawing.rows):
+        parts.append(MADE_OF_PROCESSES)
     if n_left_out:
         parts.append(f"{counted(n_left_out, 'point')} without a certain change are not drawn, to keep the figure quick")
     return " · ".join(parts)

@@ -12,7 +12,7 @@ from flask import request
 from werkzeug.exceptions import NotFound
 
 from dashboard.figures.history import looks_of
-from dashboard.pages import Page, csv_response
+from dashboard.pages import Page, csv_response, kept_in_url
 from dashboard.pages.explore_cards import (
     GRAPH_HEIGHT,
     PARAMETERS,
@@ -34,7 +34,7 @@ from dashboard.views.explore_drawing import (
     note_of_lines,
 )
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, at_end, by_keyboard, card, labelled_stroke, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, labelled_stroke, picture_buttons
 from results.queries import benchmark_names, history_of, projects
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def layout() -> Component:
     commit = card_select(component_id=id_of("commit"), label="Commit", is_wide=True)
     switches = [switch("spacing", component_id=id_of("spacing")), switch("batch_scale", component_id=id_of("scale"))]
     curves = dcc.Graph(id=id_of("graph"), config=GRAPH_CONFIG, style={"height": GRAPH_HEIGHT})
-    graph = by_keyboard(curves, label="Chart over commits", chooses=True)
+    graph = by_keyboard(curves, label="Chart over commits", on_enter=OnEnter.CHOOSES)
     panels = html.Div(id=id_of("panels"), className="panels wide")
     # Many lines have a legend that scrolls, which a keyboard must reach.
     named = cast("dict[str, Any]", {"aria-label": "Lines drawn"})
@@ -125,7 +125,8 @@ def register(app: Dash, store: Store) -> None:
         search: str | None, picked: dict[str, Any], clicked: dict[str, Any] | None, shown: dict[str, Any] | None
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
+        with kept_in_url(id_of("url"), query=query, search=search):
+            return page_props(explore_drawing_of(store, query=query), is_from_url=query == search)
 
     @app.callback(
         Output(id_of("tree"), "children"), Input(id_of("project"), "value"), Input(id_of("benchmark"), "value")

@@ -15,7 +15,7 @@ from dashboard.tables.changes import changes_table
 from dashboard.views.explore_choice import CASCADE, query_from_explore_choice
 from dashboard.views.explore_drawing import judged_commit
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, by_keyboard
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, by_keyboard
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -54,7 +54,7 @@ def chart_props(drawing: ExploreDrawing) -> dict[str, Any]:
         figure = figure_from_chart(replace(chart, ordinate=frame.ordinate), frame=frame, **looks)
         title = html.H3(dcc.Link(name.replace("=", " = ", 1), href=_address_of(name, choice), className="link"))
         graph = dcc.Graph(figure=figure, config=GRAPH_CONFIG, style={"height": PANEL_HEIGHT})
-        read = by_keyboard(graph, label=f"Chart over commits, {name.replace('=', ' = ', 1)}", chooses=False)
+        read = by_keyboard(graph, label=f"Chart over commits, {name.replace('=', ' = ', 1)}", on_enter=OnEnter.OPENS)
         panels.append(html.Div([title, read], className="panel"))
     return {"figure": {}, "graph_style": HIDDEN, "panels": panels}
 

@@ -20,6 +20,8 @@ MEASURE = (
     ("fusebench ingest PATH", "stores what was measured before: a journal, or any asv results folder"),
     ("fusebench dashboard PATH", "shows the files under PATH without storing them"),
 )
+# Class of what stands in for what could not be read: assets/refresh.js has the page drawn anew while there is any.
+UNREAD = "unread"
 
 
 def empty_store() -> Component:
@@ -50,6 +52,11 @@ def unknown_path(path: str, *, pages: Sequence[tuple[str, str]]) -> Component:
     return _notice(f"There is no page {path}", html.Ul(links))
 
 
+def unreadable(name: str, words: str) -> Component:
+    """Build the notice for a page whose store cannot be read now; `words` say why. It gives way when that is over."""
+    return _notice(f"{name} cannot be shown just now", html.P(words), class_name=UNREAD)
+
+
 def judging_note() -> Component:
     """Build what stands in place of findings until all histories are judged; it appears only if that takes a while."""
     return html.P(
@@ -75,8 +82,8 @@ def unjudged_note(places: Sequence[UnjudgedPlace]) -> list[Component | str]:
     ]
 
 
-def _notice(title: str, *children: Component | str) -> Component:
-    return html.Section([html.H1(title), *children], className="card notice")
+def _notice(title: str, *children: Component | str, class_name: str = "") -> Component:
+    return html.Section([html.H1(title), *children], className=f"card notice {class_name}".rstrip())
 
 
 def _steps(steps: Sequence[tuple[str, str]]) -> Component:

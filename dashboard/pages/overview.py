@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard.pages import Page
+from dashboard.pages import Page, kept_in_url
 from dashboard.pages.notices import judging_note
 from dashboard.selectors import labelled_select, select_props
 from dashboard.sweep_axes import text_of
@@ -90,7 +90,8 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show_maps(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(maps_view_of(store, query=query), is_from_url=query == search)
+        with kept_in_url(_id("url"), query=query, search=search):
+            return page_props(maps_view_of(store, query=query), is_from_url=query == search)
 
 
 def asked_query(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from dash import Input, Output, State, ctx, html, no_update
+from dash import Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 from flask import request, send_file
 from werkzeug.exceptions import NotFound
 
 from dashboard.looks import look_of
-from dashboard.pages import Page, csv_response
+from dashboard.pages import Page, csv_response, kept_in_url
 from dashboard.pages.profile_cards import GRIDS, SELECTS, layout, page_id
 from dashboard.pages.profile_properties import content_props
 from dashboard.selectors import commit_props, select_props
@@ -70,7 +71,8 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(search: str | None, picked: dict[str, Any], shown: dict[str, Any] | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(profile_drawing_of(store, query=query), is_from_url=query == search)
+        with kept_in_url(page_id("url"), query=query, search=search):
+            return page_props(profile_drawing_of(store, query=query), is_from_url=query == search)
 
 
 def asked_query(
@@ -151,8 +153,18 @@ def _answer(drawing: ProfileDrawing) -> list[Component]:
             [stroke(look_of(row.contender)), f"{sentence}."], className="answer" if is_sure else "answer uncertain"
         ),
         *(html.P(detail, className="detail") for detail in details),
+        *_profiled(drawing),
         html.P(f"{row.commit[:10]} · {date}{subject}", className="detail commit-shown"),
     ]
+
+
+def _profiled(drawing: ProfileDrawing) -> list[Component]:
+    """Build links to the batches with a profile, where the call has none."""
+    links: list[Component | str] = []
+    for batch in drawing.profiled:
+        query = query_from_profile_choice(replace(drawing.view.choice, batch=batch))
+        links += [", " if links else "", dcc.Link(f"{batch:,}", href=f"{PAGE.path}{query}", className="link")]
+    return [html.P(["Profiled with the rest of this choice: batch ", *links], className="detail")] if links else []
 
 
 def _table(drawing: ProfileDrawing, table: str) -> tuple[list[dict[str, object]], list[str]]:

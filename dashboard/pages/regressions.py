@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from dashboard.figures.drawing import figure_from_chart
-from dashboard.pages import Page, csv_response
+from dashboard.pages import Page, csv_response, kept_in_url
 from dashboard.pages.acknowledging import decision_form, refusal_of, register_decisions
 from dashboard.pages.notices import judging_note
 from dashboard.selectors import labelled_select, select_props
@@ -24,7 +24,7 @@ from dashboard.tables.winner_flips import flips_table
 from dashboard.views.feed import atom_from
 from dashboard.views.regressions_choice import ALL, LABELS, query_from_regressions_choice
 from dashboard.views.regressions_drawing import regressions_drawing_of
-from dashboard.widgets import GRAPH_CONFIG, alert, at_end, by_keyboard, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, picture_buttons
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def layout() -> Component:
         className="axis",
     )  # fmt: skip
     graph = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": "300px"})
-    curve = by_keyboard(graph, label="Values over commits", chooses=False)
+    curve = by_keyboard(graph, label="Values over commits", on_enter=OnEnter.NOTHING)
     feed = html.A("Atom feed", id=_id("feed"), href=f"{PAGE.path}.xml", className="link")
     csv = html.A("CSV", id=_id("csv"), href=f"{PAGE.path}.csv", download="", title="Save the findings as CSV")
     return html.Div(
@@ -112,8 +112,9 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(search: str | None, picked: dict[str, Any], shown: str | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
-        drawing = regressions_drawing_of(store, query=query)
-        return page_props(drawing, is_from_url=query == search, refusal=refusal_of(file))
+        with kept_in_url(_id("url"), query=query, search=search):
+            drawing = regressions_drawing_of(store, query=query)
+            return page_props(drawing, is_from_url=query == search, refusal=refusal_of(file))
 
 
 def asked_query(

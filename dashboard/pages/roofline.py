@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotFound
 from dashboard.addresses import point_profile_address, throughput_address
 from dashboard.figures.roofline import HEIGHT, roofline_figure
 from dashboard.looks import look_of
-from dashboard.pages import Page, csv_response
+from dashboard.pages import Page, csv_response, kept_in_url
 from dashboard.roofs import key_of
 from dashboard.selectors import commit_props, labelled_select, provider_props, select_props
 from dashboard.sweep_axes import text_of
@@ -30,7 +30,7 @@ from dashboard.views.roofline import (
 )
 from dashboard.views.throughput.notes import fact
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, alert, by_keyboard, card, picture_buttons, stroke
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, stroke
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def layout() -> Component:
     selects = [labelled_select(axis.label, component_id=_id(axis.name)) for axis in ROOF_AXES]
     commit = labelled_select("Commit", component_id=_id("commit"), is_wide=True, is_searchable=True)
     points = dcc.Graph(id=_id("graph"), config=GRAPH_CONFIG, style={"height": f"{HEIGHT}px"})
-    graph = by_keyboard(points, label="Roofline", chooses=True)
+    graph = by_keyboard(points, label="Roofline", on_enter=OnEnter.CHOOSES)
     picked = html.P("A click on a point leads to its profile.", id=_id("picked"), className="detail")
     return html.Div(
         [
@@ -87,7 +87,8 @@ def register(app: Dash, store: Store) -> None:
     @app.callback(output=OUTPUTS, inputs=INPUTS, state=STATE)
     def show(search: str | None, picked: dict[str, Any], shown: dict[str, Any] | None) -> dict[str, Any]:
         query = asked_query(search, picked=picked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(roofline_view_of(store, query=query), is_from_url=query == search)
+        with kept_in_url(_id("url"), query=query, search=search):
+            return page_props(roofline_view_of(store, query=query), is_from_url=query == search)
 
     @app.callback(
         Output(_id("picked"), "children"),

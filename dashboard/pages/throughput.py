@@ -12,8 +12,16 @@ from flask import request
 from werkzeug.exceptions import NotFound
 
 from dashboard.looks import look_of
-from dashboard.pages import Page, csv_response
-from dashboard.pages.throughput_cards import HIDDEN, batch_card, batch_props, commits_card, commits_figure, id_of
+from dashboard.pages import Page, csv_response, kept_in_url
+from dashboard.pages.throughput_cards import (
+    ADD_COMMIT,
+    HIDDEN,
+    batch_card,
+    batch_props,
+    commits_card,
+    commits_figure,
+    id_of,
+)
 from dashboard.quantities import measured_quantities
 from dashboard.selectors import (
     SWITCH_LABELS,
@@ -92,7 +100,8 @@ def register(app: Dash, store: Store) -> None:
         search: str | None, picked: dict[str, Any], clicked: dict[str, Any], shown: dict[str, Any] | None
     ) -> dict[str, Any]:
         query = asked_query(search, picked=picked, clicked=clicked, shown=shown, triggered=ctx.triggered_id)
-        return page_props(throughput_drawing_of(store, query=query), is_from_url=query == search)
+        with kept_in_url(id_of("url"), query=query, search=search):
+            return page_props(throughput_drawing_of(store, query=query), is_from_url=query == search)
 
     @app.callback(
         Output(id_of("commits-graph"), "figure", allow_duplicate=True),
@@ -228,7 +237,9 @@ def _beside_props(drawing: ThroughputDrawing) -> dict[str, Any]:
     others = [row for row in drawing.commits if row.commit in here and row.commit != choice.commit]
     data = commit_props(others, chosen=None, latest=LATEST)["data"][1:]
     style = {} if len(here) > 1 else HIDDEN
-    return {"data": data, "value": [commit[:12] for commit in choice.commits], "style": style}
+    value = [commit[:12] for commit in choice.commits]
+    # Beside what is chosen, a placeholder would take a line of its own.
+    return {"data": data, "value": value, "style": style, "placeholder": "" if value else ADD_COMMIT}
 
 
 YES = "yes"
@@ -246,7 +257,7 @@ OUTPUTS = {
     "shown": Output(id_of("shown"), "data"),
     "axes": {axis.name: {name: Output(id_of(axis.name), name) for name in ("data", "value", "style")} for axis in AXES},
     "commit": {name: Output(id_of("commit"), name) for name in ("data", "value")},
-    "commits": {name: Output(id_of("commits"), name) for name in ("data", "value", "style")},
+    "commits": {name: Output(id_of("commits"), name) for name in ("data", "value", "style", "placeholder")},
     "colour": {name: Output(id_of("colour"), name) for name in ("data", "value", "style")},
     "keys": Output(id_of("keys"), "children"),
     "multiples_switch": Output(id_of("multiples-switch"), "style"),

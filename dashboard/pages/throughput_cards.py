@@ -16,7 +16,7 @@ from dashboard.views.throughput.choice import query_from_choice
 from dashboard.views.throughput.drawing import batch_chart_of, panel_charts_of
 from dashboard.views.throughput.notes import note_of_beside, note_of_commit
 from dashboard.views.throughput.sides import MOST_SIDES
-from dashboard.widgets import GRAPH_CONFIG, at_end, by_keyboard, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, at_end, by_keyboard, card, picture_buttons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 CURVES_HEIGHT = "380px"
 PANEL_HEIGHT = "250px"
+ADD_COMMIT = "add a commit beside it"
 
 
 HIDDEN = {"display": "none"}
@@ -54,7 +55,7 @@ def batch_card() -> Component:
     beside: Component = dmc.MultiSelect(
         id=id_of("commits"), data=[], value=[], searchable=True, limit=MOST_SUGGESTIONS, size="xs",
         maxValues=MOST_SIDES - 1, hidePickedOptions=True, clearable=True, nothingFoundMessage=NO_MATCH,
-        placeholder="add a commit beside it", className="beside", **{"aria-label": "Commits beside it"},
+        placeholder=ADD_COMMIT, className="beside", **{"aria-label": "Commits beside it"},
         comboboxProps={"width": "max-content", "position": "bottom-start"},
     )  # fmt: skip
     panels = html.Div(id=id_of("panels"), className="panels")
@@ -127,7 +128,7 @@ def _panels(drawing: ThroughputDrawing) -> tuple[list[Component], list[str]]:
         address = query_from_choice(replace(choice, hidden=hidden, dim=dim, multiples=Multiples.NONE))
         title = html.H3(dcc.Link(f"hidden dim {hidden}", href=address, className="link"))
         graph = dcc.Graph(figure=figure, config=GRAPH_CONFIG, style={"height": PANEL_HEIGHT})
-        read = by_keyboard(graph, label=f"Chart over batch, hidden dim {hidden}", chooses=False)
+        read = by_keyboard(graph, label=f"Chart over batch, hidden dim {hidden}", on_enter=OnEnter.OPENS)
         panels.append(html.Div([title, read], className="panel"))
     return panels, [better, *left_out]
 
@@ -148,7 +149,7 @@ def _graph_card(
     below: Sequence[Component] = (),
 ) -> Component:
     curves = dcc.Graph(id=id_of(f"{name}-graph"), config=GRAPH_CONFIG, style={"height": CURVES_HEIGHT})
-    graph = by_keyboard(curves, label=label, chooses=True)
+    graph = by_keyboard(curves, label=label, on_enter=OnEnter.CHOOSES)
     note = html.Div(id=id_of(f"{name}-note"), className="note")
     saving = picture_buttons(csv_id=id_of(f"{name}-card-csv"))
     return html.Div(card(title, *above, note, graph, *below, saving), id=id_of(f"{name}-card"))

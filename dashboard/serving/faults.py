@@ -28,17 +28,25 @@ def fault_in_words(error: Exception) -> str:
 
     A failure of the database is one line of the log, since its message says all.
     """
-    g.is_fault = True
-    number, log = secrets.token_hex(4), logging.getLogger("dashboard")
-    where = f"The dashboard's log has the details as fault {number}."
+    where = f"The dashboard's log has the details as fault {note_fault(error)}."
     if isinstance(error, LockedStore):
-        log.warning("fault %s: %s", number, error.message)
         return f"{LOCKED} {where} The page is drawn anew as soon as that is over."
     if isinstance(error, ResultsError):
-        log.error("fault %s: %s", number, error.message)
         return f"The database could not be read just now. {where} Reload the page to try again."
-    log.error("fault %s", number, exc_info=error)
     return f"This could not be shown, by a fault of ours. {where} Reload the page, or choose something else."
+
+
+def note_fault(error: Exception) -> str:
+    """Log `error` and return its number there; the answer being made is not kept for others."""
+    g.is_fault = True
+    number, log = secrets.token_hex(4), logging.getLogger("dashboard")
+    if isinstance(error, LockedStore):
+        log.warning("fault %s: %s", number, error.message)
+    elif isinstance(error, ResultsError):
+        log.error("fault %s: %s", number, error.message)
+    else:
+        log.error("fault %s", number, exc_info=error)
+    return number
 
 
 def answer_faults(server: Flask) -> None:

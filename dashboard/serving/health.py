@@ -38,6 +38,7 @@ def report_health(server: Flask, store: Store) -> None:
     def state() -> tuple[Response, int]:
         try:
             fingerprint = repr(store.fingerprint())
+            store.check_readable()
         except LockedStore:
             return jsonify(state=None, why="locked"), 503
         except ResultsError:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from dash import html
 
-from dashboard.finding_words import interval_in_words, ratio_in_words
 from dashboard.looks import look_of_side
 from dashboard.widgets import labelled_cells, labelled_stroke
-from results.units import counted, in_words
+from results.units import change_in_words, change_interval_in_words, counted, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,13 +72,20 @@ def _ratios(rows: Sequence[RatioRow], names: Sequence[str]) -> Component:
         html.Tr(
             labelled_cells(
                 headings,
-                [row.name, in_words(row.base.value, unit=row.base.unit), *(_ratio_cell(one) for one in row.ratios)],
+                [row.name, _base_cell(row), *(_ratio_cell(one) for one in row.ratios)],
             )
         )
         for row in rows
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="winners findings ratios")
     return html.Div(table, className="scrolls")
+
+
+def _base_cell(row: RatioRow) -> Component | str:
+    """Build the value at the first side, or what state it is in there."""
+    if row.base.value is None:
+        return html.Span(row.base.state.replace("_", " "), className="dimmed")
+    return in_words(row.base.value, unit=row.base.unit)
 
 
 def short_name(name: str) -> str:
@@ -96,7 +102,8 @@ def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
     known = sorted((mean.mean, name, mean) for name, mean in zip(names[1:], means, strict=True) if mean.mean)
     if len(known) >= MANY_SIDES:
         ends = " to ".join(
-            f"{name} {ratio_in_words(value)} ({mean.n_worse:,} worse, {mean.n_better:,} better beyond the noise)"
+            f"{name} {change_in_words(value)} ({mean.n_worse:,} worse, {mean.n_better:,} better{_changed(mean)} "
+            "beyond the noise)"
             for value, name, mean in (known[0], known[-1])
         )
         return f"Against {base}, {counted(len(means), 'side')}: from {ends}"
@@ -107,13 +114,21 @@ def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
     return f"Against {base}, {'; '.join(parts)}"
 
 
+def _changed(mean: Mean) -> str:
+    return f", {mean.n_changed:,} changed" if mean.n_changed else ""
+
+
 def _difference(mean: Mean) -> str:
     if mean.mean is None:
         return "no point was measured on both sides"
     certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"
+    if mean.n_changed:
+        certain = f"{mean.n_changed:,} changed beyond the noise, better direction unknown"
+        if mean.n_worse or mean.n_better:
+            certain = f"{mean.n_worse:,} worse, {mean.n_better:,} better and {certain}"
     covered = f" of the {mean.n:,} with a ratio" if mean.n_failing else ""
     n = mean.n + mean.n_failing
-    return f"{certain}, of {counted(n, 'point')}, geometric mean {ratio_in_words(mean.mean)}{covered}"
+    return f"{certain}, of {counted(n, 'point')}, geometric mean {change_in_words(mean.mean)}{covered}"
 
 
 def _mean_cells(
@@ -125,11 +140,11 @@ def _mean_cells(
     if mean.n_only:
         without.append(f"{mean.n_only:,} on this side only")
     low, high = mean.low, mean.high
-    ends = () if low is None or high is None else interval_in_words(low, high, ratio=mean.mean)
+    ends = () if low is None or high is None else change_interval_in_words(low, high, ratio=mean.mean)
     conditions = "not recorded" if differing is None else ", ".join(differing) or "none that are recorded"
     return [
         labelled_stroke(look_of_side(name, number, is_provider=are_providers), name),
-        "" if mean.mean is None else ratio_in_words(mean.mean),
+        "" if mean.mean is None else change_in_words(mean.mean),
         " to ".join(ends),
         f"{mean.n:,}",
         ", ".join(without) or "–",
@@ -146,6 +161,6 @@ def _ratio_cell(ratio: Ratio | None) -> Component | str:
         return html.Span(ratio.word, className="dimmed")
     interval = ""
     if ratio.low is not None and ratio.high is not None:
-        interval = f" [{' to '.join(interval_in_words(ratio.low, ratio.high, ratio=ratio.ratio))}]"
-    size = html.Span(ratio_in_words(ratio.ratio), className=f"tone {ratio.kind}" if ratio.kind else "")
+        interval = f" [{' to '.join(change_interval_in_words(ratio.low, ratio.high, ratio=ratio.ratio))}]"
+    size = html.Span(change_in_words(ratio.ratio), className=f"tone {ratio.kind}" if ratio.kind else "")
     return html.Span([size, html.Span(interval, className="dimmed"), f" {ratio.word}"])

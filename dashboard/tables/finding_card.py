@@ -8,11 +8,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from dashboard.addresses import compare_address, explore_address, profile_address
-from dashboard.finding_words import change_of, interval_in_words, range_of, since_of, title_of
+from dashboard.finding_words import change_of, range_of, since_of, title_of
 from dashboard.tables.findings import cause_of, state_badge
 from dashboard.widgets import command_code
 from results.rows import parameters_in_words
-from results.units import counted, percent
+from results.units import change_interval_in_words, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ def finding_facts(
 def _size(finding: Finding) -> str:
     interval = ""
     if finding.interval is not None:
-        low, high = interval_in_words(*finding.interval, ratio=finding.ratio)
+        low, high = change_interval_in_words(*finding.interval, ratio=finding.ratio)
         interval = f" (95 % interval {low} to {high})"
     where = ""
     if finding.points:

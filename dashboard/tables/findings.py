@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard.finding_words import change_of, interval_in_words, kind_of, range_of, since_of, title_of
+from dashboard.finding_words import change_of, kind_of, range_of, since_of, title_of
 from dashboard.widgets import labelled_cells, sparkline
 from results.judgement.findings import FindingState
-from results.units import counted, percent
+from results.units import change_interval_in_words, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,7 +108,7 @@ def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:
 
 
 def _interval(finding: Finding) -> str:
-    return " to ".join(interval_in_words(*finding.interval, ratio=finding.ratio)) if finding.interval else ""
+    return " to ".join(change_interval_in_words(*finding.interval, ratio=finding.ratio)) if finding.interval else ""
 
 
 def _decimated(course: Sequence[float]) -> tuple[float, ...]:

@@ -30,6 +30,7 @@ UNDECIDED = f"undecided, the least time named; by 1.12{TIMES}: leads by that at 
 LEAST_TOLD = 1.005  # a lead that is written as more than 1.00
 MAP_KEYS = "Arrow keys go from cell to cell, Enter opens its page Throughput."
 MOST_HEADLINES = 2  # of an operation, in sight
+MOST_TIED = 3  # named in a cell
 FEWEST_FOLDED = 3  # so that a fold is shorter than what it hides
 HEADINGS = (
     ("Operation", ""),
@@ -57,6 +58,7 @@ def map_card(one: WinnerMap) -> Component:
         [
             html.H3([one.title, *others]),
             html.P(map_in_words(one), className="detail"),
+            *([html.P(one.clocks, className="detail")] if one.clocks else []),
             html.Div(
                 html.Table(
                     [html.Thead(head), html.Tbody(rows)],
@@ -151,7 +153,12 @@ def _texts(ranking: Ranking) -> tuple[str, str]:
                 "undecided" if least is None or least < LEAST_TOLD else f"by {least:.2f}{TIMES}",
             )
         case Standing.TIED:
-            return "tied", " = ".join(row.contender for row in ranking.candidates)
+            names = [row.contender for row in ranking.candidates]
+            n_more = len(names) - MOST_TIED
+            # One more name takes no more room than to say that there is one.
+            is_short = n_more < 2
+            told = " = ".join(names if is_short else names[:MOST_TIED])
+            return "tied", told if is_short else f"{told} and {n_more} others"
         case None:
             return name, "no rival"
         case _:
@@ -173,7 +180,7 @@ def _in_full(cell: Cell, ranking: Ranking) -> str:
     if runner_up is not None and ranking.margin is not None:
         parts.append(f"next {runner_up.contender}, takes {percent(ranking.margin - 1)} longer")
     if ranking.standing is Standing.TIED:
-        parts.append("tied: the intervals overlap")
+        parts.append(f"tied, the intervals overlap: {', '.join(row.contender for row in ranking.candidates)}")
     if ranking.standing is Standing.UNDECIDED:
         parts.append(f"undecided: {ranking.doubt_and_lead}")
     return "; ".join(parts)

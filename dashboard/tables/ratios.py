@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dashboard.tables.changes import word_of
+from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs, metric_of_row
 from results.metrics import Direction, Precision
 from results.rows import parameters_in_words
@@ -22,9 +23,11 @@ CERTAIN = frozenset(
     {Outcome.FAILED, Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.FIXED, Outcome.CHANGED, Outcome.KNOWN}
 )
 BAD, GOOD = "bad", "good"
+DIFFERS = "differs"
+WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Ratio:
     """One point of one side over the same of the first side. word: what became of it; kind: good, bad, or neither.
 
@@ -40,7 +43,7 @@ class Ratio:
     kind: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RatioRow:
     """Point with its value at the first side, and its ratio at each other one; None where it was not measured."""
 
@@ -54,6 +57,13 @@ class RatioRow:
         return max((abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio), default=-1.0)
 
     @property
+    def is_unlike_its_values(self) -> bool:
+        """Whether the ratio to some side is another than that of the two values, as of a judgement of commits."""
+        base = self.base.value
+        known = [(one.ratio, one.value / base) for one in self.ratios if base and one and one.ratio and one.value]
+        return any(abs(ratio - plain) > CONTRADICTION * plain for ratio, plain in known)
+
+    @property
     def is_significant(self) -> bool:
         """Whether it changed at any side beyond its noise."""
         return any(one is not None and one.is_significant for one in self.ratios)
@@ -64,7 +74,8 @@ class Mean:
     """Geometric mean of a side's ratios, every point with one weight. low, high: the tenth and ninetieth percentile.
 
     n: points in it. n_without: points of the first side without a ratio there; n_only: points only this side has.
-    n_failing: of those without a ratio, the ones that count as worse or better, as what fails now.
+    n_failing: of those without a ratio, the ones that count as worse or better, as what fails now. n_changed: points
+    that changed certainly, of which it is not known which way is better.
     """
 
     mean: float | None
@@ -76,12 +87,17 @@ class Mean:
     n_worse: int
     n_better: int
     n_failing: int = 0
+    n_changed: int = 0
 
 
 def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
     """Return what a point is matched by: its benchmark and its parameters, but for those that tell sides apart."""
-    own = ((one.name, one.value) for one in row.parameters if one.name not in without)
-    return row.benchmark, frozenset(own)
+    return row.benchmark, _own(row.parameters, frozenset(without))
+
+
+@lru_cache(maxsize=32768)  # a point has the same ones on each side, and at each of its metrics
+def _own(parameters: tuple[ParameterValue, ...], without: frozenset[str]) -> frozenset[tuple[str, object]]:
+    return frozenset([(one.name, one.value) for one in parameters if one.name not in without])
 
 
 def shared_parameters(rows: Iterable[SeriesValueRow]) -> tuple[ParameterValue, ...]:
@@ -149,7 +165,7 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
     direction = metric.direction
     word, kind = "no certain difference", ""
     if is_significant and direction is Direction.UNKNOWN:
-        word = "differs"
+        word = DIFFERS
     elif is_significant:
         is_worse = (ratio > 1) is (direction is Direction.LOWER)
         word, kind = ("worse", BAD) if is_worse else ("better", GOOD)
@@ -171,6 +187,7 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
         n_worse=sum(one.is_significant and one.kind == BAD for one in found),
         n_better=sum(one.is_significant and one.kind == GOOD for one in found),
         n_failing=sum(one.is_significant and one.kind in {BAD, GOOD} and not one.ratio for one in found),
+        n_changed=sum(one.is_significant and one.word in WITHOUT_DIRECTION for one in found),
     )
 
 

@@ -23,6 +23,8 @@ COLUMNS = (
     Column(field="percent_of_roof", heading="Of the roof", unit=" %", has_prefix=False, width=124),
     Column(field="bound_by", heading="Roof is made of", width=190, grows=True),
     Column(field="latency_s", heading="Latency", unit="s", width=110),
+    Column(field="percent_on_device", heading="Of it, by device time", unit=" %", has_prefix=False, width=180,
+           explanation="what its kernels reached of the roof, the host's part left out"),
 )  # fmt: skip
 
 # What is the same for a whole page but not for a file of several, and what tells how much a value is worth.
@@ -31,13 +33,16 @@ OF_MEASURING = (
     "measured_at",
 )  # fmt: skip
 CSV_COLUMNS = (*(column.field for column in COLUMNS), *OF_MEASURING)
-OF_ROOF = frozenset({"roof_flop_per_s", "percent_of_roof", "bound_by"})
+OF_ROOF = frozenset({"roof_flop_per_s", "percent_of_roof", "percent_on_device", "bound_by"})
+OF_DEVICE = frozenset({"percent_on_device"})
 
 
 def columns_of(points: Sequence[Placed]) -> tuple[Column, ...]:
-    """Return the columns of the table; none about roofs where no point has one, as without ceilings."""
+    """Return the columns of the table; none about roofs where no point has one, nor about a device without."""
     has_roofs = any(one.roof_flop_per_s is not None for one in points)
-    return tuple(column for column in COLUMNS if has_roofs or column.field not in OF_ROOF)
+    on_device = any(one.share_on_device is not None for one in points)
+    left_out = (frozenset() if has_roofs else OF_ROOF) | (frozenset() if on_device else OF_DEVICE)
+    return tuple(column for column in COLUMNS if column.field not in left_out)
 
 
 def roofline_rows(points: Sequence[Placed]) -> list[dict[str, object]]:
@@ -64,6 +69,7 @@ def _cells(one: Placed) -> dict[str, object]:
         "flop_per_s": one.flop_per_s,
         "roof_flop_per_s": one.roof_flop_per_s,
         "percent_of_roof": None if one.share is None else 100 * one.share,
+        "percent_on_device": None if one.share_on_device is None else 100 * one.share_on_device,
         "bound_by": one.roof_in_words,
         "latency_s": one.row.latency_s,
     }

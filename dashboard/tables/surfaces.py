@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
-from dashboard.finding_words import ratio_in_words
 from dashboard.lines import NO_PARAMETERS
 from dashboard.tables.changes import ORDER, word_of
 from dashboard.widgets import command_code, sparkline
@@ -186,9 +185,12 @@ def surfaces_list(comparison: Comparison, *, most: int) -> list[Component]:
 
 
 def _line(surface: ChangedSurface) -> Component:
-    count = f"all {surface.n:,} series" if surface.n == surface.n_of else f"{surface.n:,} of {surface.n_of:,} series"
+    count = f"{surface.n:,} of {surface.n_of:,} series"
+    if surface.n == surface.n_of:
+        count = f"all {surface.n:,} series" if surface.n > 1 else "its only series"
     ratio = surface.worst.ratio
-    size = f", {ratio_in_words(ratio)} at most" if ratio else f": {surface.worst.why}"
+    largest = f", {change_in_words(ratio)}{' where it is largest' if surface.n > 1 else ''}" if ratio else None
+    size = largest or f": {surface.worst.why}"
     kind = "bad" if surface.is_worse else "good" if surface.worst.outcome in BETTER else ""
     return html.Li(
         [

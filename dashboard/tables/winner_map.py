@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from dashboard.clocks import clocks_of_shapes
 from dashboard.sweep_axes import AXES, text_of
 from results.judgement.winners import BASELINE, Standing, ranking_of
 from results.units import counted
@@ -35,7 +36,8 @@ class Cell:
 class WinnerMap:
     """Rankings of an operation and pass over batch and hidden dim; `cells` by both, without what was not measured.
 
-    others: activations that were measured besides this one.
+    others: activations that were measured besides this one. clocks: by which clock the shapes are ranked, and what the
+    other one says; None where a device's time is not known.
     """
 
     operation: str
@@ -45,6 +47,7 @@ class WinnerMap:
     hiddens: tuple[int, ...]
     cells: Mapping[tuple[int, int], Cell]
     others: tuple[str, ...]
+    clocks: str | None = None
 
     @property
     def title(self) -> str:
@@ -93,7 +96,10 @@ def winner_maps_of(rows: Sequence[PointRow], *, order: Mapping[str, int]) -> tup
 def headlines_of(
     rows: Sequence[PointRow], maps: Iterable[WinnerMap], *, order: Mapping[str, int]
 ) -> tuple[Headline, ...]:
-    """Return the speedups of each contender but the baseline at the shapes of `maps`, the greatest median first."""
+    """Return the speedups of each contender but the baseline at the shapes of `maps`, the greatest median first.
+
+    Of a map those measured at less than half as many shapes as another one come last: their medians are of others.
+    """
     found: list[Headline] = []
     for one in maps:
         shapes = _shapes([row for row in rows if _is_of(row, one)], order=order)
@@ -101,8 +107,12 @@ def headlines_of(
         for row in (row for of_shape in shapes.values() for row in of_shape):
             if row.provider != BASELINE and row.speedup_vs_eager is not None:
                 of_contender.setdefault(row.contender, []).append(row)
-        headlines = (_headline(one.title, name, timed) for name, timed in of_contender.items())
-        found += sorted(headlines, key=lambda headline: -headline.middle)
+        headlines = [_headline(one.title, name, timed) for name, timed in of_contender.items()]
+        most = max((headline.n for headline in headlines), default=0)
+        few = {headline.contender for headline in headlines if 2 * headline.n < most}
+        for is_of_few in (False, True):
+            of_kind = (headline for headline in headlines if (headline.contender in few) is is_of_few)
+            found += sorted(of_kind, key=lambda headline: -headline.middle)
     return tuple(found)
 
 
@@ -159,6 +169,7 @@ def _map(
         hiddens=tuple(sorted({hidden for _, hidden in shapes})),
         cells=cells,
         others=tuple(sorted(text_of(each) for each in by_activation if each != activation)),
+        clocks=clocks_of_shapes(shapes.values()),
     )
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import dash_mantine_components as dmc
 from dash import html
 
+from dashboard.clocks import HOST_BOUND, WHAT_IT_IS, has_device_time
 from dashboard.widgets import contender_label, labelled_cells
 from results.judgement.winners import Standing
-from results.rows import CEILING_NOT_VALID
-from results.units import THIN_SPACE, percent, ratio, ratio_interval, si, si_interval
+from results.rows import AT_FLOOR, CEILING_NOT_VALID, ERROR_OF_CEILINGS
+from results.units import percent, ratio, ratio_interval, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
 
 _TOO_FAST = "The call is faster than the machine's ceilings allow: they were measured too low. Run the sweep again."
 BOUND = ("Bound by", "")
+LATENCY, WALL_TIME = ("Latency, 95 % interval", "number"), ("Wall time, 95 % interval", "number")
+DEVICE_TIME = ("Device time", "number")
 HEADINGS = (
     ("Batch", "number"),
     ("Run this", ""),
-    ("Latency, 95 % interval", "number"),
+    LATENCY,
+    DEVICE_TIME,
     ("Rows/s", "number"),
     ("Over eager", "number"),
     ("Per call", ""),
@@ -42,7 +46,9 @@ def winners_table(rankings: Sequence[tuple[int, Ranking | None]]) -> Component:
     """
     rows = [ranking.leader for _, ranking in rankings if ranking is not None]
     # Nothing is bound by what was never measured: without ceilings there is no such column.
-    headings = [one for one in HEADINGS if one != BOUND or any(map(_bound, rows))]
+    on_device = has_device_time(rows)
+    left_out = {one for one, is_known in ((BOUND, any(map(_bound, rows))), (DEVICE_TIME, on_device)) if not is_known}
+    headings = [WALL_TIME if one == LATENCY and on_device else one for one in HEADINGS if one not in left_out]
     head = html.Tr([html.Th(text, className=kind, scope="col") for text, kind in headings])
     return html.Div(
         html.Table(
@@ -86,6 +92,7 @@ def _line(batch: int, ranking: Ranking | None, headings: Sequence[tuple[str, str
                 [
                     _choice(ranking),
                     _latency(row),
+                    *([_device_time(row)] if DEVICE_TIME in headings else []),
                     "" if row.rows_per_s is None else si(row.rows_per_s, ""),
                     _speedup(row),
                     _pieces(row),
@@ -105,6 +112,14 @@ def _latency(row: PointRow) -> list[Component | str]:
     interval = si_interval(row.latency_s, max(row.latency_ci_low_s, 0.0), row.latency_ci_high_s)
     parts: list[Component | str] = [f"{text} ", html.Span(interval, className="dimmed")]
     return [_disturbed(row.disturbed), " ", *parts] if row.disturbed else parts
+
+
+def _device_time(row: PointRow) -> list[Component | str]:
+    """Build what a device works of the latency, and that it waits for the rest where that is most."""
+    if row.device_time_s is None:
+        return []
+    time = si(row.device_time_s, "s")
+    return [f"{time} ", html.Span(HOST_BOUND, className="dimmed", title=WHAT_IT_IS)] if row.is_host_bound else [time]
 
 
 def _disturbed(how: str) -> Component:
@@ -137,10 +152,10 @@ def _bound(row: PointRow) -> list[Component | str]:
     bound = html.Span(row.bound, title=row.bound_detail) if row.bound_detail else row.bound or ""
     if not row.has_valid_ceiling:
         return [html.Span(CEILING_NOT_VALID, className="dimmed", title=_TOO_FAST)]
-    if row.percent_of_floor_shown is None:
+    near = row.floor_in_words
+    if near is None:
         return [bound] if bound else []
-    near = f"{row.percent_of_floor_shown:.0f}{THIN_SPACE}% of floor speed"
-    return [bound, " ", html.Span(near, className="dimmed")]
+    return [bound, " ", html.Span(near, className="dimmed", title=ERROR_OF_CEILINGS if near == AT_FLOOR else "")]
 
 
 def _choice(ranking: Ranking) -> list[Component | str]:

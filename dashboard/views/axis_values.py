@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import log
 from typing import TYPE_CHECKING
 
@@ -47,16 +48,18 @@ def settled_axes(
 ) -> tuple[dict[str, AxisValue], dict[str, tuple[AxisValue, ...]], list[PointChoice]]:
     """Settle `axes` one after the other: their values by column, what each had to offer by name, and the points left.
 
-    `points` come newest first. What the URL wants and was not measured is added to `problems`.
+    `points` come newest first. What the URL wants and was not measured is added to `problems`. An axis that it leaves
+    open takes a value that the axes after it, which it names, were measured with.
     Raises: ResultsError without any point.
     """
     columns: dict[str, AxisValue] = {}
     options: dict[str, tuple[AxisValue, ...]] = {}
     left = list(points)
     for axis in axes:
-        values = tuple(dict.fromkeys(axis.value_of(row) for row in left))
+        options[axis.name] = in_order(tuple(dict.fromkeys(axis.value_of(row) for row in left)))
+        fitting = left if axis.name in wanted else _fitting(left, axes[axes.index(axis) + 1 :], wanted)
+        values = _newest_or_most(axis, fitting)
         columns[axis.column] = settled(axis, values, wanted=wanted, before=columns, problems=problems)
-        options[axis.name] = in_order(values)
         left = [row for row in left if axis.value_of(row) == columns[axis.column]]
     return columns, options, left
 
@@ -64,6 +67,20 @@ def settled_axes(
 def in_order(values: Sequence[AxisValue]) -> tuple[AxisValue, ...]:
     """Order None first, then numbers by size and names alphabetically."""
     return tuple(sorted(values, key=_sort_key))
+
+
+def _fitting(points: Sequence[PointChoice], later: Sequence[Axis], wanted: Mapping[str, str]) -> Sequence[PointChoice]:
+    """Return the points at the values that the URL wants of the later axes, as far as there are any."""
+    for axis in later:
+        if axis.name in wanted:
+            points = [row for row in points if text_of(axis.value_of(row)) == wanted[axis.name]] or points
+    return points
+
+
+def _newest_or_most(axis: Axis, points: Sequence[PointChoice]) -> tuple[AxisValue, ...]:
+    """Return the values of `axis`, the newest first; of the activation the one with the most points, as the maps do."""
+    n_points = Counter(axis.value_of(row) for row in points)
+    return tuple(sorted(n_points, key=lambda value: -n_points[value]) if axis.name == "activation" else n_points)
 
 
 def _default(axis: Axis, values: Sequence[AxisValue], before: Mapping[str, AxisValue]) -> AxisValue:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.chart import ChangePoint
 from dashboard.figures.notes import escaped, wrapped
-from dashboard.finding_words import change_of, interval_in_words, kind_of, since_of, title_of
+from dashboard.finding_words import change_of, kind_of, since_of, title_of
 from results.judgement.findings import EVERYTHING, FindingState, Turn
-from results.units import counted
+from results.units import change_interval_in_words, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,7 +76,7 @@ def _note(found: RankedFinding) -> str:
     finding = found.finding
     interval = ""
     if finding.interval is not None:
-        low, high = interval_in_words(*finding.interval, ratio=finding.ratio)
+        low, high = change_interval_in_words(*finding.interval, ratio=finding.ratio)
         interval = f" [{low}, {high}]"
     change = f"{change_of(finding)}{interval} at the worst of {counted(max(len(finding.points), 1), 'point')}"
     return "<br>".join([

@@ -83,10 +83,12 @@ def compare_choice_of(store: Store, *, query: str, problems: list[str]) -> tuple
     project = _one("project", single, names, problems)
     newest = places(store, project=project)
     machines = tuple(dict.fromkeys(place.machine for place in newest))
-    machine = _some("machine", wanted, machines, problems, along=along)
+    every = commits(store, project=project)
+    offered = _comparable_first(machines, every, wanted.get("commit", [])) if along is Along.COMMIT else machines
+    machine = _some("machine", wanted, offered, problems, along=along)
     environments = _environments(newest, machine, is_along=along is Along.ENVIRONMENT)
     environment = _some("environment", wanted, environments, problems, along=along)
-    stored = tuple(row for row in commits(store, project=project) if row.machines & set(machine))
+    stored = tuple(row for row in every if row.machines & set(machine))
     choice = CompareChoice(
         project=project,
         along=along,
@@ -110,6 +112,16 @@ def query_from_compare_choice(choice: CompareChoice) -> str:
         pairs += [(name, value) for value in getattr(choice, name)]
     pairs += [("metric", choice.metric), ("contains", choice.contains), ("show", choice.show.value)]
     return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+
+def _comparable_first(
+    machines: Sequence[str], measured: Sequence[CommitRow], requested: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the machines, first those that have the most of two commits to compare: the requested ones, or any."""
+    prefixes = tuple(one.strip().lower() for one in requested if one.strip())
+    asked = [row for row in measured if row.commit.startswith(prefixes)] or list(measured)
+    n_commits = {name: min(sum(name in row.machines for row in asked), 2) for name in machines}
+    return tuple(sorted(machines, key=lambda name: -n_commits[name]))
 
 
 def _one(name: str, wanted: Mapping[str, str], values: Sequence[str], problems: list[str]) -> str:

@@ -15,9 +15,9 @@ from dashboard.tables.ratios import (
     shared_parameters,
 )
 from dashboard.views.compare_choice import Along, Show, compare_choice_of
+from dashboard.views.judged_sides import judged_sides, values_of_side
 from results.judgement.explanation.conditions import differing_conditions
-from results.metrics import Role, metric_of
-from results.queries import all_values_at, judged_values, run_conditions
+from results.queries import run_conditions
 from results.rows import contender_of, parameters_in_words
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ class CompareDrawing:
     shared: str
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether some listed point was measured at another side, too, in whatever state; also where none is listed."""
+        return not self.rows or any(ratio is not None for row in self.rows for ratio in row.ratios)
+
+    @property
     def unit(self) -> str:
         """Unit of the values; empty without any."""
         return self.rows[0].base.unit if self.rows else ""
@@ -65,6 +70,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     problems: list[str] = []
     choice, options = compare_choice_of(store, query=query, problems=problems)
     measured = [_values(store, choice, number) for number in range(_n_sides(choice))]
+    problems += _not_measured(choice, [bool(rows) for rows in measured])
     every = [_newest_of(rows) for rows in measured]
     metrics = _metrics(every)
     choice = replace(choice, metric=_metric(choice.metric, metrics, problems))
@@ -83,7 +89,7 @@ def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     ]
     shared = shared_parameters(sides[0].values()) if sides else ()
     unnamed = without | {one.name for one in shared}
-    rows = _rows(store, choice, measured, sides, unnamed) if len(sides) > 1 else []
+    rows = _rows(store, choice, sides, unnamed) if len(sides) > 1 else []
     base = sides[0].keys() if sides else set()
     return CompareDrawing(
         choice=choice,
@@ -106,16 +112,26 @@ def _n_sides(choice: CompareChoice) -> int:
     return 1 if choice.along is Along.PROVIDER else len(choice.sides)
 
 
-def _values(store: Store, choice: CompareChoice, number: int) -> list[SeriesValueRow]:
-    """Return the values of one side, of every judged metric and run; those of a series come oldest first."""
+def _values(store: Store, choice: CompareChoice, number: int) -> Sequence[SeriesValueRow]:
+    """Return the values of one side; none where the choice names no place."""
     at = {name: getattr(choice, name) for name in ("commit", "machine", "environment")}
     chosen = {
         name: values[number] if choice.along.value == name else values[0] for name, values in at.items() if values
     }
     if len(chosen) < len(at):
+        return ()
+    return values_of_side(store, project=choice.project, **chosen)
+
+
+def _not_measured(choice: CompareChoice, is_measured: Sequence[bool]) -> list[str]:
+    """Write which machines or environments did not measure the commit, where others did."""
+    missing = [name for name, is_there in zip(choice.sides, is_measured, strict=False) if not is_there]
+    if choice.along not in {Along.MACHINE, Along.ENVIRONMENT} or not missing or not any(is_measured):
         return []
-    rows = all_values_at(store, project=choice.project, **chosen)
-    return [row for row in rows if metric_of(row.metric, unit=row.unit).role is Role.JUDGED]
+    where = f" in {choice.environment[0]}" if choice.along is Along.MACHINE and choice.environment else ""
+    what = "commit and environment" if choice.along is Along.MACHINE else "commit"
+    commit = choice.commit[0][:10]
+    return [f"{', '.join(missing)} did not measure commit {commit}{where}; choose a {what} that they share, if any."]
 
 
 def _newest_of(rows: Sequence[SeriesValueRow]) -> list[SeriesValueRow]:
@@ -125,16 +141,13 @@ def _newest_of(rows: Sequence[SeriesValueRow]) -> list[SeriesValueRow]:
 def _rows(
     store: Store,
     choice: CompareChoice,
-    measured: Sequence[Sequence[SeriesValueRow]],
     sides: Sequence[Mapping[Key, SeriesValueRow]],
     unnamed: Collection[str],
 ) -> list[RatioRow]:
     if choice.along is Along.COMMIT:
-        base, *heads = (
-            (commit, [row for row in rows if row.metric == choice.metric])
-            for commit, rows in zip(choice.commit, measured, strict=True)
-        )
-        judgements = [judged_values(store, base[1], rows, base=base[0], head=commit) for commit, rows in heads]
+        base, *heads = choice.commit
+        place = {"project": choice.project, "machine": choice.machine[0], "environment": choice.environment[0]}
+        judgements = [judged_sides(store, base=base, head=head, metric=choice.metric, **place) for head in heads]
         rows = rows_from_judgements(judgements, sides[0].values(), unnamed=unnamed)
     else:
         rows = rows_from_values(sides, unnamed=unnamed)
@@ -142,6 +155,8 @@ def _rows(
 
 
 def _takes(choice: CompareChoice, row: SeriesValueRow) -> bool:
+    if not choice.contains:
+        return True
     words = " ".join([row.benchmark, *(f"{one.name}={one.value}" for one in row.parameters)])
     return choice.contains.lower() in words.lower()
 

@@ -187,8 +187,9 @@ def note_of_changes(drawing: ExploreDrawing) -> str:
     if judgement is not None:
         between = f"{judgement.head_commit[:10]} against {judgement.base_commit[:10]}, the commit measured before it"
         return f"{between}: {summary_of(judgement)}"
-    if metric_of(drawing.view.choice.metric, unit="").role is Role.CONTEXT:
-        return f"{drawing.view.choice.metric} explains other metrics and is not judged"
+    metric = metric_of(drawing.view.choice.metric, unit="")
+    if metric.role is Role.CONTEXT:
+        return f"{metric.label} explains other metrics and is not judged"
     return "there is no earlier commit to compare with" if drawing.commits else ""
 
 

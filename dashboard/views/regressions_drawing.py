@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dashboard.figures.history import chart_of_lines
-from dashboard.finding_words import FACTOR_FROM, change_of, range_of, title_of
+from dashboard.finding_words import change_of, range_of, title_of
 from dashboard.lines import lines_from
 from dashboard.quantities import MetricFormat
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.views.change_points import change_points_of
 from dashboard.views.judged_histories import judged_histories
 from dashboard.views.regressions_choice import (
+    ALL,
     ClassChoice,
     RegressionsChoice,
     StateChoice,
@@ -24,7 +25,7 @@ from dashboard.views.winner_flips import winner_flips_of
 from results.explanations import reasons_of
 from results.queries import commits, history_of, places, taken_back_of
 from results.rows import beside_among, left_out_in_words
-from results.units import counted
+from results.units import FACTOR_FROM, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from results.rows import TakenBack
     from results.store import Store
 
+_UNKNOWN = "direction unknown"
 # Lists that one looks for, as (label, choice).
 LISTS = (
     ("worse", RegressionsChoice()),
     ("better", RegressionsChoice(turn=TurnChoice.BETTER)),
-    ("direction unknown", RegressionsChoice(turn=TurnChoice.UNKNOWN)),
+    (_UNKNOWN, RegressionsChoice(turn=TurnChoice.UNKNOWN)),
     ("machine or everything", RegressionsChoice(turn=TurnChoice.ALL, class_=ClassChoice.MACHINE)),
     ("acknowledged", RegressionsChoice(turn=TurnChoice.ALL, state=StateChoice.ACKNOWLEDGED, class_=ClassChoice.ALL)),
     ("recovered", RegressionsChoice(turn=TurnChoice.ALL, state=StateChoice.RECOVERED, class_=ClassChoice.ALL)),
@@ -53,7 +55,7 @@ class RegressionsDrawing:
 
     `left_out`: what of its history is not drawn, in words. `explanation`: why it is, in a sentence; None where nothing
     is known of that. `lists`: label, query and number of findings of the lists that one looks for. `taken_back`:
-    acknowledgements of the chosen one that hold no longer.
+    acknowledgements of the chosen one that hold no longer. `n_commits`: measured on the chosen machine, or on any.
     """
 
     choice: RegressionsChoice
@@ -67,6 +69,7 @@ class RegressionsDrawing:
     taken_back: tuple[TakenBack, ...]
     lists: tuple[tuple[str, str, int], ...]
     flips: tuple[WinnerFlip, ...]
+    n_commits: int
 
     @property
     def scale(self) -> Scale:
@@ -79,7 +82,11 @@ class RegressionsDrawing:
         """Answer in a sentence: how many, and the heaviest."""
         if not self.found:
             is_first = replace(self.choice, finding=None) == RegressionsChoice()
-            return "No open regression" if is_first else "No finding matches this choice"
+            n_unknown = sum(n for label, _, n in self.lists if label == _UNKNOWN)
+            of_others = f"; of {counted(n_unknown, 'finding')} nobody said which way is worse" if n_unknown else ""
+            if self.n_commits == 1 and self.choice.machine != ALL:
+                return f"No finding yet: one commit has been measured on {self.choice.machine}"
+            return f"No open regression{of_others}" if is_first else "No finding matches this choice"
         worst = self.found[0].finding
         n = counted(len(self.found), _noun(self.choice))
         where = f" at {len(worst.points):,} of {counted(worst.n_points, 'point')}" if worst.points else ""
@@ -105,7 +112,8 @@ def regressions_drawing_of(store: Store, *, query: str) -> RegressionsDrawing:
         explanation=None if chosen is None else reasons_of(store).sentence(chosen.finding),
         taken_back=() if chosen is None else tuple(taken_back_of(store, chosen.finding)),
         lists=tuple(_list(label, of_list, choice, every) for label, of_list in LISTS),
-        flips=winner_flips_of(store),
+        flips=tuple(one for one in winner_flips_of(store) if _is_at(choice, one)),
+        n_commits=sum(choice.machine in {ALL, *row.machines} for row in commits(store)),
     )
 
 
@@ -118,6 +126,10 @@ def open_regressions_of(store: Store) -> tuple[RankedFinding, ...]:
 def finding_of(store: Store, uid: str) -> RankedFinding | None:
     """Return the finding of that name; None if there is none, or none any more."""
     return next((one for one in judged_histories(store) if one.uid == uid), None)
+
+
+def _is_at(choice: RegressionsChoice, flip: WinnerFlip) -> bool:
+    return choice.machine in {ALL, flip.since.machine} and choice.project in {ALL, flip.since.project}
 
 
 def _list(

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from dashboard.clocks import HOST_BOUND, WHAT_IT_IS
 from dashboard.figures.notes import OPEN_MARKS
 from dashboard.roofs import placed
 from dashboard.sweep_axes import AXES, text_of
@@ -132,6 +133,7 @@ def details_of_roofline(view: RooflineView) -> list[str]:
         }
         ordered = sorted(medians.items(), key=lambda item: -item[1])
         found.append(f"Median share of the roof: {', '.join(f'{name} {percent(share)}' for name, share in ordered)}.")
+        found += _of_the_device(known)
         n_below = sum(one.is_below_slope for one in known)
         parts = (
             ("the bandwidth of the level their data live in", n_below),
@@ -148,6 +150,21 @@ def details_of_roofline(view: RooflineView) -> list[str]:
     if view.n_without:
         found.append(f"{counted(view.n_without, 'point')} without a value, so without a place here.")
     return found
+
+
+def _of_the_device(points: Sequence[Placed]) -> list[str]:
+    """Write that the places are by wall time, how many tell of the host, and what the kernels alone reach."""
+    shares: dict[str, list[float]] = {}
+    for one in points:
+        if (share := one.share_on_device) is not None:
+            shares.setdefault(one.row.contender, []).append(share)
+    if not shares:
+        return []
+    n_bound = sum(one.row.is_host_bound for one in points)
+    bound = f": {n_bound} of {counted(len(points), 'point')} are {HOST_BOUND}, as {WHAT_IT_IS}" if n_bound else ""
+    medians = sorted(((median(each), name) for name, each in shares.items()), reverse=True)
+    names = ", ".join(f"{name} {percent(share)}" for share, name in medians)
+    return [f"That is by wall time{bound}.", f"Median share of the roof by device time: {names}."]
 
 
 def note_of_roofline(view: RooflineView) -> str:

@@ -22,12 +22,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fused_mlp.choice.call_recipes import remember
+from fused_mlp.choice.call_recipes import remember, why_no_recipes
 from fused_mlp.compiled_ahead import CAPABILITY, compiling_for_absent_gpu
 from fused_mlp.errors import Unavailable
 from fused_mlp.gpu.launch import LaunchPath, launch_path, launching_through, noting_launches
 from fused_mlp.linear.triton_epilogue import launch_linear
-from fused_mlp.modules.layers import FusedGatedMLP, FusedMLP
+from fused_mlp.modules.layers import FusedGatedMLP, FusedLinear, FusedMLP
 from fused_mlp.native import fast_calls
 from fused_mlp.native.build import ensure_calls_built
 from fused_mlp.vocabulary import Implementation, Operation
@@ -43,29 +43,37 @@ BLOCKED_CYCLES = 40_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class HostCost:
-    """Seconds of host time per call of level 2's `linear`, one launch each; the medians of alternating rounds.
+    """Seconds of host time per call of Linear → ReLU by level 2, one launch each; the medians of alternating rounds.
 
     path: what this process uses when left alone. handle_s: through the compiled handle; jit_s: through Triton's JIT;
-    op_s: through `fused_mlp.linear`, that is with the op's dispatch, checks and choice, by `path`.
+    op_s: through `fused_mlp.linear` by the level's name, that is with the op's dispatch, checks and choice, by `path`;
+    module_s: `fused_mlp.FusedLinear`, as a user calls it; eager_s: `nn.Linear` and `relu`, two launches.
+    by_recipe: the share of the module's timed calls that went by recipe, 1 where all is well; why_not: why none can.
     """
 
     path: LaunchPath
     handle_s: float
     jit_s: float
     op_s: float
+    module_s: float
+    eager_s: float
+    by_recipe: float
+    why_not: str | None
 
 
 def host_cost_per_launch(*, launches: int = 200, rounds: int = 15) -> HostCost:
-    """Enqueue `launches` calls behind a busy stream, `rounds` times by each path in turn, and times the enqueueing.
+    """Enqueue `launches` calls behind a busy stream, `rounds` times by each way in turn, and time the enqueueing.
 
-    launches: fewer than the about 1000 that a stream takes before it makes the host wait.
+    launches: fewer than the about 500 calls of two launches that a stream takes before it makes the host wait.
     Raises: Unavailable without a CUDA device.
     """
     if not torch.cuda.is_available():
         raise Unavailable("host cost per launch is measured by launching on a CUDA device, and there is none")
     from fused_mlp.linear import linear  # noqa: PLC0415 - only where there is a GPU
 
-    x, w, b = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((16, 64), (64, 64), (64,)))
+    plain = nn.Linear(64, 64, device="cuda", dtype=torch.bfloat16)
+    module = FusedLinear(64, 64, activation="relu", device="cuda", dtype=torch.bfloat16)
+    x, w, b = torch.randn(16, 64, device="cuda", dtype=torch.bfloat16), plain.weight, plain.bias
 
     def through(path: LaunchPath) -> Callable[[], None]:
         def call() -> None:
@@ -75,16 +83,42 @@ def host_cost_per_launch(*, launches: int = 200, rounds: int = 15) -> HostCost:
 
         return call
 
-    def by_op() -> None:
-        for _ in range(launches):
-            linear(x, w, b, activation="relu", implementation="epilogue")
+    def repeated(way: Callable[[], Any]) -> Callable[[], None]:
+        def call() -> None:
+            for _ in range(launches):
+                way()
 
-    ways = (through(LaunchPath.HANDLE), through(LaunchPath.JIT), by_op)
+        return call
+
+    n_by_recipe = 0
+
+    def by_module() -> None:
+        nonlocal n_by_recipe
+        before = fast_calls.count_by_recipe()
+        for _ in range(launches):
+            module(x)
+        n_by_recipe = 0 if before is NotImplemented else fast_calls.count_by_recipe() - before
+
+    ways = (
+        *(through(LaunchPath.HANDLE), through(LaunchPath.JIT)),
+        repeated(lambda: linear(x, w, b, activation="relu", implementation="epilogue")),
+        by_module,
+        repeated(lambda: functional.relu(plain(x))),
+    )
     with torch.no_grad():
-        handle_s, jit_s, op_s = (
+        handle_s, jit_s, op_s, module_s, eager_s = (
             s / launches for s in medians_of_rounds(ways, rounds=rounds, before_each=_block, now=time.perf_counter)
         )
-    return HostCost(path=launch_path(), handle_s=handle_s, jit_s=jit_s, op_s=op_s)
+    return HostCost(
+        path=launch_path(),
+        handle_s=handle_s,
+        jit_s=jit_s,
+        op_s=op_s,
+        module_s=module_s,
+        eager_s=eager_s,
+        by_recipe=n_by_recipe / launches,
+        why_not=why_no_recipes(),
+    )
 
 
 def medians_of_rounds(

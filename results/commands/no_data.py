@@ -9,12 +9,14 @@ import click
 from results.commands.echo import echo
 from results.commands.selected_rows import describe_known_values
 from results.exit_codes import ExitCode
+from results.output.reports.judgement_words import why_nothing
 from results.queries import commits
 
 if TYPE_CHECKING:
     from results.commands.selected_rows import SelectedPoints, SelectedValues
     from results.commands.selection import Selection
     from results.errors import UnknownRevision
+    from results.judgement.outcomes import Judgement
     from results.store import Store
 
 EMPTY_STORE = "The store is empty: `make bench` measures and fills it, `fusebench ingest PATH` fills it from files."
@@ -27,6 +29,13 @@ def how_to_measure(store: Store, *, commit: str) -> str:
     if has_only_foreign:
         return f"To measure it: `asv run {commit}^!` in the project's repository, then `fusebench ingest` again"
     return f"To measure it: `git checkout {commit} && {{ make bench; git checkout -; }}`"
+
+
+def why_nothing_compares(store: Store, judgement: Judgement) -> str:
+    """Tell why two commits have nothing to compare, with the command that measures the head where one would help."""
+    why = why_nothing(judgement)
+    has_way = judgement.is_exact_only or "fusebench " in why
+    return why if has_way else f"{why} {how_to_measure(store, commit=judgement.head_commit)}"
 
 
 def not_measured(store: Store, error: UnknownRevision) -> int:

@@ -120,7 +120,10 @@ def _between(name: str, texts: tuple[str, ...]) -> Between | None:
         return None
     if len(texts) > 1:
         raise UnknownParameter(f"{name} is given {', '.join(texts)}; give one range, or values")
-    return found[0]
+    between = found[0]
+    if between and between.least is not None and between.most is not None and between.least > between.most:
+        raise UnknownParameter(f"{name}={texts[0]} holds nothing; write the smaller end first")
+    return between
 
 
 def _range_from(text: str) -> Between | None:

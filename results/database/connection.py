@@ -20,14 +20,14 @@ def connect(url: URL, *, must_exist: bool, namespace: str | None = None, lock_wa
     """Return an engine on a database of the current schema, created or migrated as needed.
 
     `namespace`: PostgreSQL's schema to live in, which must exist; default: the first on the search path.
-    `lock_wait_s`: how long who reads an SQLite file waits for another process's lock.
+    `lock_wait_s`: how long who reads waits for another process's lock.
     Raises: NoStore, NotAStore, NewerSchema, StoreError.
     """
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
         engine = sqlite_engine(url, must_exist=must_exist, lock_wait_s=lock_wait_s)
     else:
-        engine = postgresql_engine(url, namespace)
+        engine = postgresql_engine(url, namespace, lock_wait_s=lock_wait_s)
     try:
         upgrade(engine)
         if not must_exist:

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from results.database.error_translation import BUSY_TIMEOUT_S
 from results.database.snapshot_cache import begin_snapshot
-from results.database.transactions import BEGIN_READING
+from results.database.transactions import LOCK_WAIT_S, begin_reading
 from results.errors import NoStore, NotAStore, StoreError
 
 if TYPE_CHECKING:
@@ -74,16 +74,18 @@ def sqlite_engine(url: URL, *, must_exist: bool, lock_wait_s: float = BUSY_TIMEO
     return engine
 
 
-def postgresql_engine(url: URL, namespace: str | None) -> Engine:
+def postgresql_engine(url: URL, namespace: str | None, *, lock_wait_s: float = BUSY_TIMEOUT_S) -> Engine:
     """Return an engine on a PostgreSQL database; `namespace`: the schema to live in, default the search path's first.
 
+    lock_wait_s: how long a reader waits for a lock; a writer waits as long as it takes.
     Raises: ModuleNotFoundError if psycopg is not installed.
     """
     # Compiling a plan, or sharing it out among processes, takes longer than any of our questions; and a plan that
     # serves lists of keys of any length serves none of them well.
     options = "-c timezone=UTC -c jit=off -c plan_cache_mode=force_custom_plan -c max_parallel_workers_per_gather=0"
     options += f" -c search_path={namespace}" if namespace else ""
-    engine = sa.create_engine(url, connect_args={"options": options})
+    engine = sa.create_engine(url, connect_args={"options": options}, execution_options={LOCK_WAIT_S: lock_wait_s})
+    first = begin_reading(lock_wait_s)
 
     @event.listens_for(engine, "before_cursor_execute")
     def _choose_format(
@@ -106,7 +108,7 @@ def postgresql_engine(url: URL, namespace: str | None) -> Engine:
         _context: object,
         _is_many: bool,  # noqa: FBT001
     ) -> None:
-        if statement is BEGIN_READING:
+        if statement is first:
             while cursor.nextset():
                 pass
             begin_snapshot(connection, cursor.fetchone()[0])

@@ -27,7 +27,8 @@ class _Cache:
 def cached_for_snapshot(connection: Connection, key: Hashable, query: Callable[[], Result]) -> Result:
     """Return the result of `query`, cached under `key` as long as `connection` sees the same rows.
 
-    For transactions of `reading`, which see one snapshot; a writer's caches nothing. Callers must not modify it.
+    For transactions of `reading`, which see one snapshot; a writer's caches nothing. Callers must not modify it, but
+    for a question that adds to a dictionary of its own what it read besides.
     """
     if connection.get_execution_options().get("is_writer", False):
         return query()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
-from results.database.error_translation import BUSY_TIMEOUT_S
+from results.database.schema import Base
 from results.database.snapshot_cache import clear_cache
 from results.database.urls import displayed
 from results.errors import StoreError
@@ -20,16 +21,10 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
 VERSION_TABLE = "fusebench_version"
+LOCK_WAIT_S = "lock_wait_s"  # execution option of an engine: how long a reader waits for a lock
 
 # Any number nobody else uses: the name of our lock among PostgreSQL's advisory locks.
 WRITER_LOCK = 0x66757365
-# PostgreSQL, in one round trip. Whoever reads waits as long for a lock as in SQLite, not for ever. The lock comes
-# before the first look at anything and is held to the end: a --rebuild swaps before this or after it.
-BEGIN_READING = f"""BEGIN ISOLATION LEVEL REPEATABLE READ;
-SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s';
-LOCK TABLE {VERSION_TABLE} IN ACCESS SHARE MODE;
-SELECT CAST(pg_current_snapshot() AS text)"""
-
 # The generation of each engine's database when it was opened; a --rebuild makes another.
 _GENERATIONS: WeakKeyDictionary[Engine, object] = WeakKeyDictionary()
 
@@ -60,13 +55,46 @@ def reading(engine: Engine) -> Iterator[Connection]:
         options, first = {}, None
     elif engine in _GENERATIONS:
         # The driver then begins nothing by itself, and ends all the same what was begun.
-        options, first = {"isolation_level": "AUTOCOMMIT"}, BEGIN_READING
-    else:
-        options, first = {"isolation_level": "REPEATABLE READ"}, None
+        options, first = {"isolation_level": "AUTOCOMMIT"}, begin_reading(engine.get_execution_options()[LOCK_WAIT_S])
+    else:  # while it is opened, there may be no table yet
+        options, first = {"isolation_level": "REPEATABLE READ"}, _wait(engine.get_execution_options()[LOCK_WAIT_S])
     with engine.connect().execution_options(**options) as connection, connection.begin():
         if first is not None:
             connection.exec_driver_sql(first)
         yield connection
+
+
+@cache
+def begin_reading(lock_wait_s: float) -> str:
+    """Return what begins a reading transaction in PostgreSQL, in one round trip; the same object for the same wait.
+
+    lock_wait_s: how long it waits for each lock.
+    """
+    # The first lock comes before the first look at anything and is held to the end: a --rebuild swaps before this or
+    # after it.
+    return f"""BEGIN ISOLATION LEVEL REPEATABLE READ;
+{_wait(lock_wait_s)};
+LOCK TABLE {VERSION_TABLE} IN ACCESS SHARE MODE;
+SELECT CAST(pg_current_snapshot() AS text)"""
+
+
+def _wait(lock_wait_s: float) -> str:
+    return f"SET LOCAL lock_timeout = '{1000 * lock_wait_s:.0f}ms'"
+
+
+def check_readable(engine: Engine) -> None:
+    """Return once nobody has a table of PostgreSQL to himself. Raises: an error of the driver if the wait is over.
+
+    In SQLite a lock is of the whole file, and whoever looks at it meets it.
+    """
+    if engine.dialect.name != "postgresql":
+        return
+    with reading(engine) as connection:
+        for table in Base.metadata.sorted_tables:
+            # Let go at once: a migration that has this table's and wants the last one's lock would wait for us.
+            with connection.begin_nested() as savepoint:
+                connection.exec_driver_sql(f"LOCK TABLE {table.name} IN ACCESS SHARE MODE")
+                savepoint.rollback()
 
 
 def note_generation(engine: Engine) -> None:

@@ -32,9 +32,9 @@ class _Ids(NamedTuple):
 class AcknowledgedSeries:
     """Series and commit, by id, of what an acknowledgement is about.
 
-    measured: of the series that have a value, or a failure, at the commit. gone: of those that were measured before it,
-    as far as is known, on a machine and environment that the commit was measured on, and not there although its axes
-    are the same. n_not_yet: number of series that match and were first measured at later commits.
+    measured: of the series that have a value, or a failure, at the commit. gone: of those that were not, on a machine
+    and environment that the commit was measured on, although its axes are the same; all that `gate` may call so.
+    n_not_yet: number of series that match and were first measured at later commits of the main line.
     """
 
     measured: tuple[_Ids, ...]
@@ -73,20 +73,47 @@ def acknowledged_series(connection: Connection, content: Content) -> Acknowledge
     at, conditions = {"commit_id": commit_id}, _conditions(content)
     measured = connection.execute(_MEASURED.where(*conditions), at).scalars().all()
     missing = connection.execute(_MISSING.where(*conditions), at).all()
-    gone = _gone(connection, [row for row in missing if row.was_there], at)
+    gone = _gone(connection, [row for row in missing if not row.is_later], at)
     return AcknowledgedSeries(
         measured=tuple(_Ids(series_id, commit_id) for series_id in measured),
         gone=tuple(_Ids(series_id, commit_id) for series_id in gone),
-        n_not_yet=sum(not row.was_there for row in missing),
+        n_not_yet=sum(row.is_later for row in missing),
     )
 
 
-def not_there_yet(connection: Connection, series_ids: Collection[int], *, commit: str) -> set[int]:
-    """Return those of the series that `commit`, a full hash, did not measure since it is from before they existed."""
+class Presence(NamedTuple):
+    """Series that a commit did not measure, by id, as its order among others tells it.
+
+    later: it cannot have lost them, since later ones of the main line were the first to measure them. earlier: one
+    before it did. Of the others nothing tells: what a branch takes away may be newer than the branch.
+    """
+
+    later: frozenset[int]
+    earlier: frozenset[int]
+
+
+def presence_of(connection: Connection, series_ids: Collection[int], *, commit: str) -> Presence:
+    """Return what the stored order tells of those of the series that `commit`, a full hash, did not measure."""
+    rows = _missing_at(connection, series_ids, commit=commit)
+    return Presence(
+        later=frozenset(row.id for row in rows if row.is_later),
+        earlier=frozenset(row.id for row in rows if row.is_earlier),
+    )
+
+
+def lacked_at(connection: Connection, series_ids: Collection[int], *, commit: str) -> frozenset[int]:
+    """Return those of the series that `commit`, a full hash, set out to measure and did not."""
+    rows = _missing_at(connection, series_ids, commit=commit)
+    of_commit: dict[int, list[Any]] = {}
+    for row in rows:
+        of_commit.setdefault(row.commit_id, []).append(row)
+    return frozenset(one for at, each in of_commit.items() for one in _gone(connection, each, {"commit_id": at}))
+
+
+def _missing_at(connection: Connection, series_ids: Collection[int], *, commit: str) -> list[Any]:
     asked = _MISSING.where(any_of(Series.id, keys=series_ids))
     commit_ids = connection.execute(sa.select(Commit.id).where(Commit.hash == commit)).scalars().all()
-    rows = [row for one in commit_ids for row in connection.execute(asked, {"commit_id": one})]
-    return {row.id for row in rows if not row.was_there}
+    return [row for one in commit_ids for row in connection.execute(asked, {"commit_id": one})]
 
 
 def _gone(connection: Connection, missing: Sequence[Any], at: Mapping[str, int]) -> list[int]:
@@ -188,13 +215,13 @@ _ONE_OF_EACH_PLACE = (
     .group_by(Series.machine_id, Series.environment_id)
 )
 _OTHER, _OTHER_COMMIT = aliased(Run), aliased(Commit)
-_MAY_BE_EARLIER = sa.or_(
+_IS_EARLIER = sa.or_(
     # Or at the same date, where nothing tells which commit was first.
     sa.tuple_(_OTHER.ordered_at, _OTHER.position) <= sa.tuple_(_PLACES.c.moment, _PLACES.c.position),
-    # Two lines of commits, or runs without a date, have no order that tells what was there.
-    *(one.is_on_main_line.is_(False) | one.ordered_at.is_(None) for one in (Commit, _OTHER_COMMIT)),
+    # Nor does anything of runs without a date.
+    *(one.ordered_at.is_(None) for one in (Commit, _OTHER_COMMIT)),
 )
-_WAS_THERE = (
+_MEASURED_ELSEWHERE = (
     sa.select(Value.series_id)
     .join(_OTHER, _OTHER.id == Value.run_id)
     .join(_OTHER_COMMIT, _OTHER_COMMIT.id == _OTHER.commit_id)
@@ -203,11 +230,15 @@ _WAS_THERE = (
         _OTHER.machine_id == Series.machine_id,
         _OTHER.environment_id == Series.environment_id,
         Value.state == "ok",
-        _MAY_BE_EARLIER,
     )
     .correlate(Series, Commit, _PLACES)
-    .exists()
 )
+# Two lines of commits have no order that tells what was there.
+_ARE_OF_MAIN_LINE = sa.and_(*(one.is_on_main_line.is_(True) for one in (Commit, _OTHER_COMMIT)))
+_IS_BESIDE = sa.or_(*(one.is_on_main_line.is_(False) for one in (Commit, _OTHER_COMMIT)))
+_MAY_HAVE_BEEN_THERE = sa.or_(_IS_EARLIER, sa.not_(sa.func.coalesce(_ARE_OF_MAIN_LINE, sa.false())))
+_IS_LATER = sa.not_(_MEASURED_ELSEWHERE.where(_MAY_HAVE_BEEN_THERE).exists())
+_WAS_THERE = _MEASURED_ELSEWHERE.where(_IS_EARLIER, sa.not_(sa.func.coalesce(_IS_BESIDE, sa.false()))).exists()
 _WAS_EVER = sa.select(Value.series_id).where(Value.series_id == Series.id, Value.state == "ok").exists()
 _NEWER = aliased(Benchmark)
 _CONTINUED = sa.select(Benchmark.id, Benchmark.version, Benchmark.continues_id).where(
@@ -223,7 +254,13 @@ _OF_SERIES = (
     Benchmark.version,
 )
 _MISSING = (
-    sa.select(*_OF_SERIES, sa.null().label("state"), _WAS_THERE.label("was_there"))
+    sa.select(
+        *_OF_SERIES,
+        sa.null().label("state"),
+        Commit.id.label("commit_id"),
+        _IS_LATER.label("is_later"),
+        _WAS_THERE.label("is_earlier"),
+    )
     .join(Benchmark, Benchmark.id == Series.benchmark_id)
     .join(
         _PLACES,

@@ -16,9 +16,13 @@ from results.files.records import State
 from results.ingest.dimensions import BenchmarkIdentity
 from results.ingest.runs import BEGINNING, LoadContext, path_of_source, store_run, stored_run
 from results.ingest.series_ids import Grid, Testbed
+from results.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy.engine import Connection
 
     from results.files.records import AsvBenchmarkRecord, AsvMachineRecord, AsvResultRecord, AsvRunRecord
     from results.ingest.runs import StoredRun
@@ -69,6 +73,8 @@ def load_asv_run(
         started_at=record.started_at,
         conditions={},
     )
+    # Of a copy in another file _is_newest tells.
+    before = _started_at(connection, run_id) if stored and stored.source_id == context.source_id else {}
     for table in (Value, Execution):
         connection.execute(sa.delete(table).where(table.run_id == run_id))
     dimensions.load_benchmarks(connection, project_id, [result.name for result in results])
@@ -82,9 +88,39 @@ def load_asv_run(
         (run_id, grid.benchmark_id, result.started_at, result.duration_s)
         for grid, result in zip(grids, results, strict=True)
     ]
+    _tell_measured_again(context, record, before, executions)
     insert_rows(connection, Execution, ("run_id", "benchmark_id", "started_at", "duration_s"), executions)
     connection.execute(sa.update(Run).where(Run.id == run_id).values(n_values=n_values))
     return n_values
+
+
+def _started_at(connection: Connection, run_id: int) -> dict[int, datetime]:
+    """Return when each benchmark of a run was started, by its id, where that is known."""
+    rows = connection.execute(
+        sa.select(Execution.benchmark_id, Execution.started_at).where(
+            Execution.run_id == run_id, Execution.started_at.is_not(None)
+        )
+    )
+    return {row.benchmark_id: row.started_at for row in rows}
+
+
+def _tell_measured_again(
+    context: LoadContext,
+    record: AsvRunRecord,
+    before: Mapping[int, datetime],
+    executions: Sequence[tuple[int, int, datetime | None, float | None]],
+) -> None:
+    """Note that a commit was measured again: asv's file holds the newer values alone, so nothing later can tell."""
+    again = [
+        benchmark_id
+        for _, benchmark_id, started_at, _ in executions
+        if started_at is not None and benchmark_id in before and started_at > before[benchmark_id]
+    ]
+    if again:
+        context.notes.append(
+            f"{context.path}: {counted(len(again), 'benchmark')} of {record.commit.hash[:8]} measured again; of plain "
+            "asv's values the newer ones alone are known from now on"
+        )
 
 
 def _is_newest(

@@ -117,10 +117,10 @@ def _what(stretches: Sequence[Stretch], choices: Sequence[Choice], *, prefix: st
     text += _doubts(choices)
     unknown = [choice for choice in choices if not choice.options]
     if unknown:
-        least = ", ".join(dict.fromkeys(choice.ranking.leader.contender for choice in unknown))
         doubt = unknown[0].ranking.doubt
         at = rows_in_words(choice.batch for choice in unknown)
-        text.append(f"at {at} it is undecided, with {least} in the least time ({doubt}): measure again")
+        # Nobody is named as ahead: the intervals do not part anybody from eager, and times contradict what they say.
+        text.append(f"at {at} it is undecided ({doubt}): measure again")
     said = "; ".join(text)
     return f"{prefix}{said[0].upper()}{said[1:]}."
 

@@ -93,7 +93,7 @@ def _finding(
         n_unmeasured=None,
         ratio=None if turn in _OF_STATES else first.ratio,
         interval=first.interval,
-        floor=first.evidence.floor if first.evidence else None,
+        floor=first.floor,
         turn=turn,
         state=FindingState.ACKNOWLEDGED if first.known else state,
         class_=_class(judgement),

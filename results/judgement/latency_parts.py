@@ -94,7 +94,10 @@ def _on_cpu(point: PointRow, profile: ProfileRow | None, stacks: Sequence[Folded
     outside_s = point.overhead_s
     if outside_s is None:  # older rulers did not tell it: what has a name, and no more than is left
         outside_s = min(sum(outside.values()), max(0.0, latency_s - working_s))
-    scale = working_s / sum(inside.values()) if any(inside.values()) else 0.0
+    profiled_s = sum(inside.values())
+    # `working_s` is of the fastest profiled call, the stacks of all: of calls so disturbed the shares are others.
+    is_alike = 0 < profiled_s <= MOST_OVER_LATENCY * working_s
+    scale = working_s / profiled_s if is_alike else 0.0
     products = {name: time_s * scale for name, time_s in inside.items() if is_product(name)}
     others = {name: time_s * scale for name, time_s in inside.items() if not is_product(name)}
     working: _Working = [(Part.ALL_OPERATORS, working_s, {})]

@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from statistics import median
 from typing import TYPE_CHECKING
 
-from results.metrics import Direction
+from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from results.judgement.comparison.evidence import Evidence
     from results.metrics import Metric
@@ -52,13 +53,14 @@ class Outcome(StrEnum):
 EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, Outcome.CHANGED})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
     """Judgement of one series; its value at each commit is the median of all its runs there.
 
-    ratio: head ÷ base, or None. evidence: of a noisy metric that has a value at both. is_doubtful: whether it was not
-    measured well enough to be compared. known: the acknowledged change that explains it, where the outcome is `known`.
-    least_change: what was relevant here.
+    ratio: head ÷ base, or None. evidence: of a noisy metric that has a value at both, and a noise that is known.
+    floor: the relative change that would be found in four of five cases; None where none would, however large.
+    is_doubtful: whether it was not measured well enough to be compared. known: the acknowledged change that explains
+    it, where the outcome is `known`. least_change: what was relevant here.
     """
 
     base: SeriesValueRow
@@ -69,6 +71,7 @@ class Verdict:
     ratio: float | None
     why: str
     evidence: Evidence | None = None
+    floor: float | None = None
     is_doubtful: bool = False
     known: KnownChange | None = None
     least_change: float = LEAST_RELEVANT_CHANGE
@@ -78,6 +81,8 @@ class Verdict:
         """Whether it was not measured well enough and the head looks worse: what keeps a gate from passing."""
         if self.outcome is not Outcome.UNDECIDED or not self.is_doubtful:
             return False
+        if self.metric.precision is Precision.EXACT:
+            return True  # a run of the head was, whatever its median is
         return is_worse(self.metric, self.base.value or 0.0, self.head.value or 0.0)
 
     @property
@@ -108,9 +113,10 @@ class Judgement:
 
     only_at_base: those that the head did not set out to measure: its axes are others, or it is from before they were
     first measured, as those are that are not_yet. Series of the base that it should have measured have a verdict,
-    `gone`. floor: the relative change that half of the noisy series would show, or None. is_paired: whether both were
-    measured in the same minutes, in rounds. shifts: of testbeds without control series in which more than half of all
-    series moved together, how far.
+    `gone`. is_paired: whether both were measured in the same minutes, in rounds. shifts: of testbeds without control
+    series in which more than half of all series moved together, how far. n_not_asked: number of series of the base that
+    were left out since others were asked for. is_exact_only: whether what was timed was left out.
+    failing: series that both measured and that worked at neither, which is no change.
     """
 
     base_commit: str
@@ -120,10 +126,28 @@ class Judgement:
     only_at_head: tuple[SeriesValueRow, ...]
     least_change: float
     controls: tuple[ControlChange, ...] = ()
-    floor: float | None = None
     is_paired: bool = False
     shifts: tuple[ControlChange, ...] = ()
     not_yet: tuple[SeriesValueRow, ...] = ()
+    n_not_asked: int = 0
+    is_exact_only: bool = False
+    failing: tuple[SeriesValueRow, ...] = ()
+
+    def only(self, series_ids: Collection[int]) -> Judgement:
+        """Return the judgement of these series alone; what is told of control series and testbeds stays."""
+
+        def chosen(rows: tuple[SeriesValueRow, ...]) -> tuple[SeriesValueRow, ...]:
+            return tuple(row for row in rows if row.series_id in series_ids)
+
+        found = replace(
+            self,
+            verdicts=tuple(verdict for verdict in self.verdicts if verdict.head.series_id in series_ids),
+            only_at_base=chosen(self.only_at_base),
+            only_at_head=chosen(self.only_at_head),
+            not_yet=chosen(self.not_yet),
+            failing=chosen(self.failing),
+        )
+        return replace(found, n_not_asked=self.n_not_asked + self.n_of_base - found.n_of_base)
 
     def without_later(self, series_ids: Collection[int]) -> Judgement:
         """Return the judgement with these of the series that are gone, first measured after the head, as not there yet.
@@ -142,6 +166,21 @@ class Judgement:
             not_yet=(*self.not_yet, *rows),
         )
 
+    def with_doubts(self, reasons: Mapping[int, str]) -> Judgement:
+        """Return the judgement with what else may have become of series that are gone, by series; they fail the same.
+
+        What is not known to be there excuses nothing.
+        """
+        return replace(
+            self,
+            verdicts=tuple(
+                replace(verdict, why=reasons[verdict.base.series_id])
+                if verdict.change is Change.GONE and verdict.base.series_id in reasons
+                else verdict
+                for verdict in self.verdicts
+            ),
+        )
+
     def with_outcome(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with these outcomes, the largest change first."""
         chosen = [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
@@ -153,9 +192,37 @@ class Judgement:
         return sum(verdict.may_be_worse for verdict in self.verdicts)
 
     @property
+    def floor(self) -> float | None:
+        """Relative change that half of the series with a floor would show; None where no series has one."""
+        floors = self._floors
+        return median(floors) if floors else None
+
+    @property
+    def n_with_floor(self) -> int:
+        """Number of noisy series of which it is known how small a change would be seen."""
+        return len(self._floors)
+
+    @property
+    def n_noisy(self) -> int:
+        """Number of series of a noisy metric that were ok at both commits."""
+        return sum(
+            one.metric.precision is Precision.NOISY and one.base.state == one.head.state == "ok"
+            for one in self.verdicts
+        )
+
+    @property
+    def _floors(self) -> list[float]:
+        return [one.floor for one in self.verdicts if one.floor is not None]
+
+    @property
     def n_compared(self) -> int:
         """Number of series that both commits measured, in whatever state."""
-        return sum(verdict.change is not Change.GONE for verdict in self.verdicts)
+        return len(self.verdicts) - self.n_gone
+
+    @property
+    def n_gone(self) -> int:
+        """Number of series that the head should have measured and did not, known ones included."""
+        return sum(verdict.head.state == Change.GONE for verdict in self.verdicts)
 
     @property
     def n_of_base(self) -> int:

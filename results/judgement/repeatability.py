@@ -134,11 +134,11 @@ def noise_of(
     spreads: Mapping[int, Prior] | None = None,
     corrected_spreads: Mapping[int, Prior] | None = None,
 ) -> MeasuredNoise:
-    """Return the noise of each noisy, judged series of `rows`, all runs of one commit.
+    """Return the noise of each noisy, judged series of `rows`, all runs of one commit, by its positive numbers.
 
     spreads, corrected_spreads: of histories, by series (`run_spreads`), for series with fewer than LEAST_RUNS runs.
     """
-    noisy = [row for row in rows if _is_noisy(row) and row.value is not None]
+    noisy = [row for row in rows if _is_noisy(row)]
     whole = sides_of(noisy)
     pairs = _halves(noisy)
     names = [pair.name for pair in pairs if isinstance(pair.name, int)]  # of all: pair_of has named them
@@ -280,8 +280,7 @@ def _evidence(names: Sequence[int], pairs: Sequence[Pair], spreads: Mapping[int,
 def _by_surface(found: Iterable[SeriesNoise]) -> list[SurfaceNoise]:
     members: dict[object, list[SeriesNoise]] = {}
     for one in found:
-        row = one.row
-        key = (row.project, row.machine, row.environment, row.benchmark, row.metric, surface_parameters(row))
+        key = (*_testbed(one.row), one.row.benchmark, surface_parameters(one.row))
         members.setdefault(key, []).append(one)
     surfaces = [
         SurfaceNoise(row=each[0].row, shared=surface_parameters(each[0].row), series=tuple(each))
@@ -292,7 +291,8 @@ def _by_surface(found: Iterable[SeriesNoise]) -> list[SurfaceNoise]:
 
 def _is_noisy(row: SeriesValueRow) -> bool:
     metric = metric_of(row.metric, unit=row.unit)
-    return metric.role is Role.JUDGED and metric.precision is Precision.NOISY and row.state == "ok"
+    is_timed = metric.role is Role.JUDGED and metric.precision is Precision.NOISY and row.state == "ok"
+    return is_timed and all(0 < one < math.inf for one in [each.value for each in row.processes] or [row.value or 0.0])
 
 
 def _median(values: Iterable[float | None]) -> float | None:

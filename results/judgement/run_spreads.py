@@ -10,9 +10,9 @@ import numpy as np
 from results.judgement.comparison.moderation import LEAST_SD, Prior
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from results.rows import SeriesHistory
+    from results.rows import RunValues
 
 LEAST_RUNS = 8
 """With fewer runs a history says too little of its noise."""
@@ -21,37 +21,74 @@ _EFFICIENCY = 0.37  # of the median absolute deviation, against the standard dev
 
 
 def run_spreads(
-    histories: Iterable[SeriesHistory],
+    series: Iterable[RunValues],
     *,
     without: str,
     controls: Mapping[int, int] | None = None,
-    control_histories: Iterable[SeriesHistory] = (),
+    control_series: Iterable[RunValues] = (),
 ) -> dict[int, Prior]:
     """Return the spread from run to run of each series with LEAST_RUNS runs at least, by its id.
 
     Of the differences between successive runs, so that a step counts once: the larger of their median's and their
     90 % quantile's standard deviation. without: a commit whose runs are left out, since it is what is judged, and with
     them the difference between what was before it and what came after. controls: the control series of a series, by
-    whose value in the same run it is corrected.
+    whose value in the same run it is corrected. One that is not whole has a spread only if older runs would not change
+    it; its control tells of the same runs.
     """
-    of_control = {history.series.series_id: _logs(history, without) for history in control_histories}
-    found = {}
-    for history in histories:
-        logs = _logs(history, without)
-        control = of_control.get((controls or {}).get(history.series.series_id, -1), {})
-        values = np.array([log - control.get(run, 0.0) for run, log in logs.items() if not control or run in control])
-        steps = np.abs(np.diff(values[-MOST_RUNS:]))
-        steps = steps[~np.isnan(steps)]
-        if np.count_nonzero(~np.isnan(values)) < LEAST_RUNS or not len(steps):
-            continue
-        sd = max(1.4826 * float(np.median(steps)) / math.sqrt(2), float(np.quantile(steps, 0.9)) / 2.326, LEAST_SD)
-        found[history.series.series_id] = Prior(sd=sd, dof=max(2.0, _EFFICIENCY * len(steps)))
-    return found
+    of_control = {one.series_id: _control_logs(one, without) for one in control_series}
+    last: dict[int, list[float]] = {}
+    for one in series:
+        values, n_numbers = _latest(one, without, of_control.get((controls or {}).get(one.series_id, -1)) or None)
+        if n_numbers >= LEAST_RUNS and (one.is_whole or len(values) == MOST_RUNS):
+            last[one.series_id] = values
+    return _priors(last)
 
 
-def _logs(history: SeriesHistory, without: str) -> dict[str, float]:
+def _control_logs(one: RunValues, without: str) -> dict[str, float]:
     return {
-        value.run_id: math.nan if value.commit == without else math.log(value.value)
-        for value in history.values
-        if value.value is not None and value.value > 0 and value.state == "ok"
+        run_id: math.nan if commit == without else math.log(value)
+        for run_id, commit, value in zip(one.run_ids, one.commits, one.values, strict=True)
+        if value > 0
+    }
+
+
+def _latest(one: RunValues, without: str, control: Mapping[str, float] | None) -> tuple[list[float], int]:
+    """Return the latest MOST_RUNS logs, oldest first, and how many of all are numbers, counted up to LEAST_RUNS."""
+    found: list[float] = []
+    n_numbers = 0
+    for run_id, commit, value in zip(reversed(one.run_ids), reversed(one.commits), reversed(one.values), strict=True):
+        if not value > 0 or (control is not None and run_id not in control):
+            continue
+        if len(found) == MOST_RUNS and n_numbers >= LEAST_RUNS:
+            break
+        level = math.nan if commit == without else math.log(value) - (0.0 if control is None else control[run_id])
+        n_numbers += level == level  # noqa: PLR0124 - NaN is no number
+        if len(found) < MOST_RUNS:
+            found.append(level)
+    return found[::-1], n_numbers
+
+
+def _priors(values: Mapping[int, Sequence[float]]) -> dict[int, Prior]:
+    """Return the spread of each series that has a step; all at once, since numpy takes as long for one as for many."""
+    if not values:
+        return {}
+    padded = np.full((len(values), MOST_RUNS), np.nan)
+    for row, each in zip(padded, values.values(), strict=True):
+        row[: len(each)] = each
+    steps = np.sort(np.abs(np.diff(padded, axis=1)), axis=1)  # what is not a number comes last
+    counts = np.count_nonzero(~np.isnan(steps), axis=1)
+    has_steps = counts > 0
+    ids = [series_id for series_id, has in zip(values, has_steps, strict=True) if has]
+    steps, counts = steps[has_steps], counts[has_steps]
+    lines = np.arange(len(ids))
+    medians = (steps[lines, (counts - 1) // 2] + steps[lines, counts // 2]) / 2
+    place = 0.9 * (counts - 1)
+    below = np.floor(place).astype(np.intp)
+    low, high, share = steps[lines, below], steps[lines, np.minimum(below + 1, counts - 1)], place - below
+    # As numpy's quantile interpolates, to the last digit.
+    quantiles = np.where(share >= 0.5, high - (high - low) * (1 - share), low + (high - low) * share)
+    sds = np.maximum(np.maximum(1.4826 * medians / math.sqrt(2), quantiles / 2.326), LEAST_SD)
+    return {
+        series_id: Prior(sd=sd, dof=max(2.0, _EFFICIENCY * count))
+        for series_id, sd, count in zip(ids, sds.tolist(), counts.tolist(), strict=True)
     }

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.noise import doubt_about
-from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_relevant, outcome_of_change
+from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_relevant, is_worse, outcome_of_change
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
-from results.units import percent, signed
+from results.units import change_interval_in_words, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from results.judgement.comparison.evidence import Evidence
     from results.judgement.sides import Side
     from results.judgement.thresholds import Limits
+    from results.rows import SeriesValueRow
 
 _CHANGE_OF = {
     Outcome.REGRESSION: Change.SLOWER,
@@ -48,6 +49,8 @@ class _Finding(NamedTuple):
     outcome: Outcome
     why: str
     is_doubtful: bool = False
+    is_noise_known: bool = True
+    is_decided: bool = True
 
 
 def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Context) -> Verdict:
@@ -69,7 +72,8 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         outcome=found.outcome,
         ratio=_ratio(before, after, evidence),
         why=found.why,
-        evidence=evidence,
+        evidence=evidence if found.is_noise_known else None,
+        floor=evidence.floor if evidence is not None and found.is_decided else None,
         is_doubtful=found.is_doubtful,
         least_change=context.limits.least_change,
     )
@@ -79,7 +83,9 @@ def _ratio(before: float | None, after: float | None, evidence: Evidence | None)
     """Return the change that is told: without the machine's part, as far as what was measured tells that."""
     if evidence is not None and not evidence.difference.is_disturbed:
         return evidence.ratio
-    return after / before if before and after is not None else None
+    if before is None or after is None or not 0 < before < math.inf or not 0 <= after < math.inf:
+        return None
+    return after / before
 
 
 def _of_states(base: Side, head: Side) -> _Finding:
@@ -99,8 +105,12 @@ def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
     limits = [(min(side.values), max(side.values)) for side in (base, head)]
     (least_before, most_before), (least_after, most_after) = limits
     if least_after <= most_before and least_before <= most_after:
-        are_apart = any(differs(metric, low, high) for low, high in limits)
-        if are_apart:
+        worst = (most_before, most_after) if metric.direction is Direction.LOWER else (least_before, least_after)
+        if is_worse(metric, *worst) and differs(metric, *worst):
+            # Else measuring the head again until it is as the base was would be enough to pass.
+            why = "a run at the head is worse than any at the base"
+            return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, why, is_doubtful=True)
+        if any(differs(metric, low, high) for low, high in limits):
             return _Finding(Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit")
         return _Finding(Change.SAME, Outcome.UNCHANGED, "exact")
     before, after = (most_before, least_after) if least_after > most_before else (least_before, most_after)
@@ -112,11 +122,11 @@ def _of_counts(base: Side, head: Side, metric: Metric) -> _Finding:
 
 
 def _without_ratio(before: float | None, after: float | None, least_change: float) -> _Finding:
-    """Judge numbers of which some are 0 or negative."""
+    """Judge numbers of which some are 0, negative or endless."""
     if before == after:
         return _Finding(Change.SAME, Outcome.UNCHANGED, "the same number")
     is_large = is_relevant(before or 0.0, after or 0.0, least_change=least_change)
-    why = "numbers that are not all positive have no ratio"
+    why = "numbers that are not all positive and finite have no ratio"
     return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, why, is_doubtful=is_large)
 
 
@@ -128,10 +138,15 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
     is_large = not least < ratio < most
     undecided = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
     if context.cause is not None:
-        return _Finding(Change.UNCERTAIN, undecided, context.cause, is_doubtful=True)
+        return _Finding(Change.UNCERTAIN, undecided, context.cause, is_doubtful=True, is_decided=False)
     if (doubt := _doubt(base, head, evidence, metric=metric, context=context)) is not None:
         is_beyond = evidence.difference.is_disturbed or not low <= 1 <= high
-        return _Finding(Change.UNCERTAIN, undecided, doubt, is_doubtful=is_beyond)
+        is_known = bool(evidence.difference.dof) or not any(
+            _is_single_number(side.row, metric) for side in (base, head)
+        )
+        return _Finding(
+            Change.UNCERTAIN, undecided, doubt, is_doubtful=is_beyond, is_noise_known=is_known, is_decided=False
+        )
     if not (evidence.is_significant and is_large):
         is_same = least < low and high < most
         return _Finding(Change.SAME if is_same else Change.UNCERTAIN, undecided, _in_words(evidence))
@@ -142,11 +157,13 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
 
 
 def _in_words(evidence: Evidence) -> str:
-    low, high = (signed(100 * (edge - 1)) for edge in evidence.interval)
+    low, high = change_interval_in_words(*evidence.interval, ratio=evidence.ratio)
+    if high.endswith(" %"):
+        low = low.removesuffix(" %")
     n_base, n_head = evidence.difference.n_base, evidence.difference.n_head
     processes = "one process each" if (n_base, n_head) == (1, 1) else f"{n_base} and {n_head} processes"
     sure = "" if evidence.is_significant else "not certain: "
-    return f"{sure}{low} to {high} %, by {processes}"
+    return f"{sure}{low} to {high}, by {processes}"
 
 
 def _doubt(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> str | None:
@@ -164,8 +181,7 @@ def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> str |
     """Return why one process on each side decides nothing, in words; None if it may."""
     for name, side in sides:
         row = side.row
-        has_interval = row.ci_low is not None and row.ci_high is not None and math.isfinite(row.ci_high - row.ci_low)
-        if metric.name not in SWEEP_METRICS and not has_interval:
+        if _is_single_number(row, metric):
             unknown = "; better direction unknown" if metric.direction is Direction.UNKNOWN else ""
             return f"a single number at the {name}, of which no noise is known{unknown}"
         if metric.name in SWEEP_METRICS and (
@@ -173,3 +189,9 @@ def _doubt_about_one(sides: Sequence[tuple[str, Side]], metric: Metric) -> str |
         ):
             return f"{doubt} at the {name}"
     return None
+
+
+def _is_single_number(row: SeriesValueRow, metric: Metric) -> bool:
+    """Return whether a suite told no interval of a value; the sweep's have one, or a doubt of their own."""
+    has_interval = row.ci_low is not None and row.ci_high is not None and math.isfinite(row.ci_high - row.ci_low)
+    return metric.name not in SWEEP_METRICS and not has_interval

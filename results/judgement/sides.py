@@ -26,7 +26,7 @@ _INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = (NormalDist().inv_cdf((1 + level) / 2) f
 """Standard errors from a value to the end of its interval: the sweep's are of 95 %, asv's of 99 %."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
     """Series at one commit. row: the newest run's, its value the median over all runs' processes that count.
 
@@ -64,6 +64,8 @@ def sides_of(rows: Iterable[SeriesValueRow]) -> dict[int, Side]:
 
 
 def _side(rows: Sequence[SeriesValueRow]) -> Side:
+    if len(rows) == 1 and rows[0].state == State.OK and rows[0].value is not None:
+        return Side(row=rows[0], n_runs=1, n_failed=0, values=(rows[0].value,), processes=_processes(rows[0]))
     ok = [row for row in rows if row.state == State.OK and row.value is not None]
     failed = [row for row in rows if row.state != State.OK]
     processes = tuple(process for row in ok for process in _processes(row))
@@ -95,12 +97,13 @@ def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
 
 
 def pair_of(base: Side, head: Side) -> Pair | None:
-    """Return two sides as a pair to compare; None if a value is not positive, and no ratio tells anything."""
+    """Return two sides as a pair to compare; None if a value is not positive or endless, and no ratio tells."""
     row = head.row
-    if not all(one.value > 0 for side in (base, head) for one in side.processes):
+    if not all(0 < one.value < math.inf for side in (base, head) for one in side.processes):
         return None
-    parameters = {parameter.name: parameter.value for parameter in row.parameters}
-    provider = parameters.get("provider") if row.metric in SWEEP_METRICS else None
+    provider = None
+    if row.metric in SWEEP_METRICS:
+        provider = next((one.value for one in row.parameters if one.name == "provider"), None)
     is_baseline = is_control(row)
     half_width = _INTERVAL_OF_SWEEPS if row.metric in SWEEP_METRICS else _INTERVAL_OF_ASV
     return Pair(
@@ -145,9 +148,11 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
 
 def is_control(row: SeriesValueRow) -> bool:
     """Return whether no commit of ours can change a series: eager's."""
+    if row.metric not in SWEEP_METRICS:
+        return False
     parameters = {one.name: one.value for one in row.parameters}
     is_plain = parameters.get("weights", "plain") == "plain"
-    return row.metric in SWEEP_METRICS and parameters.get("provider") == BASELINE and is_plain
+    return parameters.get("provider") == BASELINE and is_plain
 
 
 def surface_of(row: SeriesValueRow) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from results.files.settings import PATTERNS
-from results.metrics import Direction, Metric, metric_of
+from results.metrics import ERROR, Direction, Metric, metric_of
 from results.rows import contender_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Limits:
 
 def metric_of_row(row: SeriesRow | SeriesValueRow) -> Metric:
     """Return the metric that a series or a value is of."""
+    if row.metric != ERROR.name:  # all others are the same of every dtype
+        return metric_of(row.metric, unit=row.unit)
     dtype = next((str(one.value) for one in row.parameters if one.name == "dtype"), None)
     return metric_of(row.metric, unit=row.unit, dtype=dtype)
 

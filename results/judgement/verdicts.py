@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from results.exit_codes import ExitCode
-from results.judgement.comparison.evidence import Compared, observe, weigh
+from results.judgement.comparison.evidence import Compared, Observed, log_ratios, observe, weigh
 from results.judgement.comparison.false_discoveries import Q
 from results.judgement.comparison.moderation import USUAL, Prior
 from results.judgement.comparison.processes import with_alike_rounds
@@ -56,7 +56,6 @@ __all__ = [
 SpreadsOf = Callable[[list[int]], "Mapping[int, Prior]"]
 _LEAST_OF_ALL = 10
 _SE_OF_MEDIAN = 1.2533 * 1.4826  # of one value, normally distributed, by the median distance from the median
-_GONE = "gone"
 
 
 def judge(  # noqa: PLR0913 - two commits, and how to judge them
@@ -89,9 +88,9 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
 
     observed = observe(pairs, is_paired=is_paired)
     known = {} if spreads is None or callable(spreads) else spreads
+    if callable(spreads) and (changed := _look_changed(observed, limits)):
+        known = spreads(changed)
     compared = weigh(observed, spreads=dict(known.items()), q=q)
-    if callable(spreads) and (changed := _look_changed(pairs, compared, limits)) and (known := spreads(changed)):
-        compared = weigh(observed, spreads=dict(known.items()), q=q)
     controls = _control_changes(compared.controls, least_change=least_change)
     moved = {testbed for testbed, control in controls.items() if control.is_moved}
     shifted = _shifted(pairs, compared, least_change=least_change) if has_controls else {}
@@ -110,7 +109,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
             ),
         )
         for key, sides in both.items()
-        if sides[0].has_value or sides[1].has_value  # what never worked is no change
+        if any(side.has_value for side in sides)  # what never worked is no change
     ]
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
@@ -124,9 +123,9 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
         only_at_head=tuple(side.row for key, side in at_head.items() if key not in at_base and side.is_ok),
         least_change=least_change,
         controls=tuple(controls.values()),
-        floor=median(one.floor for one in compared.evidence) if compared.evidence else None,
         is_paired=is_paired,
         shifts=tuple(shifted.values()),
+        failing=tuple(head.row for base, head in both.values() if not (base.has_value or head.has_value)),
     )
 
 
@@ -141,7 +140,7 @@ def exit_code(judgement: Judgement) -> ExitCode:
         return ExitCode.FAILED
     if outcomes[Outcome.REGRESSION]:
         return ExitCode.REGRESSION
-    if not judgement.verdicts or judgement.n_perhaps_worse or judgement.is_control_moved:
+    if not judgement.n_compared or judgement.n_perhaps_worse or judgement.is_control_moved:
         return ExitCode.NOTHING_COMPARABLE
     return ExitCode.FINE
 
@@ -157,12 +156,12 @@ def _pairs(both: Mapping[int, tuple[Side, Side]], *, is_paired: bool) -> list[Pa
     return with_controls(found, {key: head.row for key, (_, head) in both.items()})
 
 
-def _look_changed(pairs: Sequence[Pair], compared: Compared, limits: Mapping[int, Limits]) -> list[int]:
+def _look_changed(observed: Observed, limits: Mapping[int, Limits]) -> list[int]:
     """Return the series whose values differ by a relevant change, whatever their noise."""
     return [
         pair.name
-        for pair, evidence in zip(pairs, compared.evidence, strict=True)
-        if isinstance(pair.name, int) and abs(math.log(evidence.ratio)) >= math.log1p(limits[pair.name].least_change)
+        for pair, log_ratio in zip(observed.pairs, log_ratios(observed), strict=True)
+        if isinstance(pair.name, int) and abs(log_ratio) >= math.log1p(limits[pair.name].least_change)
     ]
 
 
@@ -260,7 +259,7 @@ def _version_of(row: SeriesValueRow) -> tuple[str, ...]:
 def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:
     return Verdict(
         base=row,
-        head=replace(row, commit=head_commit, state=_GONE, reason=None, value=None, processes=()),
+        head=replace(row, commit=head_commit, state=Change.GONE.value, reason=None, value=None, processes=()),
         metric=metric_of_row(row),
         change=Change.GONE,
         outcome=Outcome.FAILED,

@@ -82,7 +82,11 @@ def why_in_words(advice: Advice, question: Question) -> list[str]:
 def _why(choice: Choice, question: Question, *, of_many: bool) -> str | None:
     row, eager = choice.advised or choice.ranking.leader, choice.ranking.eager
     shown = [row] if eager is None or row.provider == BASELINE else [row, eager]
-    known = [_bound(each, question) for each in shown if each.bound_in_words or _count(each)]
+    if choice.advised is None:
+        # What is run is known all the same; times that decide nothing would only contradict each other.
+        known = [f"{each.contender} is {count}" for each in shown if (count := _count(each))]
+    else:
+        known = [_bound(each, question) for each in shown if each.bound_in_words or _count(each)]
     where = f"{choice.block.title}, at" if of_many else "At"
     return f"{where} {rows_in_words([choice.batch])}: {'; '.join(known)}." if known else None
 

@@ -148,7 +148,7 @@ def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> li
             Cell(in_words(verdict.base.value, unit=verdict.base.unit)),
             Cell(in_words(verdict.head.value, unit=verdict.head.unit), style),
             Cell(change_in_words(verdict.ratio), style),
-            Cell(f"< {percent(verdict.evidence.floor)}" if verdict.evidence else ""),
+            Cell("" if verdict.floor is None else f"< {percent(verdict.floor)}"),
             Cell(verdict.why),
         )
         for verdict in verdicts

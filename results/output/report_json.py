@@ -30,7 +30,10 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             "least_change": judgement.least_change,
             "compared": judgement.n_compared,
             "of_base": judgement.n_of_base,
+            "not_asked": judgement.n_not_asked,
             "floor": judgement.floor,
+            "with_floor": judgement.n_with_floor,
+            "noisy": judgement.n_noisy,
             "controls": [asdict(control) for control in judgement.controls],
             "counts": {outcome.value: counts[outcome] for outcome in Outcome},
             "verdicts": {change.value: judgement.count_changes()[change] for change in Change},
@@ -82,7 +85,7 @@ def _evidence(verdict: Verdict) -> dict[str, object]:
     return {
         "interval": None if verdict.interval is None else list(verdict.interval),
         "p": None if found is None else found.p,
-        "floor": None if found is None else found.floor,
+        "floor": verdict.floor,
         "processes": None if found is None else [found.difference.n_base, found.difference.n_head],
     }
 

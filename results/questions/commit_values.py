@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from results.database.fetching import gc_paused
+from results.database.fetching import fetch_rows, gc_paused
+from results.database.key_lists import any_of
 from results.database.point_parameters import parameters_of_points
 from results.database.schema import Benchmark, Commit, Environment, Machine, Measurement, Project, Run, Series, Value
+from results.database.snapshot_cache import cached_for_snapshot
 from results.metrics import LATENCY
+from results.questions.histories import SERIES_AT_PLACES
 from results.questions.joined_series import first_of, joined_series
 from results.questions.series_filters import conditions_from
 from results.rows import ProcessValue, SeriesFilter, SeriesValueRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from typing import Unpack
+
+    from sqlalchemy.engine import Connection
 
     from results.database.point_parameters import ParametersOfPoint
     from results.questions.histories import DatabaseRow
     from results.store import Store
+
+
+_SET_FIELDS = [getattr(SeriesValueRow, field.name).__set__ for field in fields(SeriesValueRow)]
+_fields_of = attrgetter("project", "machine", "environment", "benchmark", "metric", "unit", "version")
 
 
 def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> list[SeriesValueRow]:
@@ -50,40 +62,97 @@ def all_values_at(
     run_ids: only these runs. Ordered by series, and then by run, oldest first; `series_id` is as for `values_at`.
     """
     with store.reading() as connection, gc_paused():
-        runs = sa.select(Run.id).join(Commit, Commit.id == Run.commit_id).where(Commit.hash == commit)
-        if run_ids is not None:
-            runs = runs.where(Run.uid.in_(run_ids))
-        ids = list(connection.execute(runs).scalars())
-        found = connection.execute(_values_at(ids).where(*conditions_from(chosen))).all()
-        parameters = parameters_of_points(connection, {row.point_id for row in found})
+        runs = cached_for_snapshot(connection, (_runs_at, commit), partial(_runs_at, connection, commit))
+        of_run = {row.id: row for row in runs if run_ids is None or row.uid in run_ids}
+        ids = list(of_run)
+        found = fetch_rows(connection, _columns_at(ids).where(*conditions_from(chosen)))
         joined = joined_series(connection)
+        described = _described(connection, {row[0] for row in found})
         of_point = sa.select(Measurement.run_id, Measurement.point_id, Measurement.visits)
         visits = {
             (run_id, point_id): of_run
             for run_id, point_id, of_run in connection.execute(of_point.where(Measurement.run_id.in_(ids)))
         }
-        rows = [
-            _series_value(
-                row,
-                parameters,
-                joined,
-                _processes(row, visits.get((row.run, row.point_id)) if row.metric == LATENCY.name else None),
-            )
-            for row in found
-        ]
-    return sorted(rows, key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+        rows = [_value_of_run(row, of_run[row[1]], described[row[0]], joined, visits) for row in found]
+        return sorted(rows, key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
 
 
-def _processes(row: DatabaseRow, visits: list[dict[str, Any]] | None) -> tuple[ProcessValue, ...]:
-    """Return the processes of a run of a series: its visits, or the run itself where it made none."""
-    if row.median is None:
-        return ()
+def _runs_at(connection: Connection, commit: str) -> list[DatabaseRow]:
+    return list(connection.execute(_RUNS.where(Commit.hash == commit)))
+
+
+class _Description(NamedTuple):
+    """Point of a series, and the fields of its rows that are the same in every run."""
+
+    point_id: int
+    fields: tuple[Any, ...]
+
+
+def _described(connection: Connection, series_ids: set[int]) -> dict[int, _Description]:
+    """Return the descriptions of at least these series, each of which is read once for a snapshot."""
+    known: dict[int, _Description] = cached_for_snapshot(connection, _described, dict)
+    if unknown := series_ids - known.keys():
+        rows = connection.execute(
+            SERIES_AT_PLACES.where(any_of(Series.id, "series_ids")), {"series_ids": unknown}
+        ).all()
+        parameters = parameters_of_points(connection, {row.point_id for row in rows})
+        for row in rows:
+            known[row.id] = _Description(row.point_id, (*_fields_of(row), parameters.get(row.point_id, ())))
+    return known
+
+
+def _value_of_run(
+    columns: tuple[Any, ...],
+    run: DatabaseRow,
+    description: _Description,
+    joined: dict[int, tuple[int, ...]],
+    visits: Mapping[tuple[int, int], list[dict[str, Any]]],
+) -> SeriesValueRow:
+    series_id, run_id, state, reason, median, low, high, q25, q75, sample_count, samples, calls_per_sample = columns
+    project, machine, environment, benchmark, metric, unit, version, parameters = description.fields
+    made = visits.get((run_id, description.point_id)) if visits and metric == LATENCY.name else None
+    values = (
+        first_of(series_id, joined) if joined else series_id, project, run.commit, run.commit_date, run.commit_subject,
+        machine, environment, benchmark, metric, unit, version, parameters, state, reason, median, low, high, q25, q75,
+        sample_count, None if samples is None else tuple(array("d", samples)), run.uid, run.started_at,
+        calls_per_sample,
+        () if median is None else _processes(ProcessValue(run.uid, 0, median, low, high, reason), made),
+    )  # fmt: skip
+    row = object.__new__(SeriesValueRow)
+    # As its own __init__ would, which takes three times as long: a commit has thousands.
+    for set_field, value in zip(_SET_FIELDS, values, strict=True):
+        set_field(row, value)
+    return row
+
+
+def _processes(whole: ProcessValue, visits: list[dict[str, Any]] | None) -> tuple[ProcessValue, ...]:
+    """Return the processes of a run of a series: its visits, or the whole run where it made none."""
     if visits and all(visit.get("median_s") for visit in visits):
         return tuple(
-            ProcessValue(row.uid, i, visit["median_s"], None, None, visit.get("disturbed"), visit.get("machine_speed"))
+            ProcessValue(
+                whole.run_id, i, visit["median_s"], None, None, visit.get("disturbed"), visit.get("machine_speed")
+            )
             for i, visit in enumerate(visits)
         )
-    return (ProcessValue(row.uid, 0, row.median, row.ci_low, row.ci_high, row.reason),)
+    return (whole,)
+
+
+def _columns_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
+    """Select what differs from run to run of a series; its description is read once, and beside it."""
+    return _values_at(run_ids).with_only_columns(
+        Value.series_id,
+        Value.run_id,
+        Value.state,
+        Value.reason,
+        Value.median,
+        Value.ci_low,
+        Value.ci_high,
+        Value.q25,
+        Value.q75,
+        Value.sample_count,
+        Value.samples,
+        Value.calls_per_sample,
+    )
 
 
 def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
@@ -132,7 +201,6 @@ def _series_value(
     row: DatabaseRow,
     parameters: ParametersOfPoint,
     joined: dict[int, tuple[int, ...]],
-    processes: tuple[ProcessValue, ...] = (),
 ) -> SeriesValueRow:
     # In the order of the statement's columns: looking each up by its name takes as long as reading them.
     (
@@ -165,5 +233,14 @@ def _series_value(
         run_id=run_id,
         measured_at=measured_at,
         calls_per_sample=calls_per_sample,
-        processes=processes,
     )
+
+
+_RUNS = sa.select(
+    Run.id,
+    Run.uid,
+    Run.started_at,
+    Commit.hash.label("commit"),
+    Commit.date.label("commit_date"),
+    Commit.subject.label("commit_subject"),
+).join(Commit, Commit.id == Run.commit_id)

@@ -22,7 +22,6 @@ from results.database.schema import (
     Triage,
 )
 from results.files.decisions import WITHDRAWAL
-from results.ingest.acknowledged_series import not_there_yet
 from results.ingest.decisions import withdrawal_from
 from results.questions.histories import history_of
 from results.questions.joined_series import all_of, first_of, joined_series
@@ -79,17 +78,6 @@ def known_levels(store: Store, *, base: str, head: str, series_ids: Collection[i
         for one in histories
     ]
     return [_along_the_line(level, on_line, head=head) for level in found if level is not None]
-
-
-def later_series(store: Store, *, commit: str, series_ids: Collection[int]) -> frozenset[int]:
-    """Return those of the series that were first measured after `commit`, a full hash, as surely as its order tells.
-
-    Ids are as of `values_at`: where versions were declared equal, none of them was there.
-    """
-    with store.reading() as connection:
-        joined = joined_series(connection)
-        later = not_there_yet(connection, all_of(series_ids, joined), commit=commit)
-    return frozenset(one for one in series_ids if all_of([one], joined) <= later)
 
 
 def taken_back(store: Store, change: AcknowledgementRecord) -> list[TakenBack]:

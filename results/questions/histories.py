@@ -87,7 +87,7 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
         found = _chosen(connection, series_ids)
         joined = joined_series(connection) if any(chosen.may_be_joined for chosen in found) else {}
         runs = {
-            place: cached_for_snapshot(connection, (_runs_of, place), partial(_runs_of, connection, place))
+            place: cached_for_snapshot(connection, (runs_of, place), partial(runs_of, connection, place))
             for place in {chosen.place for chosen in found}
         }
         return [
@@ -99,7 +99,7 @@ def history_of(store: Store, *, series_ids: Iterable[int]) -> list[SeriesHistory
         ]
 
 
-def _runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, DatabaseRow]]:
+def runs_of(connection: Connection, place: Place) -> dict[int, tuple[int, DatabaseRow]]:
     """Return the runs of a place by id: index in their order, and the first fields of a HistoryValue."""
     moment = datetime_decoder(connection)
     rows = fetch_rows(connection, _RUNS, _at(place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +12,16 @@ import sqlalchemy as sa
 from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.key_lists import any_of
 from results.database.point_parameters import parameters_of_points
-from results.database.schema import OLDEST_FIRST, Commit, Run, Value
+from results.database.schema import OLDEST_FIRST, Benchmark, Commit, Run, Series, Value
+from results.database.snapshot_cache import cached_for_snapshot
 from results.files.records import State
-from results.questions.histories import SERIES_AT_PLACES, series_row
-from results.questions.joined_series import first_of, joined_series
+from results.questions.histories import SERIES_AT_PLACES, runs_of, series_row
+from results.questions.joined_series import all_of, first_of, joined_series
 from results.questions.series_filters import conditions_from
-from results.rows import HistoryRun, HistoryTable, SeriesFilter, beside_main_line
+from results.rows import HistoryRun, HistoryTable, RunValues, SeriesFilter, beside_main_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Unpack
 
     from sqlalchemy.engine import Connection
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int, int]  # project, machine, environment
 
 RUNS_AT_ONCE = 50
+FEW_MORE = 1.5  # times as many runs as are asked for are read at once
 FEW_SERIES = 300  # are looked up one by one; of more, a run's values are read in one stretch
 
 _RUNS = (
@@ -49,6 +52,12 @@ _VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.reason.is
     any_of(Value.run_id, "run_ids"), Value.state == State.OK.value, Value.median.is_not(None)
 )
 _VALUES_OF_SERIES = _VALUES.where(any_of(Value.series_id, "series_ids"))
+_PLACES = (
+    sa.select(Series.id, Series.machine_id, Series.environment_id, Benchmark.project_id)
+    .join(Benchmark, Benchmark.id == Series.benchmark_id)
+    .where(any_of(Series.id, "series_ids"))
+)
+RUN_UID = 3  # index in the first fields of a HistoryValue
 
 
 def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[HistoryTable]:
@@ -67,6 +76,72 @@ def history_tables(store: Store, **chosen: Unpack[SeriesFilter]) -> list[History
             of_place.setdefault((row.project_id, row.machine_id, row.environment_id), []).append(row)
         tables = [_table(connection, place, found, joined, parameters) for place, found in of_place.items()]
         return [table for table in tables if table.runs]
+
+
+def run_values(store: Store, *, series_ids: Iterable[int], latest: int | None = None) -> list[RunValues]:
+    """Return the values of the chosen series that are ok, in the order of `series_ids`; unknown ids are left out.
+
+    A series whose version was declared equal to others' has their values too. One statement for all of a place: many
+    series cost a tenth of what their histories do. latest: of a place with many more runs only so many are read, and
+    the series are not whole.
+    """
+    ids = list(dict.fromkeys(series_ids))
+    with store.reading() as connection, gc_paused():
+        joined = joined_series(connection)
+        of_place: dict[Place, list[int]] = {}
+        for series_id, *place in fetch_rows(connection, _PLACES, {"series_ids": ids}):
+            of_place.setdefault((place[0], place[1], place[2]), []).append(series_id)
+        found = [
+            one
+            for place, chosen in of_place.items()
+            for one in _run_values(connection, place, chosen, joined, latest=latest)
+        ]
+    of_id = {one.series_id: one for one in found}
+    return [of_id[series_id] for series_id in ids if series_id in of_id]
+
+
+def _run_values(
+    connection: Connection,
+    place: Place,
+    series_ids: Sequence[int],
+    joined: dict[int, tuple[int, ...]],
+    *,
+    latest: int | None,
+) -> Iterator[RunValues]:
+    runs = cached_for_snapshot(connection, (runs_of, place), partial(runs_of, connection, place))
+    ordered = sorted(runs, key=lambda run_id: runs[run_id][0])
+    is_whole = latest is None or len(ordered) <= FEW_MORE * latest
+    ordered = ordered if is_whole else ordered[-(latest or 0) :]
+    rows = fetch_rows(connection, _VALUES_OF_SERIES, {"run_ids": ordered, "series_ids": all_of(series_ids, joined)})
+    if joined:
+        # By version, so that of a run that measured two of them the newer one's value is last, as in a history.
+        age = {series_id: i for group in joined.values() for i, series_id in enumerate(group)}
+        rows.sort(key=lambda row: age.get(row[1], 0))
+    line = {one: i for i, one in enumerate(dict.fromkeys(first_of(series_id, joined) for series_id in series_ids))}
+    column = {run_id: i for i, run_id in enumerate(ordered)}
+    values, is_known = np.empty((len(line), len(ordered))), np.zeros((len(line), len(ordered)), dtype=np.bool_)
+    if rows:
+        run_ids, of_series, medians, _ = zip(*rows, strict=True)
+        lines = of_series if not joined else [first_of(one, joined) for one in of_series]
+        at = [line[one] for one in lines], [column[one] for one in run_ids]
+        values[at] = medians
+        is_known[at] = True
+    uids = tuple([runs[run_id][1][RUN_UID] for run_id in ordered])
+    commits = tuple([runs[run_id][1][0] for run_id in ordered])
+    n_known = np.count_nonzero(is_known, axis=1)
+    for series_id in series_ids:
+        i = line[first_of(series_id, joined)]
+        if n_known[i] == len(ordered):  # most: what they share is one tuple
+            yield RunValues(series_id, uids, commits, tuple(values[i].tolist()), is_whole=is_whole)
+            continue
+        places = np.flatnonzero(is_known[i]).tolist()
+        yield RunValues(
+            series_id=series_id,
+            run_ids=tuple([uids[one] for one in places]),
+            commits=tuple([commits[one] for one in places]),
+            values=tuple(values[i][places].tolist()),
+            is_whole=is_whole,
+        )
 
 
 def _by_commit(runs: Iterable[Any]) -> list[Any]:

@@ -1,7 +1,8 @@
-"""Profiles of sweep points → frozen rows."""
+"""Profiles of sweep points, and the visits that they were measured in → frozen rows."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -24,7 +25,7 @@ from results.files.records import State
 from results.files.stacks import FoldedStack, StackKind, stacks_from_bytes, stacks_of_kind
 from results.kernel_names import decoded
 from results.product_libraries import product_libraries
-from results.rows import GapRow, KernelRow, OperatorRow, PointRow, ProfileRow, RuntimeCallRow
+from results.rows import GapRow, KernelRow, OperatorRow, PointRow, ProfileRow, RuntimeCallRow, VisitRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,17 +177,19 @@ def conditions_of(store: Store, *, point: PointRow) -> Mapping[str, Any]:
 
 
 def run_with_profile(store: Store, *, point: PointRow) -> str | None:
-    """Return the id of the newest run that profiled `point` at its commit and testbed; None if none has."""
+    """Return the id of the newest run that profiled `point` at its commit and testbed, by its ruler; None for none."""
     with store.reading() as connection:
         found = connection.execute(
             sa.select(Run.uid)
             .join(Profile, Profile.run_id == Run.id)
+            .outerjoin(Measurement, (Measurement.run_id == Profile.run_id) & (Measurement.point_id == Profile.point_id))
             .join(Commit, Commit.id == Run.commit_id)
             .join(Machine, Machine.id == Run.machine_id)
             .join(Environment, Environment.id == Run.environment_id)
             .where(
                 Profile.point_id == point.point_id,
                 Profile.state == State.OK.value,
+                sa.func.coalesce(Measurement.ruler_version, point.ruler_version) == point.ruler_version,
                 Commit.hash == point.commit,
                 Machine.name == point.machine,
                 Environment.name == point.environment,
@@ -195,3 +198,27 @@ def run_with_profile(store: Store, *, point: PointRow) -> str | None:
             .limit(1)
         )
         return found.scalar()
+
+
+def visits_of(store: Store, *, point: PointRow) -> tuple[VisitRow, ...]:
+    """Return the visits that `point` was measured in, in their order; none before ruler 3."""
+    where = {"run": point.run_id, "project": point.project, "point": point.point_id}
+    with store.reading() as connection:
+        found = connection.execute(_VISITS, where).scalar()
+    return tuple(VisitRow(**{**visit, "measured_at": _moment(visit["measured_at"])}) for visit in found or ())
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+_VISITS = (
+    sa.select(Measurement.visits)
+    .join(Run, Run.id == Measurement.run_id)
+    .join(Project, Project.id == Run.project_id)
+    .where(
+        Run.uid == sa.bindparam("run"),
+        Project.name == sa.bindparam("project"),
+        Measurement.point_id == sa.bindparam("point"),
+    )
+)

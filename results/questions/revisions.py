@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,6 +13,8 @@ from results.errors import NoRepository, UnknownRevision
 from results.files.git import run_git
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy.engine import Connection
 
     from results.store import Store
@@ -21,18 +23,22 @@ HASH_PREFIX = re.compile(r"[0-9a-fA-F]{4,64}")
 
 
 def commit_of(store: Store, revision: str, *, repository: Path | None = None) -> str:
-    """Return the full hash of a stored commit by a hash, the start of one, or any name that git knows.
+    """Return the full hash of a stored commit by a hash, any name that git knows, or the start of a hash.
 
     repository: where git is asked; default: the current folder.
     Raises: UnknownRevision, with the commit if git knows it.
     """
     with store.reading() as connection:
         stored = _starting_with(connection, revision)
-        if len(stored) > 1:
-            raise UnknownRevision(f"{revision} is the start of {len(stored)} commits: {_listed(stored)}")
-        if stored:
-            return stored[0]
+        if stored == [revision]:
+            return revision
         resolved = _resolved_by_git(revision, repository or Path.cwd())
+        # A tag 2024 or a branch cafe is what git takes it for, and no start of a hash.
+        is_name = resolved is not None and not resolved.startswith(revision.lower())
+        if stored and not is_name:
+            if len(stored) > 1:
+                raise UnknownRevision(f"{revision} is the start of {len(stored)} commits: {_listed(stored)}")
+            return stored[0]
         if resolved is not None:
             if _starting_with(connection, resolved):
                 return resolved
@@ -57,6 +63,34 @@ def have_equal_kernels(one: str, other: str, *, repository: Path | None = None) 
             return None
         trees.append(answer.stdout.strip())
     return trees[0] == trees[1] if all(trees) else None
+
+
+class HistoryBefore(NamedTuple):
+    """What git reaches from some commits. is_whole: whether that is all there is; in a shallow clone it is not.
+
+    lines: of each commit, itself first and no commit before its children.
+    """
+
+    lines: tuple[dict[str, None], ...]
+    is_whole: bool
+
+
+def history_before(commits: Sequence[str], *, repository: Path | None = None) -> HistoryBefore | None:
+    """Return what git reaches from each of the commits, full hashes; None where git does not know all of them.
+
+    repository: where git is asked; default: the current folder.
+    """
+    folder, found = repository or Path.cwd(), []
+    try:
+        is_whole = run_git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+        for commit in commits:
+            answer = run_git(folder, "rev-list", "--date-order", "--end-of-options", commit)
+            if answer.returncode:
+                return None
+            found.append(dict.fromkeys(answer.stdout.split()))
+    except NoRepository:
+        return None
+    return HistoryBefore(lines=tuple(found), is_whole=is_whole)
 
 
 def _starting_with(connection: Connection, prefix: str) -> list[str]:

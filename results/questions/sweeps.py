@@ -48,6 +48,17 @@ def latest_points(store: Store, *, revision: str | None = None, **axes: Unpack[P
     return sorted(rows, key=by_shape)
 
 
+def rows_by_ruler(store: Store, *, point: PointRow) -> dict[str, PointRow]:
+    """Return `point` as each ruler measured it at its commit and place, the newest measurement, by the version."""
+    place: PointFilter = {"project": point.project, "machine": point.machine, "environment": point.environment}
+    with store.reading() as connection:
+        points = sweep_points(connection)
+        runs = _runs_of_commit(connection, place, commit=point.commit)
+        pairs = measured_pairs(connection, runs, [point.point_id])
+        rows = point_rows(connection, points, runs_of_points(pairs), runs=runs)
+    return {row.ruler_version: row for row in rows}  # the newest run's is the last
+
+
 def throughput_by_commit(
     store: Store, *, metrics: Collection[str] = POINT_METRICS, **axes: Unpack[PointFilter]
 ) -> list[PointRow]:
@@ -147,14 +158,19 @@ def newest_at(
     connection: Connection, points: Mapping[int, PointRecord], axes: PointFilter, *, commit: str
 ) -> list[RunPoint]:
     """Return (run, point) of each chosen point's newest measurement at `commit` on each machine and environment."""
-    commit_ids = [commit_id for (commit_id,) in connection.execute(sa.select(Commit.id).where(Commit.hash == commit))]
-    at_commit = connection.execute(sa.select(Run.id).where(Run.commit_id.in_(commit_ids)))
-    runs = _allowed(runs_by_id(connection, (run_id for (run_id,) in at_commit)), axes)
+    runs = _runs_of_commit(connection, axes, commit=commit)
     in_order = {run_id: i for i, run_id in enumerate(runs)}
     found = sorted(
         measured_pairs(connection, runs, chosen_points(points, axes)), key=lambda measured: in_order[measured[0]]
     )
     return list({(point_id, runs[run_id].testbed): (run_id, point_id) for run_id, point_id in found}.values())
+
+
+def _runs_of_commit(connection: Connection, axes: PointFilter, *, commit: str) -> dict[int, MeasuringRun]:
+    """Return the runs of a commit at the chosen places, oldest first."""
+    commit_ids = [commit_id for (commit_id,) in connection.execute(sa.select(Commit.id).where(Commit.hash == commit))]
+    at_commit = connection.execute(sa.select(Run.id).where(Run.commit_id.in_(commit_ids)))
+    return _allowed(runs_by_id(connection, (run_id for (run_id,) in at_commit)), axes)
 
 
 def _allowed(runs: Mapping[int, MeasuringRun], axes: PointFilter) -> dict[int, MeasuringRun]:

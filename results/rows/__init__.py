@@ -14,7 +14,14 @@ from results.rows.inventory import BenchmarkRow, CommitRow, ParameterRow, PlaceR
 from results.rows.judged import JudgedSeries, RunsOfPlace, UnjudgedPlace
 from results.rows.main_line import beside_among, beside_main_line, left_out_in_words
 from results.rows.measured_axes import OF_CONTENDER, MeasuredAxes
-from results.rows.points import CEILING_NOT_VALID, MOST_PERCENT_OF_FLOOR, PointRow, VisitRow
+from results.rows.points import (
+    AT_FLOOR,
+    CEILING_NOT_VALID,
+    ERROR_OF_CEILINGS,
+    MOST_PERCENT_OF_FLOOR,
+    PointRow,
+    VisitRow,
+)
 from results.rows.profiles import GapRow, KernelRow, OperatorRow, ProfileRow, RuntimeCallRow
 from results.rows.series import (
     HistoryRun,
@@ -22,6 +29,7 @@ from results.rows.series import (
     HistoryValue,
     ParameterValue,
     ProcessValue,
+    RunValues,
     SeriesHistory,
     SeriesRow,
     SeriesValueRow,
@@ -32,7 +40,9 @@ from results.rows.standing import FailureRow, FreshnessRow, KnownChange, KnownLe
 from results.rows.timelines import ActivityRow, IdleRow, NoTimeline, TimelineRow
 
 __all__ = [
+    "AT_FLOOR",
     "CEILING_NOT_VALID",
+    "ERROR_OF_CEILINGS",
     "MOST_PERCENT_OF_FLOOR",
     "OF_CONTENDER",
     "ActivityRow",
@@ -64,6 +74,7 @@ __all__ = [
     "ProcessValue",
     "ProfileRow",
     "ProjectRow",
+    "RunValues",
     "RunsOfPlace",
     "RuntimeCallRow",
     "SeriesFilter",

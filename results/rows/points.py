@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 MOST_PERCENT_OF_FLOOR = 110.0
+AT_FLOOR = "as fast as its floor"
+ERROR_OF_CEILINGS = "ceilings are measured to within a tenth, so a call may take a little less than its floor"
 CEILING_NOT_VALID = "ceiling not valid"
 
 
@@ -105,6 +107,11 @@ class PointRow(NamedTuple):
         return contender_name(self.provider, self.weights)
 
     @property
+    def is_host_bound(self) -> bool:
+        """Whether a device works for less than half of the call, as it waits for the host; never of a CPU."""
+        return self.device_time_s is not None and self.latency_s is not None and 2 * self.device_time_s < self.latency_s
+
+    @property
     def has_valid_ceiling(self) -> bool:
         """Whether the call is not faster than its floor by more than a tenth; a floor that is not known is not beaten.
 
@@ -116,9 +123,15 @@ class PointRow(NamedTuple):
         return self.floor_s / self.latency_s * 100 <= MOST_PERCENT_OF_FLOOR
 
     @property
-    def percent_of_floor_shown(self) -> float | None:
-        """`percent_of_floor` for people: what is within the ceilings' error above 100 is as fast as the floor."""
-        return None if self.percent_of_floor is None else min(self.percent_of_floor, 100.0)
+    def floor_in_words(self) -> str | None:
+        """How near the call is to its floor; None where that is not known.
+
+        What is faster, within the error of the ceilings, is as fast: 100 % beside a floor that takes longer would
+        contradict it.
+        """
+        if self.percent_of_floor is None:
+            return None
+        return AT_FLOOR if self.percent_of_floor > 100 else f"at {self.percent_of_floor:.0f} % of its floor's speed"
 
     @property
     def bound_in_words(self) -> str | None:

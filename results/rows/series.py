@@ -76,6 +76,19 @@ class SeriesHistory:
     values: tuple[HistoryValue, ...]
 
 
+class RunValues(NamedTuple):
+    """Values of a series in the runs that were ok, oldest commit first, as columns: of each its run and its commit.
+
+    is_whole: whether they are all; else they are those of the latest runs of its place.
+    """
+
+    series_id: int
+    run_ids: tuple[str, ...]
+    commits: tuple[str, ...]
+    values: tuple[float, ...]
+    is_whole: bool = True
+
+
 class ProcessValue(NamedTuple):
     """Value of a series in one process: a visit, counted from 0 within its run, or a run that made but one.
 
@@ -122,7 +135,7 @@ class HistoryTable:
     beside: tuple[int | None, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SeriesValueRow:
     """Value at one commit, with its series and samples.
 

@@ -57,6 +57,12 @@ def test_files_of_which_none_can_be_read_are_an_error_that_names_them(monkeypatc
     assert "abcdef01" in capsys.readouterr().err
 
 
+def test_the_dashboard_waits_three_seconds_for_whoever_has_the_database_to_himself(journal_store):
+    name = journal_store().name
+    with opened(None, name) as store, store.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 3000
+
+
 def test_a_path_is_shown_without_a_database_of_its_own(tmp_path, journals):
     journals.write_journals(tmp_path, journals.history(2))
     with opened(tmp_path, None) as store:

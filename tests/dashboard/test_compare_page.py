@@ -272,3 +272,28 @@ def test_never_more_points_are_worse_than_were_compared(journal_store, journals)
     assert answer_of(drawing.names, drawing.means).startswith(
         "2 worse and 0 better beyond the noise, of 3 points, geometric mean 0.0 % of the 1 with a ratio: "
     )
+
+
+@pytest.fixture
+def left_behind(journal_store, journals):
+    """Four commits on one machine, and the next one on another."""
+    old = journals.history(4, operations=("mlp",), machine="bench-01")
+    return journal_store([*old, *journals.history(5, operations=("mlp",), machine="bench-02")[-1:]])
+
+
+def test_at_first_a_machine_with_two_commits_is_shown(left_behind, journals):
+    drawing = compare_drawing_of(left_behind, query="")
+    assert (drawing.options.machines[0], drawing.choice.machine) == ("bench-02", ("bench-01",))
+    assert drawing.choice.commit == (journals.commit_hash(2), journals.commit_hash(3))
+    assert drawing.n_points
+
+
+def test_commits_are_shown_where_they_were_measured(left_behind, journals):
+    named = (journals.commit_hash(0), journals.commit_hash(1))
+    drawing = compare_drawing_of(left_behind, query=f"?commit={named[0][:12]}&commit={named[1][:12]}")
+    assert (drawing.choice.machine, drawing.choice.commit, drawing.problems) == (("bench-01",), named, ())
+
+
+def test_a_single_commit_is_told_with_what_else_can_be_compared(left_behind):
+    props = shown(left_behind, "?machine=bench-02")
+    assert props["answer"] == "Only one commit was measured on bench-02: choose another machine or compare providers."

@@ -69,7 +69,7 @@ def test_any_asv_benchmark_is_drawn_over_commits_with_its_interval(suite):
 
 def test_the_card_says_how_much_a_commit_changed_either_way(suite):
     notes = line_of(shown(suite, "?benchmark=ops.time_sort"), "size=1").hovertext
-    assert "+100.0 % against the commit before" in notes[1]
+    assert "+100 % against the commit before" in notes[1]
     assert "-48.8 % against the commit before" in notes[2]
 
 

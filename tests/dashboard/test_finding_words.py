@@ -8,7 +8,6 @@ import pytest
 
 from dashboard.figures.change_points import LEAST_APART, with_change_points
 from dashboard.figures.chart import Across, ChangePoint, Chart
-from dashboard.finding_words import interval_in_words, ratio_in_words
 from dashboard.quantities import MetricFormat, Ordinate
 from dashboard.tables.changes import HOW_CHANGES_ARE_MADE, ORDER, changes_table
 from dashboard.widgets import TONE_COLOURS
@@ -16,17 +15,6 @@ from tests.made_findings import judgement
 
 go = pytest.importorskip("plotly.graph_objects")
 N = 100
-
-
-@pytest.mark.parametrize(
-    ("ratio", "words"),
-    [
-        (1.06, "+6.0 %"), (0.94, "-6.0 %"), (2.97, "+197.0 %"), (47.16, "× 47.2"), (1 / 47.16, "÷ 47.2"),
-        (5280.4, "× 5,280"), (2.1e5, "× 210,000"), (4.7e15, "× 4.7e+15"), (0.0, "-100.0 %"),
-    ],
-)  # fmt: skip
-def test_a_ratio_is_a_change_in_percent_or_beyond_three_a_factor(ratio, words):
-    assert ratio_in_words(ratio) == words
 
 
 def marked(*points):
@@ -70,17 +58,3 @@ def test_a_change_unlike_the_values_beside_it_is_explained(ratio, is_explained):
     seconds = MetricFormat(metric="latency_s", unit="s")
     table = changes_table(replace(found, verdicts=(verdict,)), metric_format=seconds, labels={})
     assert (HOW_CHANGES_ARE_MADE in str(table)) is is_explained
-
-
-@pytest.mark.parametrize(
-    ("ratio", "interval", "words"),
-    [
-        (0.504, (0.206, 1.232), ("-79.4 %", "+23.2 %")),
-        (47.2, (30.0, 60.0), ("× 30", "× 60")),
-        (0.1, (0.05, 2.0), ("÷ 20", "× 2")),
-        (3.5, (0.0, 4.0), ("-100.0 %", "+300.0 %")),
-        (None, (0.9, 4.0), ("-10.0 %", "+300.0 %")),
-    ],
-)
-def test_the_ends_of_an_interval_have_the_form_of_its_ratio(ratio, interval, words):
-    assert interval_in_words(*interval, ratio=ratio) == words

@@ -40,3 +40,14 @@ def test_disturbed_points_of_a_headline_are_counted(point):
     maps = winner_maps_of(rows, order={"a" * 40: 0})
     [headline] = headlines_of(rows, maps, order={"a" * 40: 0})
     assert (headline.n, headline.n_disturbed) == (2, 2)
+
+
+def test_medians_over_less_than_half_as_many_shapes_come_last(point):
+    """The two that tuned takes longest to compile are no match for what was measured everywhere."""
+    rows = [point(provider="eager", batch=batch) for batch in (1, 8, 64, 512)]
+    rows += [point(provider="fused", batch=batch, speedup_vs_eager=1.1) for batch in (1, 8, 64, 512)]
+    rows += [point(provider="compiled", batch=batch, speedup_vs_eager=1.2) for batch in (1, 8)]
+    rows += [point(provider="tuned", batch=1, speedup_vs_eager=1.5)]
+    order = {rows[0].commit: 0}
+    found = headlines_of(rows, winner_maps_of(rows, order=order), order=order)
+    assert [one.contender for one in found] == ["compiled", "fused", "tuned"]

@@ -9,7 +9,6 @@ import pytest
 from dash.exceptions import PreventUpdate
 
 from dashboard.app import create_app
-from dashboard.finding_words import ratio_in_words
 from dashboard.pages.overview import HIDDEN, OUTPUTS, asked_query, change_cards, failing_cards, page_props
 from dashboard.tables.map_drawing import map_card
 from dashboard.tables.standings import failing_in_words, freshness_in_words
@@ -91,8 +90,15 @@ def test_a_large_change_is_a_factor_as_on_the_other_pages(journal_store, journal
     worst = replace(surface.worst, ratio=20.5)
     large = replace(comparison, surfaces=(replace(surface, worst=worst, n=1234, n_of=2045),))
     [listed] = surfaces_list(large, most=1)
-    assert f"{ratio_in_words(20.5)} at most" in text_of(listed)
-    assert "1,234 of 2,045 series" in text_of(listed)
+    assert "1,234 of 2,045 series, × 20.5 where it is largest" in text_of(listed)
+
+
+def test_of_a_single_series_there_is_no_largest_change(journal_store, journals):
+    [comparison] = overview_of(journal_store(last_slower(journals))).comparisons
+    [surface] = comparison.surfaces
+    faster = replace(surface, worst=replace(surface.worst, ratio=0.652), n=1, n_of=1)
+    [listed] = surfaces_list(replace(comparison, surfaces=(faster,)), most=1)
+    assert 'at its only series, -34.8 %"' in text_of(listed)
 
 
 def test_a_commit_that_changed_nothing_is_answered_no(journal_store, journals):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import plotly.graph_objects as go
@@ -96,6 +97,22 @@ def test_nothing_that_matches_is_said(planted):
     props = shown(planted, "?contains=no such benchmark")
     assert props["answer"] == "No finding matches this choice."
     assert props["chosen"] == {"display": "none"}
+
+
+@pytest.mark.parametrize(
+    ("n", "answer"),
+    [
+        (0, "No open regression"),
+        (1, "No open regression; of 1 finding nobody said which way is worse"),
+        (12, "No open regression; of 12 findings nobody said which way is worse"),
+    ],
+)
+def test_without_a_regression_the_answer_counts_what_may_be_one(planted, n, answer):
+    drawing = regressions_drawing_of(planted, query="")
+    labels = [label for label, _, _ in drawing.lists]
+    assert "direction unknown" in labels
+    lists = tuple((label, "?", n if label == "direction unknown" else 7) for label in labels)
+    assert replace(drawing, found=(), lists=lists).answer == answer
 
 
 def test_a_selector_changes_the_list_and_forgets_the_finding(planted):

@@ -7,7 +7,7 @@ import pytest
 from dashboard.tables.winners import absences_list, winners_table
 from dashboard.views.throughput.notes import note_of_winners, rankings_by_batch
 from results.judgement.winners import WHAT_DECIDES_NOTHING
-from results.units import THIN_SPACE
+from results.rows import AT_FLOOR, ERROR_OF_CEILINGS
 
 
 def text_of(component):
@@ -123,10 +123,15 @@ def test_a_call_that_beats_its_floor_shows_that_the_ceilings_are_not_valid(point
     assert "memory" not in shown
 
 
-@pytest.mark.parametrize(("percent", "shown"), [(107.8, 100), (87.4, 87)])
+@pytest.mark.parametrize(
+    ("percent", "shown"),
+    [(107.8, AT_FLOOR), (100.0, "at 100 % of its floor's speed"), (87.4, "at 87 % of its floor's speed")],
+)
 def test_no_call_is_shown_to_be_faster_than_its_floor(point, percent, shown):
     rows = [point(bound="memory", percent_of_floor=percent)]
-    assert f"{shown}{THIN_SPACE}% of floor speed" in text_of(winners_table(rankings_by_batch(rows)))
+    table = winners_table(rankings_by_batch(rows))
+    assert shown in text_of(table)
+    assert (ERROR_OF_CEILINGS in str(table)) is (shown == AT_FLOOR)
 
 
 def test_what_bounds_a_call_has_a_column_only_where_ceilings_tell_it(point):

@@ -54,6 +54,7 @@ def test_what_a_module_prints_is_no_part_of_the_answer(tmp_path):
     assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_what_one_call_does_is_json_alone_on_stdout_and_holds_what_the_article_teaches(tmp_path):

@@ -27,16 +27,22 @@ MODULES = (
     "outcomes", "verdicts", "series_verdicts", "sides", "noise", "known_levels", "thresholds", "commit_findings",
     "run_spreads", "comparison.processes", "comparison.differences", "comparison.evidence",
     "comparison.false_discoveries", "comparison.moderation", "winners", "changes.exact", "changes.surfaces",
-    "explanation.classes",
+    "explanation.causes", "explanation.classes",
 )  # fmt: skip
 TESTS = (
     *(
         f"tests/results/judgement/test_{name}.py"
-        for name in ("verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "finding_classes")
+        for name in (
+            "verdicts", "evidence", "noise", "winners", "exact_changes", "changes_of_place", "finding_classes",
+            "explanation", "two_causes",
+        )
     ),
     "tests/results/judgement/known",
     "tests/results/judgement/rules",
-)
+    "tests/results/judgement/explanation",
+    "tests/results/output/test_floors.py",
+    "tests/results/output/test_nothing_comparable.py",
+)  # fmt: skip
 # Simulations and whole commands: what they find, quicker tests must find.
 WITHOUT = "not Simulated and not RunToRun and not matches_nothing and not misspelt and not projects and not exit_codes"
 

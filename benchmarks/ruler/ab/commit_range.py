@@ -26,7 +26,8 @@ class CommitRange:
     """Range of a bisection, oldest first, without `good` and with `bad` as its last candidate or older than it.
 
     candidates: those whose kernels differ from their predecessor's; the n_equal others cannot have changed anything
-    that is measured. n_merges: merges among all, each of which stands for what it merged.
+    that is measured. n_merges: merges among all, each of which stands for what it merged. is_good_beside: whether
+    `good` is of a branch that the first of all these merged, whose first parent then has another past.
     """
 
     good: RangeCommit
@@ -34,6 +35,7 @@ class CommitRange:
     candidates: tuple[RangeCommit, ...]
     n_equal: int
     n_merges: int
+    is_good_beside: bool
 
 
 def commit_range(good: str, bad: str) -> CommitRange:
@@ -66,6 +68,7 @@ def commit_range(good: str, bad: str) -> CommitRange:
         candidates=tuple(candidates),
         n_equal=len(commits) - len(candidates),
         n_merges=sum(commit.is_merge for commit in commits),
+        is_good_beside=commits[0].parent != first.hash,
     )
 
 

@@ -129,6 +129,8 @@ def _reasons(module: torch.nn.Module, report: FusionReport) -> list[str]:
     """Return why blocks with linear layers are none of those measured, the same reason once."""
     by_reason: dict[str, list[str]] = {}
     for kept in report.kept:
+        if any(_is_inside(each.path, kept.path) for each in report.replaced):
+            continue  # what holds a block is no block itself, and its own reason would be about the block's layers
         by_reason.setdefault(kept.reason, []).append(kept.path or "the module")
     for each in report.replaced:
         if each.operation is Operation.LINEAR:
@@ -143,6 +145,10 @@ def _reasons(module: torch.nn.Module, report: FusionReport) -> list[str]:
     ]
     n_others = len(found) - _NAMED_REASONS
     return [*found[:_NAMED_REASONS], *([f"{n_others} other reasons"] if n_others > 0 else [])]
+
+
+def _is_inside(path: str, outer: str) -> bool:
+    return path != outer and path.startswith(f"{outer}." if outer else "")
 
 
 def _notes(module: torch.nn.Module, report: FusionReport, *, n_blocks: int) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ PIECES = {
     "table": f"{_FOLDER}.sweeps:compare",
     "worst": f"{_FOLDER}.second_look:tune_worst",
     "autotuned": f"{_FOLDER}.second_look:measure_autotuned",
+    "training": f"{_FOLDER}.second_look:measure_training",
     "profiles": f"{_FOLDER}.second_look:profile_some",
     "article": f"{_FOLDER}.second_look:measure_article",
     "asv": f"{_FOLDER}.sweeps:prove_asv",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ruler.campaign.settings import CampaignSettings, Report, Status
 from benchmarks.ruler.campaign.sweeps import measure_axes, recorded_sweep
 from benchmarks.ruler.checks.comparison import Quantity, ratio_to_best
-from benchmarks.ruler.plan.campaign_axes import ARTICLE, HALF_HOUR, HALF_HOUR_AUTOTUNED, for_device
+from benchmarks.ruler.plan.campaign_axes import ARTICLE, HALF_HOUR, HALF_HOUR_AUTOTUNED, HALF_HOUR_TRAINING, for_device
 from benchmarks.ruler.plan.filters import Filters
 from benchmarks.ruler.plan.points import Contender, DeviceKind
 from benchmarks.ruler.record.outcome import State
@@ -95,6 +95,12 @@ def measure_autotuned(settings: CampaignSettings) -> Report:
     """Measure four groups anew with what inductor finds by trying among the rivals."""
     ruler = replace(settings.ruler, axes=for_device(HALF_HOUR_AUTOTUNED, settings.device).name)
     return measure_axes(settings, ruler, tasks=(Task.TIME,))
+
+
+def measure_training(settings: CampaignSettings) -> Report:
+    """Measure one forward and backward at four shapes, and profile them."""
+    ruler = replace(settings.ruler, axes=for_device(HALF_HOUR_TRAINING, settings.device).name)
+    return measure_axes(settings, ruler, tasks=(Task.TIME, Task.PROFILE))
 
 
 def profile_some(settings: CampaignSettings) -> Report:

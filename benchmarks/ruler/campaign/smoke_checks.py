@@ -37,7 +37,7 @@ _SIZES = {
     "cpu": ((1, 64, 256), (17, 128, 512), (64, 64, 256), (96, 64, 256)),
 }
 _SPLIT_HIDDEN, _LARGE = (16, 1024, 4096), (4096, 1024, 4096)
-_REPLAYS, _ROUNDS_OF_STREAMS, _REPEATS = 5, 20, 50
+_REPLAYS, _ROUNDS_OF_STREAMS, _REPEATS, _FIRST_CALLS = 5, 20, 50, 3
 _ACTIVATIONS = {Operation.LINEAR: "gelu_tanh", Operation.MLP: "gelu_tanh", Operation.GATED_MLP: "silu"}
 _SANITIZER = ("compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer")
 _LONGEST_SANITIZED_S = 60.0
@@ -74,6 +74,9 @@ def checks(device: torch.device) -> dict[str, Check]:
         found[f"{name}, {shape.label()}"] = partial(_is_right, shape, name, device)
     if not on_gpu:
         return found
+    for operation in Operation:
+        shape = _shape(operation, _SPLIT_HIDDEN)
+        found[f"by recipe: {shape.label()}"] = partial(_goes_by_recipe, shape, device)
     for operation, name in product(Operation, _LEVELS):
         shape = _shape(operation, _SPLIT_HIDDEN)
         found[f"launch paths: {name}, {shape.label()}"] = partial(_has_same_bits, shape, name, device)
@@ -124,7 +127,7 @@ def _has_same_bits(shape: Shape, name: str, device: torch.device) -> Finding:
             return Finding(mark=Mark.ABSENT, reason=function.reason)
         outs = {}
         for path in LaunchPath:
-            if path is LaunchPath.INTERPRETER:
+            if path in {LaunchPath.INTERPRETER, LaunchPath.AHEAD}:  # neither starts a kernel here
                 continue
             with launching_through(path):
                 function(load.x)
@@ -132,6 +135,28 @@ def _has_same_bits(shape: Shape, name: str, device: torch.device) -> Finding:
     first, *others = outs
     wrong = [str(path) for path in others if not torch.equal(outs[path], outs[first])]
     return Finding(mark=Mark.WRONG, reason=f"{', '.join(wrong)}: other bits than {first}") if wrong else RIGHT
+
+
+def _goes_by_recipe(shape: Shape, device: torch.device) -> Finding:
+    """Call `fused` as a user does: its first calls go the long way, and make a recipe that all others go by."""
+    from fused_mlp.choice.call_recipes import why_no_recipes  # noqa: PLC0415 - needs triton
+    from fused_mlp.native import fast_calls  # noqa: PLC0415 - with it
+
+    load = workload(shape, device=device)
+    with torch.inference_mode():
+        finding = _compared(load, "fused", times=_FIRST_CALLS)
+        if finding is not RIGHT:
+            return finding
+        if reason := why_no_recipes():
+            return Finding(mark=Mark.ABSENT, reason=reason)
+        before = fast_calls.count_by_recipe()
+        finding = _compared(load, "fused", times=_REPLAYS)
+    n_by_recipe = fast_calls.count_by_recipe() - before
+    if finding is RIGHT and n_by_recipe < _REPLAYS:
+        return Finding(
+            mark=Mark.WRONG, reason=f"of {_REPLAYS} calls {n_by_recipe} went by recipe, the rest the long way"
+        )
+    return finding
 
 
 def _is_replayed(shape: Shape, device: torch.device) -> Finding:

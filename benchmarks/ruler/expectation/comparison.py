@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.expectation.structure import (
     ADDITION,
+    COPY,
     DERIVATIVE_OF,
     GENERATED,
     MULTIPLICATION,
@@ -36,6 +37,7 @@ _OPERATORS_OF_KIND = {
     MULTIPLICATION: r"^aten::mul_?$",
     ADDITION: r"^aten::add_?$",
     SUM: r"^aten::sum$",
+    COPY: r"^aten::copy_$",
     OWN: r"^fused_mlp\w*::",
     GENERATED: r"cpp_fused|triton_\w*fused",
     "gelu": r"^aten::gelu_?$",

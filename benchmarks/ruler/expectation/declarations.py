@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.ruler.expectation.structure import (
+    COPY,
     OWN,
     PRODUCT,
     Structure,
@@ -24,6 +25,8 @@ from benchmarks.ruler.plan.points import Contender, DeviceKind, Operation, Pass,
 
 # Beyond it, the gradient of the hidden activations is left to cuBLAS (docs/kernels.md).
 _WIDEST_OUT = 1024
+# Within one of these, one kernel writes z beside the activations (saving_pays in fused_mlp's linear.triton_epilogue).
+_WIDEST_KEPT, _MOST_ROWS_KEPT = 512, 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +98,12 @@ def _declared(contender: Contender, shape: Shape, *, device: DeviceKind, provide
     elif name in _CHOOSING and on_cuda:
         level = (provider_detail or "").split(",")[0]
         trains = shape.pass_ is Pass.FORWARD_BACKWARD
-        declare = _keeping_z if trains else _pure_in_one_operator if level == "pure" else _PLAIN.get(f"fused-{level}")
+        declare = _keeping_z if trains else _PLAIN.get(f"fused-{level}")
         if declare is None:
             return Expectation(reason="which implementation it chose is not known")
+        if name == "fused-captured" and not trains:
+            # The host copies the input to where the graph reads it; what the graph launches is no operator.
+            return replace(declare(shape), operators=1, kinds=(COPY,))
     if declare is not None:
         return declare(shape)
     return Expectation(reason=_WHY_NOT[name]) if name in _WHY_NOT else _FROM_OUTSIDE
@@ -124,19 +130,9 @@ def _of_ours(structure: Structure) -> Expectation:
     )
 
 
-def _pure_in_one_operator(shape: Shape) -> Expectation:
-    declared = _eager(shape)
-    return replace(declared, operators=1, kinds=(OWN,))
-
-
 def _forward_steps(shape: Shape) -> tuple[int, int]:
-    match shape.operation:
-        case Operation.LINEAR:
-            return 1, int(shape.activation is not None)
-        case Operation.MLP:
-            return 2, 1
-        case Operation.GATED_MLP:
-            return 3, 2
+    n_products = {Operation.LINEAR: 1, Operation.MLP: 2, Operation.GATED_MLP: 3}[shape.operation]
+    return n_products, int(shape.activation is not None) + int(shape.operation is Operation.GATED_MLP)
 
 
 def _level(structure: Callable[[Shape], Structure], *, operations: frozenset[Operation]) -> Declaration:
@@ -152,16 +148,22 @@ def _level(structure: Callable[[Shape], Structure], *, operations: frozenset[Ope
 
 
 def _cublaslt(shape: Shape) -> Expectation:
-    """Expect level 2 with every product by cuBLASLt, whose epilogue is the activation."""
+    """Expect level 2 with every product by cuBLASLt, whose epilogue is the activation: operators of ATen's."""
+    if shape.pass_ is Pass.FORWARD:
+        return _forward_of(lambda at: _products_of_others(of_epilogue(at)), _UNGATED)(shape)
     declared = _level(of_epilogue, operations=_UNGATED)(shape)
     return declared if declared.launches is None else replace(declared, library_products=declared.library_products + 1)
 
 
 def _keeping_z(shape: Shape) -> Expectation:
-    """Expect of `fused` in training on CUDA that z is kept, for which the forward runs as eager's."""
+    """Expect of `fused` in training on CUDA that z is kept: by level 2's kernel where that pays, else as eager does."""
     if shape.activation == _WITHOUT_OPERATOR:
         return _OF_ANY_NUMBER
-    forward = _of_each(of_eager(replace(shape, pass_=Pass.FORWARD)))
+    of_forward = replace(shape, pass_=Pass.FORWARD)
+    if shape.dtype != "float32" and (shape.dim <= _WIDEST_KEPT or shape.batch <= _MOST_ROWS_KEPT):
+        forward = _of_ours(of_epilogue(of_forward))
+    else:
+        forward = _of_each(of_eager(of_forward))
     return _with_fused_backward(shape, forward=forward, keeps_z=True)
 
 
@@ -225,11 +227,6 @@ def _forward_of(declare: Declaration, operations: frozenset[Operation] = frozens
     return declared
 
 
-def _one_of_others(shape: Shape) -> Expectation:
-    """Expect one operator that is not ours."""
-    return Expectation(operators=1, structure=of_one_operator(shape))
-
-
 def _operator_per_product(shape: Shape) -> Expectation:
     if shape.activation == _WITHOUT_OPERATOR:
         return _OF_ANY_NUMBER
@@ -288,7 +285,7 @@ _PACKED: dict[str, Declaration] = {
     "fused-onednn": _forward_of(_operator_per_product),
     "packed-eager": _forward_of(lambda shape: _of_each(of_gate_and_up_together(shape, is_gate_fused=False)), _GATED),
     "compiled-frozen": _frozen,
-    "onnxruntime": _forward_of(_one_of_others),
+    "onnxruntime": _forward_of(lambda shape: Expectation(operators=1, structure=of_one_operator(shape))),
 }
 _INDUCTOR = _BY_INDUCTOR.reason or ""
 _WHY_NOT = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Kinds of operators besides the activations, which are called by their names.
 PRODUCT, MULTIPLICATION, ADDITION, SUM, OWN, GENERATED = "product", "mul", "add", "sum", "own", "generated"
+COPY = "copy"
 DERIVATIVE_OF = "derivative of "
 
 

@@ -52,6 +52,14 @@ _KNOWN_OF_RULERS = {
     )
 }
 """What later turned out of what a ruler recorded, by its version."""
+_KNOWN_OF_COMMITS = {
+    "0e0b48439d5bcb7be0cea2322a991e324419bd3e": (
+        "On a GPU every call of `fused` went the long way at this commit, at 50 µs of the host's time (a defect, "
+        "mended since: [host path](kernels.md#host-path-on-cuda)); wall times of few rows show it, device times not. "
+        "`packed-eager:packed` crashed where its weights were timed cold (mended since)."
+    )
+}
+"""What later turned out of what a commit's measurements show, by its hash."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -103,6 +111,9 @@ def testbed_lines(testbed: Testbed, milestones: Sequence[Milestone]) -> Iterator
         commit = by_hash[commit_hash]
         yield f"### Ours and the rivals at {commit_hash[:8]} ({testbed.machine}, {testbed.environment})"
         yield ""
+        if commit_hash in _KNOWN_OF_COMMITS:
+            yield _KNOWN_OF_COMMITS[commit_hash]
+            yield ""
         for quantity in quantities_of(testbed):
             yield from claim_section(commit, shapes, quantity=quantity)
         for quantity in quantities_of(testbed):

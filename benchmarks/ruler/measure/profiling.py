@@ -102,8 +102,8 @@ def _is_compute(event: Any) -> bool:  # noqa: ANN401 - see above
     if "::" not in name or name.startswith(_ALLOCATIONS) or is_autograd_node(name):
         return False
     if not name.startswith(("aten::", "prims::")):
-        # An operator from outside ATen computes itself, unless it only calls operators that do.
-        return not any(_contains_compute(child) for child in event.cpu_children)
+        # An operator from outside ATen computes itself, unless it only calls operators that do: its kernels tell.
+        return bool(event.kernels) or not any(_contains_compute(child) for child in event.cpu_children)
     return not _is_view(name) and not _is_wrapper(name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.ruler.plan.axes import QUICK, Axes, Order, all_groups
-from benchmarks.ruler.plan.points import BASELINE, DeviceKind, Operation
+from benchmarks.ruler.plan.points import BASELINE, DeviceKind, Operation, Pass
 
 _RIVALS = ("compiled", "compiled-cudagraphs", "packed-eager:packed", "liger", "addmm-activation")
 _AUTOTUNED = ("compiled-max-autotune-no-cudagraphs", "compiled-max-autotune-tma")
@@ -149,7 +149,26 @@ ARTICLE = replace(
         ),
     ),
 )
-_OF_THE_HALF_HOUR = (HALF_HOUR, HALF_HOUR_AUTOTUNED, ARTICLE, ASV_PROOF)
+_TRAINING = replace(_HALF_HOUR, passes=(Pass.FORWARD_BACKWARD,), providers=(BASELINE, "compiled", "liger", "fused"))
+# One backward beside its forward, of few providers: few rows, where the host is waited for, and a training step's many.
+HALF_HOUR_TRAINING = replace(
+    _TRAINING,
+    name="half-hour-training",
+    operations=(Operation.MLP,),
+    batches=(64, 4096),
+    hiddens=(4096,),
+    also=(
+        replace(
+            _TRAINING,
+            name="half-hour-training: gated",
+            operations=(Operation.GATED_MLP,),
+            batches=(64, 4096),
+            hiddens=(5632,),
+            dims=(2048,),
+        ),
+    ),
+)
+_OF_THE_HALF_HOUR = (HALF_HOUR, HALF_HOUR_AUTOTUNED, HALF_HOUR_TRAINING, ARTICLE, ASV_PROOF)
 
 
 def for_device(axes: Axes, device: DeviceKind) -> Axes:

@@ -25,10 +25,11 @@ class _PackedEager(nn.Module):
 
     def __init__(self, eager: GatedMlp) -> None:
         super().__init__()
-        both = torch.cat([eager.gate.weight, eager.up.weight]).contiguous()
-        n_out, n_in = both.shape
-        self.gate_up = nn.Linear(n_in, n_out, bias=False, device="meta")
-        self.gate_up.weight = nn.Parameter(both, requires_grad=False)
+        with torch.inference_mode(mode=False), torch.no_grad():  # a model's weights are no inference tensors
+            both = torch.cat([eager.gate.weight, eager.up.weight]).contiguous()
+            n_out, n_in = both.shape
+            self.gate_up = nn.Linear(n_in, n_out, bias=False, device="meta")
+            self.gate_up.weight = nn.Parameter(both, requires_grad=False)
         self.down = eager.down
         self._activation = ACTIVATIONS[eager.activation]
 

@@ -17,6 +17,7 @@ from benchmarks.ruler.providers.registry import CAPTURED
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.referee.contender_record import ContenderRecord
 from benchmarks.ruler.referee.failures import ContenderRaised, RefereeFailed, referee_failures
+from benchmarks.ruler.referee.input_times import InputTimes, why_suspicious_again
 from benchmarks.ruler.referee.rotation import Rotation
 from benchmarks.ruler.referee.verification import Verification, are_in_same_memory, snapshot
 
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 _CHECKED, _SHARE = 1 / 8, 0.05
 # One check in so many, beginning with the first, comes with inputs that take a contender by surprise.
 _SURPRISED = 4
-# A new input may cost a lone call this much more than one it has just seen, and no more.
-_TIMES_SLOWER, _SLOWER_S = 1.5, {"cpu": 3e-6, "cuda": 50e-6}
+# Seconds that a new input may cost a lone call beyond its share.
+_SLOWER_S = {"cpu": 3e-6, "cuda": 50e-6}
 _SURPRISES, _SURPRISES_OF_LONG_CALLS, _LONG_CALL_S = 8, 2, 5e-3
 # Whoever is suspected of it takes as many of long calls, too, unless they are so long that noise averages out in one.
 _VERY_LONG_CALL_S = 0.5
@@ -63,6 +64,7 @@ class GroupReferee:
         self._wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else lambda: None
         self._random = random.Random()  # noqa: S311 - unpredictable enough; it hides no secret
         self._calls: dict[str, Callable[[], object]] = {}
+        self._eager = self._rotation.call(load.module)
         self._records: dict[str, ContenderRecord] = {}
         # These replay into the same memory at each call, as is known of them.
         self._captured: set[str] = set()
@@ -204,13 +206,17 @@ class GroupReferee:
             return reason
         if record.n_checks % _SURPRISED != 1:
             return None
-        for n_round in range(_ROUNDS_OF_SUSPICION):
+        times: list[InputTimes] = []
+        of_eager: list[InputTimes] = []
+        while True:
             kept = None
-            kept, why_suspicious = self._surprised(self._calls[name], is_suspected=n_round > 0)
-            if why_suspicious is None:
+            kept, taken = self._surprised(self._calls[name], is_suspected=bool(times))
+            if taken.why_suspicious(self._slower_s) is None:
                 break
-        else:
-            return why_suspicious
+            times.append(taken)
+            of_eager.append(self._surprised(self._eager, is_suspected=True)[1])
+            if len(times) == _ROUNDS_OF_SUSPICION:
+                return why_suspicious_again(times, of_eager, self._slower_s)
         of_surprise = "of an input that came as a surprise, "
         if reason := self._verification.why_odd(kept):
             return f"{of_surprise}{reason}"
@@ -254,11 +260,10 @@ class GroupReferee:
         reason = self._verification.why_wrong(kept, self._rotation.last())
         return self._rotation.spoilt() or (reason and f"{of_what}{reason}")
 
-    def _surprised(self, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, str | None]:
+    def _surprised(self, call: Callable[[], object], *, is_suspected: bool) -> tuple[object, InputTimes]:
         """Time calls whose input was filled just before, the same once more, and as many in a row as in a sample.
 
-        Returns the result of the last input, and why the contender seems to know some inputs already, or None.
-        Each is the least of several times, for noise only adds; before each alone the input is read, so that what the
+        Returns the result of the last input, and the times. Before each alone the input is read, so that what the
         caches hold of it makes no difference.
         """
         n_calls = self._n_calls
@@ -279,11 +284,7 @@ class GroupReferee:
             self._rotation.read()
             again_s, _ = self._timed(call, 1)
             new_s, seen_s = min(new_s, once_s), min(seen_s, again_s)
-        for what, known_s in (("one it had just seen", seen_s), ("those in a row", in_a_row_s / n_calls)):
-            if new_s > _TIMES_SLOWER * known_s + self._slower_s:
-                took = f"an input it could not know took {new_s * 1e6:.1f} µs, {what} {known_s * 1e6:.1f}"
-                return kept, f"{took}: it keeps results"
-        return kept, None
+        return kept, InputTimes(new_s, seen_s, in_a_row_s / n_calls)
 
     def _timed(self, call: Callable[[], object], n_calls: int) -> tuple[float, object]:
         self._wait()

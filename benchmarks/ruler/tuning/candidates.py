@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.providers.workload import Workload
 
 _BUDGET_S = 0.25
-_BESIDE_THE_RULE = (Implementation.CUBLASLT, Implementation.CUDA)
+_BESIDE_THE_RULE = (Implementation.CUDA,)
 _BEHIND_CALLS, _BEHIND_PASSES, _BLOCK_S = 20, 5, 0.005
 
 

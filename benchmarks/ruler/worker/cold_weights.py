@@ -19,8 +19,12 @@ _ALIGNED_TO = 512
 
 
 def rotating_parameters(function: Callable[..., object]) -> tuple[nn.Parameter, ...]:
-    """Return the parameters that a call of `function` fetches; none of a bare function, which may hold its own."""
-    return tuple(function.parameters()) if isinstance(function, nn.Module) else ()
+    """Return the parameters that a call of `function` fetches.
+
+    None of a bare function, which may hold its own, nor where one is an inference tensor, whose data nothing replaces.
+    """
+    parameters = tuple(function.parameters()) if isinstance(function, nn.Module) else ()
+    return () if any(each.is_inference() for each in parameters) else parameters
 
 
 @contextmanager

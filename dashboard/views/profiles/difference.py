@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard.figures.difference import steps_of
 from results.judgement.explanation import RowKind, RowPlace
+from results.judgement.latency_parts import Part
 from results.units import TIMES, percent, si
 
 if TYPE_CHECKING:
@@ -31,12 +32,19 @@ def difference_in_words(difference: ProfileDifference) -> str:
         for row in ordered
         if row.kind is not RowKind.SAME and abs(row.change_s) >= LEAST_NAMED * whole_s and _counts(row, difference)
     ]
+    waiting = _waiting(difference, least_s=LEAST_NAMED * whole_s)
+    if not named and waiting:
+        return f"No kernel explains more than {percent(LEAST_NAMED, digits=0)} of the time; {waiting[1]}."
     if not named:
         exact = [row for row in difference.work if row.kind not in {RowKind.SAME, RowKind.SLOWER, RowKind.FASTER}]
         what = f": {', '.join(_row(row) for row in exact[:MOST_NAMED])}" if exact else ""
         return f"No operator or kernel explains more than {percent(LEAST_NAMED, digits=0)} of the time{what}."
-    n_more = len(named) - MOST_NAMED
-    return f"{'; '.join(map(_row, named[:MOST_NAMED]))}{f'; and {n_more} more' if n_more > 0 else ''}."
+    told = [(abs(row.change_s), _row(row)) for row in named]
+    if waiting:
+        told = sorted([*told, waiting], key=lambda one: -one[0])
+    n_more = len(told) - MOST_NAMED
+    text = "; ".join(words for _, words in told[:MOST_NAMED])
+    return f"{text}{f'; and {n_more} more' if n_more > 0 else ''}."
 
 
 def change_of_latency(difference: ProfileDifference, *, base: PointRow, head: PointRow) -> str:
@@ -64,6 +72,15 @@ def explained_in_words(explanation: Explanation | None, difference: ProfileDiffe
         return [changed]
     found = [f"Why: {explanation.sentence.replace('`', '')}"] if explanation.sentence else [changed]
     return [*found, *([f"Ruled out: {'; '.join(explanation.ruled_out)}."] if explanation.ruled_out else [])]
+
+
+def _waiting(difference: ProfileDifference, *, least_s: float) -> tuple[float, str] | None:
+    """Return how much longer or less a device waits for the host, and that in words; None where it hardly differs."""
+    change_s = next((part.change_s for part in difference.parts if part.name == Part.WAITING), 0.0)
+    if abs(change_s) < least_s or not change_s:
+        return None
+    how = "longer" if change_s > 0 else "less"
+    return abs(change_s), f"the device waits {si(abs(change_s), 's')} {how} for the host"
 
 
 def title_of(point: PointRow, *, than: PointRow) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from dashboard.views.profiles.choice import profile_view_of
 from results.judgement.explanation import ProfiledCall, Subject, compare_profiles, explain
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from results.judgement.explanation import Explanation, ProfileDifference
     from results.judgement.latency_parts import LatencyParts
     from results.queries import FoldedStack
-    from results.rows import CommitRow, NoTimeline, PointRow, ProfileRow, TimelineRow
+    from results.rows import CommitRow, NoTimeline, PointFilter, PointRow, ProfileRow, TimelineRow
     from results.store import Store
 
 NO_PROFILE = (
@@ -76,14 +78,15 @@ class CallView:
 class ProfileDrawing:
     """Content of the page. call: None where nothing was measured at the commit. base: what it is compared with.
 
-    difference: from base to call; explanation: of it, where both are of one provider. rivals: the points of the shape
-    at the commit.
+    profiled: batches with a profile, where the call has none. difference: from base to call; explanation: of it, where
+    both are of one provider. rivals: the points of the shape at the commit.
     """
 
     view: ProfileView
     commits: tuple[CommitRow, ...]
     rivals: tuple[PointRow, ...]
     call: CallView | None
+    profiled: tuple[int, ...]
     base: CallView | None
     difference: ProfileDifference | None
     explanation: Explanation | None
@@ -92,11 +95,18 @@ class ProfileDrawing:
 
 
 def profile_drawing_of(store: Store, *, query: str) -> ProfileDrawing:
-    """Query the store for what the URL's `query` shows."""
+    """Query the store for what the URL's `query` shows; where it names no batch, of those with a profile."""
     measured = [row for row in commits(store) if row.sweep_machines]
     view = profile_view_of(query, points=point_choices(store), commits=measured)
+    profiled: tuple[int, ...] = ()
+    rivals = _rows(store, view.choice, revision=view.choice.commit)
+    if rivals and not any(map(_has_profile, rivals)):
+        profiled = _profiled_batches(store, view.choice)
+        if profiled and "batch" not in dict(parse_qsl(query.removeprefix("?"))):
+            nearest = min(profiled, key=lambda batch: abs(log(batch / view.choice.batch)))
+            view = replace(view, choice=replace(view.choice, batch=nearest))
+            rivals = _rows(store, view.choice, revision=view.choice.commit)
     choice, problems = view.choice, list(view.problems)
-    rivals = _rows(store, choice, revision=choice.commit)
     point = _chosen(rivals, choice.provider, problems)
     call = None if point is None else _call(store, point)
     base = None if point is None else _base(store, choice, point, rivals, problems)
@@ -105,6 +115,7 @@ def profile_drawing_of(store: Store, *, query: str) -> ProfileDrawing:
         commits=tuple(row for row in measured if choice.machine in row.sweep_machines),
         rivals=tuple(rivals),
         call=call,
+        profiled=profiled if call is not None and call.profile is None else (),
         base=base,
         difference=compare_profiles(base.call, call.call) if base and call else None,
         explanation=_explanation(base, call) if base and call else None,
@@ -116,6 +127,17 @@ def profile_drawing_of(store: Store, *, query: str) -> ProfileDrawing:
 def _rows(store: Store, choice: ProfileChoice, *, revision: str | None) -> list[PointRow]:
     rows = throughput_by_batch(store, revision=revision, **choice.shape)
     return [row for row in rows if row.activation == choice.activation]
+
+
+def _profiled_batches(store: Store, choice: ProfileChoice) -> tuple[int, ...]:
+    """Return the batches of the choice that were profiled at its commit."""
+    shape: PointFilter = {**choice.shape, "batch": None}
+    rows = throughput_by_batch(store, revision=choice.commit, **shape)
+    return tuple(sorted({row.batch for row in rows if row.activation == choice.activation and _has_profile(row)}))
+
+
+def _has_profile(row: PointRow) -> bool:
+    return row.operator_count is not None or row.kernel_launches is not None
 
 
 def _chosen(rows: Sequence[PointRow], provider: str | None, problems: list[str]) -> PointRow | None:

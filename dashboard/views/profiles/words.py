@@ -8,6 +8,7 @@ from dashboard.figures.latency import TimeBar
 from dashboard.tables.profiles import Expectation
 from dashboard.views.profiles.difference import short_name
 from results.judgement.latency_parts import Part
+from results.rows import ERROR_OF_CEILINGS
 from results.units import THIN_SPACE, counted, figures, percent, ratio, si
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def answer_of_call(call: CallView) -> str:
     whole_s = sum(max(0.0, each.time_s) for each in call.parts.parts)
     if largest is None or not whole_s:
         return f"{time}; what it goes to is not known: {call.parts.reason or 'it was not profiled'}"
-    return f"{time}: {percent(largest.time_s / whole_s)} {name_of_part(largest, call.parts, row)}"
+    share = percent(largest.time_s / whole_s)
+    if largest.part is Part.WAITING:
+        return f"{time}: for {share} of it {largest.part}"
+    return f"{time}: {share} {name_of_part(largest, call.parts, row)}"
 
 
 def details_of_call(call: CallView) -> list[str]:
@@ -73,6 +77,9 @@ def bars_of_call(call: CallView, *, prefix: str = "") -> list[TimeBar]:
     if row.latency_s is None:
         return []
     names = tuple(name_of_part(each, call.parts, row) for each in call.parts.parts)
+    floor = "least time by the machine's ceilings"
+    if row.floor_s is not None and row.floor_s > row.latency_s:
+        floor = f"{floor}: {ERROR_OF_CEILINGS}"
     bars = [
         TimeBar(
             label=f"{prefix}latency", time_s=row.latency_s, parts=call.parts.parts, part_names=names,
@@ -83,7 +90,7 @@ def bars_of_call(call: CallView, *, prefix: str = "") -> list[TimeBar]:
         ("host", row.host_time_s, "time to enqueue one call"),
         ("device", row.device_time_s, "kernels alone"),
         ("operators", row.operator_time_s, "time inside computing operators, from the profile"),
-        ("floor", row.floor_s if row.has_valid_ceiling else None, "least time by the machine's ceilings"),
+        ("floor", row.floor_s if row.has_valid_ceiling else None, floor),
     )
     bars += [
         TimeBar(label=f"{prefix}{name}", time_s=time_s, note=note, is_floor=name == "floor")
@@ -126,7 +133,7 @@ def expectations_of(call: CallView) -> list[Expectation]:
         ("Kernel launches", profile.expected_kernel_launches, profile.kernel_launches, ""),
         ("Traffic", profile.expected_bytes, profile.operators_min_bytes, "B"),
         ("Latency", profile.expected_time_s, row.latency_s, "s"),
-        ("Device time", None, profile.device_time_s, "s"),
+        ("Time of its kernels, profiled", None, profile.device_time_s, "s"),
         ("Compilations", 0.0 if profile.compilations is not None else None, profile.compilations, ""),
         ("Peak memory", None, profile.peak_memory_bytes, "B"),
         ("Memory allocated", None, profile.allocated_bytes, "B"),
@@ -160,7 +167,10 @@ def missing_of(profile: ProfileRow) -> list[str]:
 def note_of_timeline(timeline: TimelineRow) -> str:
     """Write how long the traced call took, and how much of it nothing ran."""
     idle_s = sum(row.duration_s for row in timeline.idle)
-    who = "the device was idle" if timeline.of == "device" else "no operator ran"
+    who = "no operator ran"
+    if timeline.of == "device":
+        worked_s = sum(one.duration_s for one in timeline.activities if one.is_on_device)
+        who = f"the device worked for {si(worked_s, 's')}; between its kernels it was idle"
     left_out = f" · {counted(timeline.n_left_out, 'shorter activity').replace('activitys', 'activities')} left out"
     longest = max((row.duration_s for row in timeline.idle), default=0.0)
     gaps = f"{who} for {si(idle_s, 's')} in {counted(len(timeline.idle), 'gap')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dashboard.clocks import clocks_of_shape
 from dashboard.tables.winner_flips import commit_in_words
 from results.judgement.advice import Question, advice_from, rows_in_words
 from results.judgement.leads import lead_of
@@ -52,12 +53,13 @@ def answer_from(
         return Answer(sentence=_nothing(rows, batch), contenders=(), is_certain=False, details=details)
     older = f" (commit {rows[0].commit[:10]}, not the newest)" if is_older else ""
     ranking = choice.ranking
+    clocks = clocks_of_shape([row for row in rows if row.batch == batch], leader=ranking.leader)
     named = ranking.candidates if ranking.standing is Standing.TIED else (ranking.leader,)
     return Answer(
         sentence=_sentence(choice, older=older),
         contenders=tuple(row.contender for row in named),
         is_certain=ranking.standing is Standing.FASTEST,
-        details=(*_since(over_commits), *details, *_why(ranking)),
+        details=(*_since(over_commits), *details, *_why(ranking), *([clocks] if clocks else [])),
     )
 
 
@@ -158,7 +160,7 @@ def _time(row: PointRow) -> str:
     if n is None:
         n, noun = row.operator_count, "operator"
     count = f" in {counted(round(n), noun)}" if n else ""
-    floor = f", at {row.percent_of_floor_shown:.0f} % of the floor's speed" if row.percent_of_floor_shown else ""
+    floor = f", {row.floor_in_words}" if row.floor_in_words else ""
     evidence = f" ({row.bound_detail})" if row.bound_detail and row.has_valid_ceiling else ""
     latency = with_prefix(row.latency_s, "s")
     return f"{row.contender} takes {latency}{count}{floor}, bound by {row.bound_in_words}{evidence}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import log
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dashboard.sweep_axes import AxisValue
-    from results.rows import CommitRow, PointChoice
+    from results.rows import CommitRow, PointChoice, PointRow
 
 _SWITCHES = ("quantity", "spacing", "commits_scale", "batch_scale")
 KEYS = (*(axis.name for axis in AXES), "commit", "commits", "providers", "colour", "multiples", *_SWITCHES)
@@ -103,6 +104,24 @@ def throughput_view_of(query: str, *, points: Sequence[PointChoice], commits: Se
     return ThroughputView(
         choice=choice, options=options, providers=providers, colours=colours, problems=tuple(problems)
     )
+
+
+def with_measured_batch(view: ThroughputView, query: str, rows: Sequence[PointRow]) -> ThroughputView:
+    """Return the view with a batch that `rows`, what one commit measured of its shape, hold: the nearest by ratio.
+
+    Where the URL's `query` asked for the other one, `problems` states by which it was replaced.
+    """
+    batches = sorted({row.batch for row in rows})
+    asked = view.choice.batch
+    if not batches or asked in batches:
+        return view
+    shown = min(batches, key=lambda batch: abs(log(batch / asked)))
+    problems = view.problems
+    if "batch" in dict(parse_qsl(query.removeprefix("?"))):
+        measured = ", ".join(str(batch) for batch in batches)
+        at = f"at commit {rows[0].commit[:10]}"
+        problems = (*problems, f"Batch {asked} was not measured {at}; showing {shown}. Measured: {measured}.")
+    return replace(view, choice=replace(view.choice, batch=shown), problems=problems)
 
 
 def query_from_choice(choice: ThroughputChoice) -> str:

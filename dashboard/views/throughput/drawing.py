@@ -11,7 +11,7 @@ from dashboard.figures.thinning import thinned
 from dashboard.figures.throughput import chart_over_batch, chart_over_commits
 from dashboard.scales import Colour, Multiples
 from dashboard.views.judged_histories import judged_histories, known_histories
-from dashboard.views.throughput.choice import throughput_view_of
+from dashboard.views.throughput.choice import throughput_view_of, with_measured_batch
 from dashboard.views.throughput.marks import change_points_over_commits
 from dashboard.views.throughput.sides import MOST_PANELS, MOST_SIDES, nearest_panels, panels_of, sides_of
 from results.queries import commits, point_choices, throughput_by_batch, throughput_by_commit
@@ -71,10 +71,11 @@ def throughput_drawing_of(store: Store, *, query: str, waits: bool = False) -> T
     measured = [row for row in commits(store) if row.sweep_machines]
     points = point_choices(store)
     view = throughput_view_of(query, points=points, commits=measured)
+    by_batch = _rows_at(store, view.choice, revision=view.choice.commit)
+    view = with_measured_batch(view, query, by_batch)
     choice = view.choice
     rank = {row.commit: i for i, row in enumerate(measured)}
     sides, left_out = _drawn_sides(points, choice)
-    by_batch = _rows_at(store, choice, revision=choice.commit)
     by_commit = [row for side in sides for row in _rows_over_commits(store, side)]
     by_commit.sort(key=lambda row: rank[row.commit])
     own = by_batch[0].commit if by_batch else choice.commit

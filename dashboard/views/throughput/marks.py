@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard.finding_words import ratio_in_words
 from dashboard.sweep_axes import AXES
 from dashboard.views.change_points import change_points_of, is_at_worst
 from results.judgement.findings import EVERYTHING
 from results.queries import series_where
 from results.rows import contender_of
+from results.units import change_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ def change_points_over_commits(
     def text(finding: Finding, series: Sequence[SeriesRow]) -> str:
         """Write whose curve it is, the change of what is drawn, and the commit: a rate falls where the time rises."""
         ratio = finding.ratio
-        size = "from 0" if ratio is None else ratio_in_words(1 / ratio if is_rate and ratio else ratio)
+        size = "from 0" if ratio is None else change_in_words(1 / ratio if is_rate and ratio else ratio)
         bound = "" if is_at_worst(finding, series) else "up to "
         who = contender_of(finding.surface.shared) or "everything"
         return f"{who} {bound}{size}\nat {finding.first_bad[:7]}"

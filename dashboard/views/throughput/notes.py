@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from dashboard.clocks import has_device_time
 from dashboard.figures.notes import OPEN_MARKS, SHORTEST_HASH, cut_short
 from dashboard.scales import Colour, CommitSpacing
 from dashboard.sweep_axes import AXES, text_of
@@ -81,7 +82,8 @@ def note_of_winners(rows: Sequence[PointRow]) -> str:
     """Write what the table of winners compares, how many points were disturbed, and where no winner is known."""
     if not rows:
         return ""
-    notes = [f"the fastest of the providers shown, at commit {rows[0].commit[:10]}"]
+    clock = " by wall time" if has_device_time(rows) else ""
+    notes = [f"the fastest{clock} of the providers shown, at commit {rows[0].commit[:10]}"]
     n_incomplete = sum(row.lacks_visits for row in rows)
     if n_incomplete:
         notes.append(f"{n_incomplete} of {len(rows)} points had fewer visits than planned")

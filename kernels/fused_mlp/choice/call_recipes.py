@@ -8,6 +8,7 @@ way every time, which computes the same.
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,12 @@ _kept: list[Any] = []
 
 @cache
 def why_no_recipes() -> str | None:
-    """Build the fast path; return why calls in this process go the long way, None if they may have recipes."""
+    """Build the fast path; return why calls in this process go the long way, None if they may have recipes.
+
+    FUSED_MLP_RECIPES=0 in the environment is a reason.
+    """
+    if os.environ.get("FUSED_MLP_RECIPES") == "0":
+        return "FUSED_MLP_RECIPES=0 asks for the long way"
     if launch_path() is not LaunchPath.HANDLE:
         return f"kernels are started through {launch_path()}, not by their compiled handles"
     if reason := ensure_calls_built():

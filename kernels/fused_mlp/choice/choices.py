@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _ANY = "any"
-_BY_RULE = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE)
+_BY_RULE = (Implementation.POINTWISE, Implementation.CUBLASLT, Implementation.EPILOGUE, Implementation.SINGLE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -146,10 +146,14 @@ def finish(
                 both_ok = (here[:, None] < n_parts) & ok[None, :]
                 total += tl.sum(tl.load(parts_ptr + offsets, mask=both_ok, other=0.0, cache_modifier=".cg"), axis=0)
         else:
-            sum_ptrs = parts_ptr + first + elements
-            total = tl.load(sum_ptrs, mask=ok, other=0.0, cache_modifier=".cg")
-            tl.store(sum_ptrs, tl.zeros((chunk,), dtype=tl.float32), mask=ok)
+            total = tl.load(parts_ptr + first + elements, mask=ok, other=0.0, cache_modifier=".cg")
         if HAS_BIAS:
             total += tl.load(b_ptr + elements % n_out, mask=ok, other=0.0).to(tl.float32)
         tl.store(y_ptr + first + elements, total.to(y_ptr.dtype.element_ty), mask=ok)
+    if not ORDERED:
+        # Triton lays out loads and stores apart: whoever clears a sum need not be the thread that read it.
+        tl.debug_barrier()
+        for start in range(0, n_elements, chunk):
+            elements = start + within
+            tl.store(parts_ptr + first + elements, tl.zeros((chunk,), dtype=tl.float32), mask=elements < n_elements)
     tl.store(counter_ptr, 0)

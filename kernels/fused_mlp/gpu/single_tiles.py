@@ -28,7 +28,7 @@ BYTES_UNDER_WAY = 32 * 1024
 """Of weights, for each multiprocessor: 4.3 TB/s over 132 of them at 0.9 µs of latency are 29 KB. Arithmetic."""
 
 SPLIT_STAGES = (5, 6, 8)
-"""The stages that tuning tries of split hidden beside the rule's, of 227 KB of shared memory. Not run on a device."""
+"""The stages that tuning tries of split hidden beside the rule's, of 227 KB of shared memory. Not timed yet."""
 
 _CHEAP_WEIGHT_BYTES = 256 * 1024
 _SPLIT_BLOCK_HIDDEN = (128, 32)

@@ -55,6 +55,7 @@ PyObject* result_on_plain_weights(const Call& call) {
     c10::OptionalDeviceGuard on_device;
     if (call.x.is_cuda()) on_device.reset_device(call.x.device());
     if (const auto found = recipe_of(*sized_call)) {
+      ++n_by_recipe();
       return result_of([&] { return sized_call->compute(*found->recipe, driver(), found->stream); });
     }
   }
@@ -143,6 +144,8 @@ PyObject* remember(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* was_wanted(PyObject*, PyObject* const*, Py_ssize_t) {
   return PyBool_FromLong(std::exchange(is_wanted(), false));
 }
+
+PyObject* count_by_recipe(PyObject*, PyObject* const*, Py_ssize_t) { return PyLong_FromLongLong(n_by_recipe()); }
 
 PyObject* forget(PyObject*, PyObject* const*, Py_ssize_t) {
   recipes().clear();
@@ -237,6 +240,7 @@ PyMethodDef methods[] = {
     method<remember>("remember"),
     method<forget>("forget"),
     method<was_wanted>("was_wanted"),
+    method<count_by_recipe>("count_by_recipe"),
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "fused_mlp_calls", nullptr, -1, methods};

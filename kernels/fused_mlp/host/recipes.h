@@ -13,14 +13,21 @@ inline Driver& driver() {
   return once;
 }
 
-// Whether the call under way would have gone by a recipe: calls from compiled graphs never do, and need make none.
+// Whether the call under way on this thread would have gone by a recipe: calls from compiled graphs never do, and need make
+// none; one of another thread may be within a capture, whose memory no recipe may hold.
 inline bool& is_wanted() {
-  static bool once = false;
+  static thread_local bool once = false;
   return once;
 }
 
 inline Recipes& recipes() {
   static Recipes once;
+  return once;
+}
+
+// How many calls of this process went by one.
+inline int64_t& n_by_recipe() {
+  static int64_t once = 0;
   return once;
 }
 
@@ -64,21 +71,23 @@ struct Found {
 };
 
 // The recipe of a call, unless it needs what only the long way does: tell a listener, take part in a capture, or make this
-// thread's context.
+// thread's context. Only a call that needs none of that may make a recipe: a capture's memory is the graph's.
 inline std::optional<Found> recipe_of(const SizedCall& call) {
+  is_wanted() = false;
   for (PyObject* hooks : listeners().hooks) {
-    if (hooks == nullptr || PyList_GET_SIZE(hooks) != 0) return std::nullopt;
+    // The first recipe brings them.
+    if (hooks != nullptr && PyList_GET_SIZE(hooks) != 0) return std::nullopt;
   }
   const auto stream = current_stream(call.call.x);
   if (!stream) return std::nullopt;
-  const auto found = recipes().find(call.key(*stream));
-  is_wanted() = found == recipes().end();
-  if (is_wanted()) return std::nullopt;
   auto* const handle = reinterpret_cast<void*>(*stream);
   int status = 0;
   void* context = nullptr;
   if (driver().is_capturing(handle, &status) != 0 || status != 0) return std::nullopt;
   if (driver().context(&context) != 0 || context == nullptr) return std::nullopt;
+  const auto found = recipes().find(call.key(*stream));
+  is_wanted() = found == recipes().end();
+  if (is_wanted()) return std::nullopt;
   return Found{found->second, handle};
 }
 

@@ -25,6 +25,11 @@ _NAMES: dict[str, tuple[str, str]] = {
 }
 
 
+def has_activation(activation: str) -> bool:
+    """Return whether oneDNN takes it in a product's epilogue; any other reads sums rounded to the dtype of x."""
+    return activation in _NAMES
+
+
 def pack_onednn(w: Tensor) -> Tensor:
     """Return `w` in oneDNN's own layout. Raises: Unavailable if this PyTorch or this CPU cannot pack it."""
     if not torch.backends.mkldnn.is_available():
@@ -40,7 +45,7 @@ def linear_onednn(x: Tensor, packed: Tensor, b: Tensor | None, *, activation: st
     """Compute `linear` in one oneDNN call where oneDNN has the activation. `packed`: by pack_onednn."""
     attribute, algorithm = _NAMES.get(activation, _NAMES[NO_ACTIVATION])
     out: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, b, attribute, [], algorithm)  # noqa: SLF001
-    return out if activation in _NAMES else activate(out, activation)
+    return out if has_activation(activation) else activate(out, activation)
 
 
 def linear_times_onednn(x: Tensor, packed: Tensor, factor: Tensor) -> Tensor:

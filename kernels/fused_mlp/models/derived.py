@@ -97,6 +97,11 @@ class BorrowedLinear(FusedLinear):
 
     layer: nn.Module
 
+    @property
+    def is_direct(self) -> bool:  # type: ignore[override] # constant elsewhere
+        """Whether the layer still has the register that it had: `__init__` called again gives it another."""
+        return self._parameters is self.layer._parameters  # noqa: SLF001 - nn.Module's register
+
     def _parameters_in_order(self) -> Parameters:
         return weight_and_bias(self.layer)
 

@@ -12,6 +12,8 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from torch.nn.utils import parametrize
+
 from fused_mlp.errors import InvalidArgument
 from fused_mlp.models.reading.tracing import Unannounced
 from fused_mlp.models.stretch import Stretch
@@ -50,20 +52,45 @@ class FusedBlock(Unannounced):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if hasattr(super(), "__deepcopy__"):
             return super().__deepcopy__(memo)  # type: ignore[misc]
-        made = object.__new__(type(self))
-        memo[id(self)] = made
-        made.__setstate__(copy.deepcopy(self.__dict__, memo))  # type: ignore[attr-defined]
+        # What is parametrized refuses to tell how it is pickled, not to be copied.
+        plain = copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
+        reduced = plain if _is_parametrized(self) else super().__reduce_ex__(4)  # type: ignore[arg-type]
+        if isinstance(reduced, str):
+            return self
+        made = copy._reconstruct(self, memo, *_without_sites(reduced))  # type: ignore[attr-defined] # noqa: SLF001 - what copy.deepcopy does
+        if type(made) is type(self):
+            try:
+                made.__dict__["_fused_sites"] = copy.deepcopy(self.__dict__["_fused_sites"], memo)
+            except Exception:  # noqa: BLE001 - it holds what the block's author leaves out of copies, such as a lock
+                unfuse_block(made)  # type: ignore[arg-type]
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # A pickle is of the untouched block: code made for this process is not for a file.
-        made = super().__reduce_ex__(protocol)
-        if not isinstance(made, tuple) or made[0] is not copyreg.__newobj__ or not isinstance(made[2], dict):  # type: ignore[attr-defined]
-            return made
-        kind = self._fused_class if made[1][0] is type(self) else made[1][0]
-        state = {name: value for name, value in made[2].items() if name != "_fused_sites"}
-        # As copyreg.__newobj__, which insists on the object's own class.
-        return copyreg._reconstructor, (kind, object, None), state, *made[3:]  # type: ignore[attr-defined] # noqa: SLF001 - of protocol 1
+        reduced = super().__reduce_ex__(protocol)
+        if not isinstance(reduced, tuple):
+            return reduced
+        function, arguments, *rest = _without_sites(reduced)
+        fused, own = type(self), self._fused_class
+        function = own if function is fused else function
+        arguments = tuple(own if each is fused else each for each in arguments)
+        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
+            # As it does, which insists on the object's own class.
+            function = own.__new__
+            if len(arguments) == 1 and function is object.__new__:
+                function, arguments = copyreg._reconstructor, (*arguments, object, None)  # type: ignore[attr-defined] # noqa: SLF001 - of protocol 1
+        elif function is copyreg.__newobj_ex__:  # type: ignore[attr-defined]
+            kind, given, named = arguments
+            function, arguments = functools.partial(own.__new__, own if kind is fused else kind, *given, **named), ()
+        return function, arguments, *rest
+
+
+def _without_sites(reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what `__reduce_ex__` gave, a dictionary of the block's without what fuse put there."""
+    function, arguments, *rest = reduced
+    if rest and isinstance(rest[0], dict):
+        rest[0] = {name: value for name, value in rest[0].items() if name != "_fused_sites"}
+    return function, arguments, *rest
 
 
 def fuse_block(block: nn.Module, sites: dict[str, Callable[..., Any]]) -> None:
@@ -92,18 +119,40 @@ def unfuse_blocks(blocks: Iterable[nn.Module]) -> None:
 
 
 def unfuse_block(block: nn.Module) -> None:
-    """Give the block its class back. Raises: InvalidArgument as expect_own_class."""
+    """Give the block its class back, parametrized if it is by now. Raises: InvalidArgument as expect_own_class."""
     expect_own_class(block)
-    block.__class__ = type(block).__dict__["_fused_class"]
+    kind = type(block)
+    if _is_parametrized(block):
+        block.__class__ = kind.__bases__[0].__dict__["_fused_class"]
+        # A class of this block's own, as torch makes it; a copy of the block may still have the other.
+        parametrize._inject_new_class(block)  # noqa: SLF001 - torch makes it in passing only
+        for name in _parametrized_names(kind):
+            setattr(type(block), name, kind.__dict__[name])
+    else:
+        block.__class__ = kind.__dict__["_fused_class"]
     block.__dict__.pop("_fused_sites", None)
 
 
 def expect_own_class(block: nn.Module) -> None:
-    """Raise InvalidArgument if another library has changed the class of a fused block since."""
+    """Raise InvalidArgument if the class of a fused block was changed since, other than by torch's parametrizations."""
     kind = type(block)
-    if "_fused_class" not in kind.__dict__:
+    if "_fused_class" not in kind.__dict__ and not _is_parametrized(block):
         got = f"fused and then given the class {kind.__qualname__} by something else"
         raise InvalidArgument("a block of model", got=got, expected="as fuse left it: undo the later change first")
+
+
+def _is_parametrized(block: nn.Module) -> bool:
+    """Return whether torch derived the block's class from its fused one, for tensors that are computed from others."""
+    kind = type(block)
+    return (
+        parametrize.is_parametrized(block)
+        and "_fused_class" in kind.__bases__[0].__dict__
+        and set(_parametrized_names(kind)) == set(block.parametrizations)  # type: ignore[arg-type]
+    )
+
+
+def _parametrized_names(kind: type[nn.Module]) -> list[str]:
+    return [name for name in kind.__dict__ if not name.startswith("__")]
 
 
 def fused_calls_of(block: Any) -> Iterator[FusedCall]:
@@ -123,7 +172,36 @@ def drop_packs(block: Any) -> None:
 def _fused_class(kind: type[nn.Module], read: tuple[tuple[str, FunctionType, CodeType], ...]) -> type[nn.Module]:
     body: dict[str, Any] = {name: _dispatching(kind, name, function, code) for name, function, code in read}
     body |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    return type(kind.__name__, (FusedBlock, kind), {**body, "_fused_class": kind})
+    made: type[nn.Module] = _handing_on(kind, frozenset(name for name, *_ in read))(
+        kind.__name__, (FusedBlock, kind), body
+    )
+    type.__setattr__(made, "_fused_class", kind)
+    return made
+
+
+def _handing_on(kind: type[nn.Module], methods: frozenset[str]) -> type[type]:
+    """Return a metaclass for a class derived from `kind` that hands on what is put into it or taken out of it.
+
+    So `type(self).calls += 1` counts where the author's code would. Another of the methods is refused: it would be of
+    the fused blocks alone, and as long as they are.
+    """
+    metaclass: Any = type(kind)
+
+    def receiver(cls: type, name: str) -> type:
+        if "_fused_class" not in cls.__dict__:
+            return cls
+        if name in methods:
+            got = f"another {name} for the class of a fused block"
+            raise InvalidArgument(f"type(block).{name}", got=got, expected=f"one put into {kind.__qualname__} itself")
+        return kind
+
+    def put(cls: type, name: str, value: Any) -> None:
+        metaclass.__setattr__(receiver(cls, name), name, value)
+
+    def take(cls: type, name: str) -> None:
+        metaclass.__delattr__(receiver(cls, name), name)
+
+    return type(metaclass.__name__, (metaclass,), {"__setattr__": put, "__delattr__": take})
 
 
 def _dispatching(kind: type[nn.Module], name: str, function: FunctionType, code: CodeType) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import _get_current_function_mode_stack
+from torch.utils import checkpoint
 from torch.utils._device import DeviceContext
 
 from fused_mlp.choice.implementations import why_unavailable
@@ -54,7 +55,9 @@ class FusedCall:
 
     def __call__(self, owner: nn.Module, x: Tensor) -> Tensor:
         """Return the layers' result on x, as `owner` would compute it."""
-        module = self.module
+        module, own_x = self.module, x
+        if is_in_checkpoint() and is_tensor(x):
+            x = self._marked(x)
         if (
             module.is_direct
             and not self.is_packed_only
@@ -65,16 +68,28 @@ class FusedCall:
             # The short way refuses what it was not made for before anything is computed.
             try:
                 result: Tensor = module.forward_directly(x)
-            except (InvalidArgument, Unavailable):
-                return self._eager(owner, x)
+            except (ValueError, Unavailable):
+                return self._eager(owner, own_x)
             if result is not NotImplemented:
                 return result
         if self._may_take(x):
             if torch.compiler.is_compiling():
                 return module.forward(x)
-            with suppress(InvalidArgument):  # of a bias that would be broadcast, for one
+            with suppress(ValueError):  # of a bias that would be broadcast, or, under autocast, a weight in float64
                 return module.forward(x)
-        return self._eager(owner, x)
+        return self._eager(owner, own_x)
+
+    def _marked(self, x: Tensor) -> Tensor:
+        """Return x behind a step that saves what nothing else does, if the operation saves something.
+
+        A checkpoint compares no more than the shapes of what is saved. So it tells of own code that runs instead when
+        all is computed again, with a hook put on meanwhile for one, where both save tensors of the same shapes.
+        """
+        parameters = (*(self.own_weights() or ()), *self.module.parameters())
+        if not x.requires_grad and not any(each.requires_grad for each in parameters):
+            return x
+        marked: Tensor = _Marked.apply(x, torch.empty(0, requires_grad=True))  # type: ignore[no-untyped-call]
+        return marked
 
     def own_weights(self) -> tuple[Tensor, ...] | None:
         """Return the weights as the layers hold them; None if the layers are none of the operation's any longer."""
@@ -101,6 +116,27 @@ class FusedCall:
     def _has_usable_packs(self) -> bool:
         module = self.module
         return not torch.compiler.is_compiling() and may_use_packs() and module.is_prepared
+
+
+class _Marked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, needing_gradient: Tensor | None) -> Tensor:
+        del needing_gradient
+        ctx.save_for_backward(x.new_empty(0, 1, 0, 8191))
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        del ctx
+        return gradients[0], None
+
+
+def is_in_checkpoint() -> bool:
+    """Return whether what is saved for the backward pass is computed again then, by whatever code runs then."""
+    if not torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return False
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)  # noqa: FBT003, SLF001 - torch has no public name
+    return hooks is not None and getattr(hooks[0], "__module__", None) == checkpoint.__name__
 
 
 def is_tensor(value: Any) -> bool:

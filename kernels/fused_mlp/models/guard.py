@@ -10,21 +10,20 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from torch import nn
-from torch.nn import functional
+from torch.compiler import is_dynamo_compiling
 
 from fused_mlp.models.reading.contents import ATOMS, content_of, is_same
 from fused_mlp.models.reading.linear_layers import has_global_hooks
 from fused_mlp.models.reading.registers import MISSING
-from fused_mlp.models.reading.surrounding_values import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fused_mlp.models.reading.surrounding_values import Place
     from fused_mlp.models.reading.surroundings import Surroundings
 
 _OF_EVERY_MODULE = tuple(vars(nn.Module()))
-_FUNCTIONS = ("linear", "relu", "gelu", "silu")
-"""What torch's layers call, as it is found in torch.nn.functional at each call."""
+_CALLED = frozenset(("forward", "_call_impl", "_compiled_call_impl"))
 
 
 class Guard:
@@ -35,10 +34,12 @@ class Guard:
         containers: modules whose children all count, because code that was read may go over them.
         used: paths below `block` of modules that were read, of which each step counts.
         arounds: what the code reads beside, and that of activations.
+        composed: modules that are not called and may call their children, which all count.
         counted: modules whose children and parameters are not another number: code goes over them, or counts them.
         answers: what parameters and buffers said of themselves.
         skipped: modules that the fused call does not call.
         modal: modules that may do something else in training: they must be in the block's mode.
+        stood_for: torch's functions and methods, as the code that is not run finds them.
     """
 
     def __init__(
@@ -48,16 +49,18 @@ class Guard:
         containers: Iterable[nn.Module],
         used: Iterable[str],
         arounds: Sequence[Surroundings],
+        composed: Sequence[nn.Module],
         counted: Iterable[nn.Module],
         answers: Iterable[Place],
         skipped: Iterable[nn.Module],
         modal: Iterable[nn.Module],
+        stood_for: Sequence[Place],
     ) -> None:
         whole, skipped, modal = tuple(containers), tuple(dict.fromkeys(skipped)), tuple(dict.fromkeys(modal))
-        counts = [(each, "_modules") for each in whole]
+        counts = [(each, "_modules") for each in (*whole, *composed)]
         counts += [(each, register) for each in counted for register in ("_modules", "_parameters")]
         self._counts = tuple((each, name, len(each.__dict__[name])) for each, name in dict.fromkeys(counts))
-        steps = {(each, name): child for each in whole for name, child in each._modules.items()}  # noqa: SLF001 - nn.Module's registers are read all over
+        steps = {(each, name): child for each in (*whole, *composed) for name, child in each._modules.items()}  # noqa: SLF001 - nn.Module's registers are read all over
         for path in used:
             parent = block
             for name in path.split("."):
@@ -66,7 +69,7 @@ class Guard:
         self._steps = tuple((parent, name, child) for (parent, name), child in steps.items())
         self._skipped = tuple((each, type(each)) for each in skipped)
         kinds = dict.fromkeys(type(each) for each in skipped)
-        self._calls = tuple((kind, kind.forward, kind.__call__) for kind in kinds)
+        self._calls = tuple((kind, kind.forward, kind.__call__, kind._call_impl) for kind in kinds)  # noqa: SLF001 - what a call runs
         self._values = tuple(
             (each, name, value, content_of(value))
             for each in dict.fromkeys((block, *whole, *modal))
@@ -79,14 +82,21 @@ class Guard:
         names = {name for around in arounds for name in around.names}
         self._of_class = tuple((name, value) for name, value in _class_values(type(block)).items() if name in names)
         self._class = type(block)
-        self._outer = _Outer(arounds)
+        self._outer = _Outer(arounds, stood_for)
         self._block = block
         self._modal = modal
 
     def holds(self, owner: nn.Module) -> bool:
         """Return whether all is as it was, `owner` the block, and the modules skipped are in its mode."""
-        if owner is not self._block or has_global_hooks():
-            return False
+        return (
+            owner is self._block
+            and not has_global_hooks()
+            and self._is_each_called_as_before()
+            and self._is_each_child_as_before()
+            and self._is_each_as_before(owner.training)
+        )
+
+    def _is_each_called_as_before(self) -> bool:
         for module, kind in self._skipped:
             # Written out, as it is paid at each call; the registers fetched anew, as they may be others by now.
             held = module.__dict__
@@ -97,19 +107,28 @@ class Guard:
                 or held["_backward_hooks"]
                 or held["_backward_pre_hooks"]
                 or "forward" in held
+                or "_call_impl" in held
+                or "_compiled_call_impl" in held
             ):
                 return False
-        for kind, forward, call in self._calls:
-            # torch.fx puts another into nn.Module while it reads a model, in whatever thread.
-            if kind.forward is not forward or (kind.__call__ is not call and kind.__call__ is not nn.Module.__call__):
+            if is_dynamo_compiling() and _has_call_of_its_own(held):
                 return False
+        for kind, forward, call, call_impl in self._calls:
+            if kind.forward is not forward or kind._call_impl is not call_impl:  # noqa: SLF001 - what a call runs
+                return False
+            # torch.fx puts another into nn.Module while it reads a model, in whatever thread.
+            if kind.__call__ is not call and kind.__call__ is not nn.Module.__call__:
+                return False
+        return True
+
+    def _is_each_child_as_before(self) -> bool:
         for container, register, count in self._counts:
             if len(container.__dict__[register]) != count:
                 return False
-        for container, name, child in self._steps:
+        for container, name, child in self._steps:  # noqa: SIM110 - all() would make a generator at each call
             if container._modules.get(name) is not child:  # noqa: SLF001
                 return False
-        return self._is_each_as_before(owner.training)
+        return True
 
     def _is_each_as_before(self, training: bool) -> bool:  # noqa: FBT001 - handed on
         for module in self._modal:
@@ -138,11 +157,11 @@ class Guard:
 class _Outer:
     """What is read of the world around the block. A copy of the block reads the same."""
 
-    def __init__(self, arounds: Sequence[Surroundings]) -> None:
+    def __init__(self, arounds: Sequence[Surroundings], stood_for: Sequence[Place]) -> None:
         readers = [read for around in arounds for read in around.readers]
         self._read = tuple((read, tuple((value, content_of(value)) for value in read())) for read in readers)
-        torchs = (Place(functional, name, getattr(functional, name), None) for name in _FUNCTIONS)
-        self._places = (*(place for around in arounds for place in around.outer), *torchs)
+        found = [*(place for around in arounds for place in around.outer), *stood_for]
+        self._places = tuple({(id(place.holder), place.name): place for place in found}.values())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -158,6 +177,17 @@ class _Outer:
             if (now is not value or content is not None) and not is_same(now, value, content):
                 return False
         return True
+
+
+def _has_call_of_its_own(held: dict[str, Any]) -> bool:
+    """Return whether a name by which torch calls a module is among its own, as a compiler asks for it later, too.
+
+    That takes it for given that a name is not there, unless all are gone over.
+    """
+    for name in held:  # noqa: SIM110 - as said
+        if name in _CALLED:
+            return True
+    return False
 
 
 def _class_values(kind: type[nn.Module]) -> dict[str, Any]:

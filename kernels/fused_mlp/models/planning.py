@@ -22,6 +22,7 @@ from fused_mlp.models.reading.methods import (
 )
 from fused_mlp.models.reading.stand_ins import NoPattern
 from fused_mlp.models.reading.surroundings import Surroundings, surroundings_of, surroundings_of_modules
+from fused_mlp.models.reading.torch_functions import functions_stood_for
 from fused_mlp.models.reading.tracing import Traced, graph_of
 from fused_mlp.models.rewriting import function_of, function_with_fused_calls
 from fused_mlp.models.stretch import Stretch, call_stretch
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
     from fused_mlp.models.plan import Done, Settings
+    from fused_mlp.models.reading.surrounding_values import Place
 
 _COUNTED = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 Found = dict[bool, tuple[Traced, tuple[Match, ...]]]
@@ -90,6 +92,7 @@ def _plan_method(
         if reason := why_not_plain((path_in(block, module), module) for module in inlined):
             raise NoPattern(reason)  # noqa: TRY301
         found = _matches(plan, called, settings, around, inlined=inlined, done=done, chains=chains)
+        stood_for = _stood_for(block, found, around)
     except NoPattern as mismatch:
         plan.reasons.append(str(mismatch))
         return False
@@ -106,6 +109,7 @@ def _plan_method(
         arguments=(required, defaults),
         containers=containers,
         inlined=inlined,
+        stood_for=stood_for,
     )
     return True
 
@@ -116,7 +120,7 @@ def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: 
         return
     runs: dict[str, Run] = {}
     try:
-        source = Source(function)
+        source = Source(function, type(block))
     except NoPattern as mismatch:
         plan.reasons.append(str(mismatch))
         return
@@ -130,6 +134,7 @@ def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: 
         try:
             around = surroundings_of(block, [(type(block), called)])
             found = _matches(plan, called, settings, around, inlined=[], done=done, chains=True)
+            stood_for = _stood_for(block, found, around)
         except NoPattern as mismatch:
             plan.reasons.append(str(mismatch))
             continue
@@ -144,6 +149,7 @@ def _plan_runs(plan: Plan, function: FunctionType, settings: Settings, *, done: 
                 arguments=((run.argument,), {}),
                 containers=[],
                 inlined=[],
+                stood_for=stood_for,
             )
             runs[key] = run
     if runs:
@@ -218,6 +224,7 @@ def _stretch(
     arguments: tuple[tuple[str, ...], dict[str, Any]],
     containers: list[nn.Module],
     inlined: Sequence[nn.Module],
+    stood_for: Sequence[Place],
 ) -> Stretch:
     block = plan.block
     (traced, matches), fused_calls = found[False], []
@@ -230,6 +237,7 @@ def _stretch(
         plan.patterns.append(match.pattern)
     called = [block.get_submodule(str(node.target)) for match in matches for node in _called(match)]
     modal = [inner for each in called if not is_linear(each) for inner in each.modules()]
+    composed = [each for each in dict.fromkeys(modal) if _may_call_children(each)]
     skipped = [*called, *modal, *inlined]
     if "training" in around.names:  # of whom is not known
         modal += block.modules()
@@ -237,11 +245,13 @@ def _stretch(
         containers=containers,
         used=[str(node.target) for match in matches for node in _called(match)],
         block=block,
-        counted=[each for each in block.modules() if type(each) in _COUNTED],
+        counted=[each for each in block.modules() if isinstance(each, _COUNTED)],
+        composed=composed,
         answers=[place for traced_there, _ in found.values() for place in traced_there.answers],
         arounds=[around, *surroundings_of_modules(each for each in called if not is_linear(each))],
         skipped=skipped,
         modal=[*modal, *inlined],
+        stood_for=stood_for,
     )
     functions = {
         training: function_with_fused_calls(traced_there.graph, matches_there, key=key)
@@ -259,8 +269,21 @@ def _stretch(
     )
 
 
+def _stood_for(block: nn.Module, found: Found, around: Surroundings) -> tuple[Place, ...]:
+    nodes = [node for _, matches in found.values() for match in matches for node in match.nodes]
+    called = {block.get_submodule(str(node.target)): None for node in nodes if node.op == "call_module"}
+    arounds = surroundings_of_modules(each for each in called if not is_linear(each))
+    own = [function for each in arounds for function in each.functions]
+    kinds = dict.fromkeys(type(inner) for each in called for inner in each.modules())
+    return tuple(functions_stood_for([*around.functions, *own], kinds, nodes))
+
+
 def _called(match: Match) -> list[Any]:
     return [node for node in match.nodes if node.op == "call_module"]
+
+
+def _may_call_children(module: nn.Module) -> bool:
+    return bool(module._modules) or not type(module).__module__.startswith("torch.nn.")  # noqa: SLF001 - nn.Module's register
 
 
 def path_in(block: nn.Module, module: nn.Module) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fused_mlp.models.fused_calls import is_tensor
+from fused_mlp.models.fused_calls import is_in_checkpoint, is_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ class Stretch:
         self.fused_calls = fused_calls
         self._original = original
         self._functions = functions
+        self._is_for_inference = len(functions) == 1
         self._required = required
         self._defaults = defaults
         self._guard = guard
@@ -48,7 +49,8 @@ class Stretch:
     def __call__(self, owner: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """Return what `owner`'s own code does on these arguments."""
         function = self._functions.get(owner.training)
-        if function is not None:
+        # What is fused in one mode alone might be computed again in the other.
+        if function is not None and not (self._is_for_inference and is_in_checkpoint()):
             if not self._guard.holds(owner):
                 self.drop_packs()
             elif self._takes(args, kwargs):

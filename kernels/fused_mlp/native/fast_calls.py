@@ -44,9 +44,11 @@ forget: Callable[..., Any] = _not_compiled
 """() → None: no call has a recipe any longer."""
 was_wanted: Callable[..., Any] = _not_compiled
 """() → whether the last call that came this way had no recipe but may have one; asked once."""
+count_by_recipe: Callable[..., Any] = _not_compiled
+"""() → how many calls of this process were launched by a recipe."""
 _FUNCTIONS = (
     *("linear", "mlp", "gated_mlp", "call_module", "pack"),
-    *("drive", "absent_gpu", "remember", "forget", "was_wanted"),
+    *("drive", "absent_gpu", "remember", "forget", "was_wanted", "count_by_recipe"),
 )
 
 

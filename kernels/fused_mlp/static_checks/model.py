@@ -1,21 +1,21 @@
 """Estimates of the rule on CUDA for some shapes, in µs (`python -m fused_mlp.static_checks.model`).
 
-A model, no measurement: bytes ÷ a bandwidth and FLOP ÷ a rate that are assumed of an H200, and launches of an assumed
-length, as `fused_mlp.choice.rules` adds them up.
+A model, no measurement: bytes ÷ the bandwidth and FLOP ÷ the rate that an H100 was measured to have, and its launches,
+as `fused_mlp.choice.rules` adds them up.
 """
 
 from __future__ import annotations
 
 import torch
 
-from fused_mlp.choice.rules import Ceilings, Sizes, estimate_s, floor_s, ranked_by_rule
+from fused_mlp.choice.rules import LAUNCH_S, Ceilings, Sizes, floor_s, ranked_by_rule
 from fused_mlp.gpu.single_tiles import why_no_tile
 from fused_mlp.vocabulary import Implementation, NumberFormat, Operation
 
-ASSUMED = Ceilings(bytes_per_s=4.3e12, flop_per_s={NumberFormat.BFLOAT16: 790e12}, launch_s=2.5e-6, multiprocessors=132)
-"""What is assumed of an H200."""
+H100 = Ceilings(bytes_per_s=3.01e12, flop_per_s={NumberFormat.BFLOAT16: 788e12}, launch_s=LAUNCH_S, multiprocessors=132)
+"""What one H100 was measured to copy and to multiply (docs/measurements.md)."""
 
-_LEVELS = (Implementation.POINTWISE, Implementation.EPILOGUE, Implementation.SINGLE)
+_LEVELS = (Implementation.POINTWISE, Implementation.CUBLASLT, Implementation.EPILOGUE, Implementation.SINGLE)
 _MLP = (
     (1, 256, 1024),
     (64, 256, 1024),
@@ -37,8 +37,9 @@ _GATED_MLP = (
     (8192, 1024, 2816),
 )
 _HEADER = (
-    "| rows, dim, hidden | floor of level 0 | 1 | 2 | 3 | reckoned: pointwise | epilogue | single | picked |\n"
-    "|---|---|---|---|---|---|---|---|---|"
+    "| rows, dim, hidden | floor of level 0 | 1 | 2 | 3 | reckoned: pointwise | cublaslt | epilogue | single | "
+    "picked |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -56,19 +57,25 @@ def _line(operation: Operation, rows: int, dim: int, hidden: int) -> str:
         operation=operation, rows=rows, dim=dim, hidden=hidden, n_out=dim, number_format=NumberFormat.BFLOAT16
     )
     is_single = why_no_tile(n_rows=rows, dim=dim, n_out=dim, dtype=torch.bfloat16, capability=90) is None
-    possible = _LEVELS if is_single else _LEVELS[:2]
-    picked, _ = ranked_by_rule(sizes, ASSUMED, possible=possible, capability=90)[0]
-    floors = [floor_s(sizes, ASSUMED, level=level) for level in range(4 if is_single else 3)]
-    reckoned = [estimate_s(sizes, ASSUMED, implementation=each, capability=90) for each in possible]
-    cells = [*_in_us(floors, 4), *_in_us(reckoned, 3)]
+    lacking = {
+        *(() if is_single else (Implementation.SINGLE,)),
+        *((Implementation.CUBLASLT,) if operation is Operation.GATED_MLP else ()),
+    }
+    ranked = dict(
+        ranked_by_rule(sizes, H100, possible=[each for each in _LEVELS if each not in lacking], capability=90)
+    )
+    picked = next(iter(ranked))
+    floors = [floor_s(sizes, H100, level=level) if level < 3 or is_single else None for level in range(4)]
+    cells = [_in_us(seconds) for seconds in (*floors, *map(ranked.get, _LEVELS))]
     gated = "gated " if operation is Operation.GATED_MLP else ""
     return f"| {gated}{rows}, {dim}, {hidden} | {' | '.join(cells)} | `{picked}` |"
 
 
-def _in_us(seconds: list[float], n_columns: int) -> list[str]:
-    """Return microseconds with three digits; a dash where one launch cannot compute the shape."""
-    known = [f"{s * 1e6:.0f}" if s >= 1e-4 else f"{s * 1e6:.3g}" for s in seconds]
-    return known + ["–"] * (n_columns - len(known))
+def _in_us(s: float | None) -> str:
+    """Return microseconds with three digits; a dash where there is no such kernel."""
+    if s is None:
+        return "–"
+    return f"{s * 1e6:.0f}" if s >= 1e-4 else f"{s * 1e6:.3g}"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option
-from results.commands.no_data import EMPTY_STORE, how_to_measure, not_measured, nothing_to_show
+from results.commands.no_data import EMPTY_STORE, not_measured, nothing_to_show, why_nothing_compares
 from results.commands.options import db_option, where_option
 from results.commands.selected_rows import SelectedPoints, select_rows
 from results.commands.selection import Selection, selection_from_texts, series_filter_from
@@ -102,8 +102,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
             raise click.UsageError(f"{base} and {head} are both {commits[0][:8]}; name two commits")
         judgement = _judged(store, commits, selection, settings)
         if not judgement.verdicts:
-            how = how_to_measure(store, commit=commits[1])
-            return nothing_to_show(f"Nothing was measured at both commits on the same machine. {how}")
+            return nothing_to_show(why_nothing_compares(store, judgement))
         found = explanations_of(store, judgement)
         is_narrowed = any(name not in _OF_PLACE for name in selection.texts)
         if not found and is_narrowed and isinstance(selected, SelectedPoints):
@@ -128,7 +127,7 @@ def _judged(store: Store, commits: tuple[str, str], selection: Selection, settin
     if texts.keys() <= _OF_PLACE:
         return judgement
     asked = {row.series_id for commit in commits for row in values_at(store, commit=commit, **chosen)}
-    return replace(judgement, verdicts=tuple(one for one in judgement.verdicts if one.head.series_id in asked))
+    return judgement.only(asked)
 
 
 def _print(found: Sequence[Explanation], judgement: Judgement, printed: ExplanationFormat, *, shows_all: bool) -> None:

@@ -10,8 +10,9 @@ import click
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
-from results.commands.no_data import how_to_measure, not_measured
-from results.commands.options import all_option, db_option
+from results.commands.no_data import not_measured, nothing_to_show, why_nothing_compares
+from results.commands.options import all_option, db_option, where_option
+from results.commands.selection import Selection, selection_from_texts, series_filter_from
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
@@ -19,13 +20,15 @@ from results.judgement.exact_only import exact_only
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
 from results.output.report import ReportFormat, rendered
 from results.output.text_tables import MANY
-from results.queries import judged_commits
+from results.queries import all_values_at, judged_commits, parameter_names
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from results.store import Store
 
 
 @click.command()
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     help="Judge counts, memory, error and states only: a loaded machine changes none of them.",
 )
 @all_option
+@where_option
 @db_option
 def gate(  # noqa: PLR0913, PLR0917 - its options
     base: str,
@@ -50,6 +54,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     reports: Sequence[str],
     least_change: float | None,
     settings_path: Path | None,
+    where: Sequence[str],
     db: str | None,
     *,
     is_exact_only: bool,
@@ -64,12 +69,16 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     Exit code 0: no, 1: a regression, 2: something fails that was ok, or is gone, 3: nothing comparable was measured,
     the machine changed, or what looks slower was disturbed or not measured well enough.
 
+    What the base measured and the head did not is gone, unless its axes are others. Of a head that was measured in
+    part, as by `asv run --bench`, --where judges that part.
+
     \b
     fusebench gate --base HEAD~1 --head HEAD
+    fusebench gate --base HEAD~1 --head HEAD --where benchmark=suite.time_it
     fusebench gate --base main --head HEAD --format markdown      as a comment on a pull request
     fusebench gate --base main --head HEAD --format github --report markdown=comment.md --report junit=gate.xml
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
-    files, settings = report_paths(reports), chosen_settings(settings_path)
+    files, settings, selection = report_paths(reports), chosen_settings(settings_path), selection_from_texts(where)
     least = least_change if least_change is not None else settings.least_change
     with open_store(db, mode=OpenMode.READ) as store:
         try:
@@ -87,6 +96,13 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
         )
         if judgement.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
             tell_unmatched(settings, (verdict.head for verdict in judgement.verdicts))
+        if selection:
+            asked = _series_of(store, selection, base_commit, head_commit)
+            if not asked:
+                return nothing_to_show(
+                    f"Nothing measured at {base_commit[:8]} or {head_commit[:8]} matches the selection."
+                )
+            judgement = judgement.only(asked)
         if is_exact_only:
             judgement = exact_only(judgement)
         printed = ReportFormat(report_format)
@@ -109,6 +125,14 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                     err=True,
                 )
             else:
-                how = how_to_measure(store, commit=head_commit)
-                echo(f"Nothing was measured at both commits on the same machine. {how}", err=True)
+                echo(why_nothing_compares(store, judgement), err=True)
     return answer
+
+
+def _series_of(store: Store, selection: Selection, *commits: str) -> set[int]:
+    """Return the ids of the series that `selection` takes of what any of the commits measured."""
+    texts = dict(selection.without("state").texts)
+    if "operation" in texts:  # the benchmark of its series
+        texts["benchmark"] = texts.pop("operation")
+    chosen = series_filter_from(Selection(texts), parameters=parameter_names(store))
+    return {row.series_id for commit in commits for row in all_values_at(store, commit=commit, **chosen)}

@@ -45,13 +45,17 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """Range of commits: the ends, and the candidates, oldest first, whose kernels differ from their predecessors'."""
+    """Range of commits: the ends, and the candidates, oldest first, whose kernels differ from their predecessors'.
+
+    is_good_beside: whether the good end is of a branch that the first commit after it merged.
+    """
 
     good: Commit
     bad: Commit
     candidates: tuple[Commit, ...]
     n_equal: int
     n_merges: int
+    is_good_beside: bool = False
 
     def at(self, place: int) -> Commit:
         """Return the commit at a place of the search: 0 is the good end, the last candidate stands for the bad one."""
@@ -229,6 +233,7 @@ def _range(found: Mapping[str, Any]) -> Range:
         candidates=tuple(Commit(**each) for each in found["candidates"]),
         n_equal=found["n_equal"],
         n_merges=found["n_merges"],
+        is_good_beside=found.get("is_good_beside", False),
     )
 
 

@@ -10,7 +10,7 @@ from results.commands.measuring.bisection_state import target_as_json
 from results.commands.measuring.judged_rounds import Q, judged, uncertain_shapes
 from results.commands.measuring.rounds import SHAPE, Rounds, measured_rounds
 from results.exit_codes import ExitCode
-from results.judgement.bisection.search import Answer, Ask, Trial, n_trials_left, next_step
+from results.judgement.bisection.search import GOOD_END, Answer, Ask, Trial, n_trials_left, next_step
 from results.judgement.bisection.share import Share, share_of
 from results.judgement.bisection.target import Kind, Target, target_of
 from results.output.reports.bisection import answer_in_words, change_of_target, comparative, target_in_words
@@ -70,7 +70,7 @@ class Bisecting:
         for n_rounds in LOOKS:
             rounds = self._measured(_ENDS, ends, (n_made + 1, n_rounds), only=only if n_made else None)
             if rounds.sides is None:
-                self._say_failed_end(rounds)
+                self._say_failed_end(rounds, is_end=True)
                 return rounds.exit_code
             judgement = judged(rounds.sides[0], rounds.sides[1], self.place, q=Q / len(LOOKS))
             target = target_of(judgement, metric=self.state.question["metric"])
@@ -88,23 +88,22 @@ class Bisecting:
         self.state = self.state.add("equal", why=_equality(judgement))
         return ExitCode.FINE
 
-    def _try(self, step: Ask, target: Target) -> int:
-        """Make one trial; return an exit code."""
+    def _try(self, step: Ask, target: Target, *, beside: str | None = None) -> int:
+        """Make one trial; return an exit code. beside: commit to measure beside, where it is no other one's turn."""
         number = len(self.state.made) + 1
-        commit = self.state.range.at(step.place)
-        name, share, n_made, base = f"{number}", None, 0, self.state.range.good.hash
+        commit, last_good = (self.state.range.at(place) for place in (step.place, step.against))
+        name, share, n_made = f"{number}", None, 0
+        base = beside or (self._predecessor_of(step) if step.is_confirmation else last_good.hash)
         only = self.place.folder / "followed.json"
         only.write_text(json.dumps(_shapes(target)), encoding="utf-8")
-        if step.is_confirmation:
-            last_good = self.state.range.at(step.against)
-            # With nothing skipped between them its parent has the same kernels as the last good one.
-            base = (commit.parent or last_good.hash) if step.place - step.against == 1 else last_good.hash
         provider = ["--provider", target.provider] if target.provider else []
         for n_rounds in LOOKS if target.kind is Kind.TIME else (_ROUNDS_OF_COUNTS,):
             rounds = self._measured(name, [base, commit.hash, *provider], (n_made + 1, n_rounds), only=only)
             if rounds.sides is None:
+                if rounds.failed == base != last_good.hash:  # a commit that never was a candidate
+                    return self._try(step, target, beside=last_good.hash)
                 if rounds.failed != commit.hash:
-                    self._say_failed_end(rounds)
+                    self._say_failed_end(rounds, is_end=base == self.state.range.good.hash)
                     return rounds.exit_code
                 share = Share(answer=Answer.SKIPPED, why=_in_one_line(rounds.why))
                 break
@@ -125,6 +124,15 @@ class Bisecting:
         self._say(f"{kind}: {commit.label}: {said}")
         return ExitCode.FINE
 
+    def _predecessor_of(self, step: Ask) -> str:
+        """Return the commit, by its full hash, that the one that was found is confirmed against."""
+        commit, last_good = self.state.range.at(step.place), self.state.range.at(step.against)
+        # With nothing skipped between them its parent has the same kernels as the last good one, unless that came to
+        # the first parents by this very merge.
+        is_next = step.place - step.against == 1
+        is_brought = self.state.range.is_good_beside and step.against == GOOD_END
+        return commit.parent if is_next and not is_brought and commit.parent else last_good.hash
+
     def _share(self, sides: Sequence[Side], target: Target) -> Share:
         with open_store(self.place.db, mode=OpenMode.READ) as store:
             base, head = (values_of_run(store, commit=side.commit, run_id=side.run) for side in sides)
@@ -141,13 +149,10 @@ class Bisecting:
             self.state = self.state.add("look", name=name, rounds=rounds[1])
         return found
 
-    def _say_failed_end(self, rounds: Rounds) -> None:
+    def _say_failed_end(self, rounds: Rounds, *, is_end: bool) -> None:
         if rounds.failed is not None:
-            echo(
-                f"{rounds.failed[:8]} cannot be measured, and nothing can be compared with it; "
-                "give another commit as that end",
-                err=True,
-            )
+            way = "; give another commit as that end" if is_end else ""
+            echo(f"{rounds.failed[:8]} cannot be measured, and nothing can be compared with it{way}", err=True)
 
     def _say(self, words: str) -> None:
         echo(words, err=not self._is_text)
@@ -160,6 +165,8 @@ def range_in_words(found: Range) -> str:
     words += " by first parents"
     if found.n_merges:
         words += f", {counted(found.n_merges, 'merge')} among them standing for what they merged"
+    if found.is_good_beside:
+        words += "; GOOD is of a branch: what the first of them merged it into counts as of that merge"
     if found.n_equal:
         words += f"; {n} of them {'changes' if n == 1 else 'change'} kernels/, the others cannot matter"
     return words

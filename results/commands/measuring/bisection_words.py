@@ -99,9 +99,7 @@ def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) ->
     match end.ending:
         case Ending.FOUND:
             lines += [f"First {worse} commit: {commit.hash}", *_described(commit)]
-            lines += [
-                f"  {followed}: {made} against its parent {(commit.parent or '')[:8]}, of {whole} between the ends"
-            ]
+            lines += [f"  {followed}: {made} against {_against(commit, confirmation)}, of {whole} between the ends"]
         case Ending.RANGE:
             suspects = _suspects(state, end)
             lines += [f"One of {len(suspects)} commits, which could not be told apart, made it {worse}:"]
@@ -109,15 +107,20 @@ def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) ->
             lines += [f"  {followed}: {made} over all of them, of {whole} between the ends"]
         case Ending.UNCONFIRMED:
             lines += [f"Not confirmed: {commit.hash[:12]} {commit.subject}"]
-            lines += [
-                f"  {followed}: {made or 'nothing was measured'} against its parent, of {whole} between the ends."
-            ]
+            against = _against(commit, confirmation)
+            lines += [f"  {followed}: {made or 'nothing was measured'} against {against}, of {whole} between the ends."]
             lines += ["  Several small steps make such a change, or noise; --again begins anew."]
         case Ending.VANISHED:
             lines += ["The ends do not differ any more, so what was found was noise; --again begins anew."]
             return lines
     skipped = _skipped(state, end)
     lines += [f"  {counted(len(skipped), 'commit')} skipped within the range"]
+    if end.ending is Ending.FOUND and state.range.is_good_beside and end.first_bad == 1:
+        short, good = commit.hash[:12], state.range.good.hash[:12]
+        lines += [
+            "  It merged the branch of GOOD into a line that GOOD had not seen. To search that line:",
+            f"    fusebench bisect $(git merge-base {short}^1 {good}) {short}^1",
+        ]
     if commit.is_merge and end.ending is Ending.FOUND:
         short = commit.hash[:12]
         lines += [
@@ -127,6 +130,12 @@ def as_text(state: State, end: Ended, target: Target, options: Sequence[str]) ->
     lines += [f"  Measure it again: {reproduction(state, end, target, options)}"]
     lines += [f"  What it changed: git show {commit.hash[:12]} -- kernels"]
     return lines
+
+
+def _against(commit: Commit, confirmation: Made | None) -> str:
+    if confirmation is None or confirmation.against == commit.parent:
+        return f"its parent {(commit.parent or '')[:8]}"
+    return f"{confirmation.against[:8]}, the last good one"
 
 
 def as_json(state: State, end: Ended, target: Target, options: Sequence[str]) -> dict[str, Any]:

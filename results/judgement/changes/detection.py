@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, packed, scale_of_differences
+from results.judgement.changes.arrays import LEAST_SCALE, TO_SIGMA, median_of, packed, scale_of_differences
 from results.judgement.changes.evidence import (
     LEAST_CHANGE,
     MOST_AFTER,
@@ -165,7 +165,7 @@ def _settled(  # noqa: PLR0913, PLR0917 - one series, as its parts
     row: int, x: Floats, steps: list[Step], last: Integers, columns: Integers, worse: int, *, least_change: float
 ) -> list[Change]:
     edges = [0, *(step.at for step in steps), len(x)]
-    levels = [float(np.median(x[a:b])) for a, b in pairwise(edges)]
+    levels = [median_of(x[a:b]) for a, b in pairwise(edges)]
     noise, phi = _noise(x, edges, levels)
     found: list[Change] = []  # one of each step: levels[i] lies before found[i]
     for i, step in enumerate(steps):
@@ -219,8 +219,8 @@ def _first_found(x: Floats, step: Step, last: Integers, *, least_change: float) 
 def suspicion_of(row: int, x: Floats, columns: Integers) -> Change:
     """Return the suspicion of a series' last value; x: its known values, columns: those of its values."""
     old = x[-BASELINE - 1 : -1]
-    jump = float(x[-1] - np.median(old))
-    noise = max(LEAST_SCALE, TO_SIGMA * float(np.median(np.abs(old - np.median(old)))))
+    jump = float(x[-1] - median_of(old))
+    noise = max(LEAST_SCALE, TO_SIGMA * median_of(np.abs(old - median_of(old))))
     half = 1.96 * noise * math.sqrt(1 + 1.2533**2 / len(old))
     return Change(
         row=row,
@@ -236,7 +236,7 @@ def suspicion_of(row: int, x: Floats, columns: Integers) -> Change:
 def _noise(x: Floats, edges: list[int], levels: list[float]) -> tuple[float, float]:
     """Return the scale of what is left about the levels, and its correlation of neighbours."""
     residuals = np.concatenate([x[a:b] - level for (a, b), level in zip(pairwise(edges), levels, strict=True)])
-    return max(LEAST_SCALE, TO_SIGMA * float(np.median(np.abs(residuals)))), correlation(residuals)
+    return max(LEAST_SCALE, TO_SIGMA * median_of(np.abs(residuals))), correlation(residuals)
 
 
 def _independent(n: int, phi: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from results.judgement.changes.arrays import TO_SIGMA
+from results.judgement.changes.arrays import TO_SIGMA, median_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ def _return_from(x: Floats, step: Step, at: int) -> Step | None:
     """Return the step back to the level before `step`, or beyond, where few values between are no evidence."""
     if at - step.at >= SCARCITY or len(x) - at < 2:
         return None
-    jump = float(np.median(x[at:]) - np.median(x[step.at : at]))
+    jump = median_of(x[at:]) - median_of(x[step.at : at])
     return Step(at=at, before=step.at, jump=jump, p=step.p) if is_undone(step.jump, step.jump + jump) else None
 
 
@@ -83,7 +83,7 @@ def is_undone(jump: float, left: float) -> bool:
 
 def _about_levels(x: Floats, candidates: Sequence[int]) -> Floats:
     """Return what the values leave about the medians of all candidate levels."""
-    return np.concatenate([part - np.median(part) for part in np.split(x, candidates)])
+    return np.concatenate([part - median_of(part) for part in np.split(x, candidates)])
 
 
 def step_at(  # noqa: PLR0913 - a series, and where in it
@@ -106,9 +106,9 @@ def step_at(  # noqa: PLR0913 - a series, and where in it
     old, new = x[before:at][-MOST_BEFORE:], x[at:end][:MOST_AFTER]
     if len(old) < LEAST_BEFORE or len(new) < 2:
         return None
-    jump = float(np.median(new) - np.median(old))
+    jump = median_of(new) - median_of(old)
     sign = math.copysign(1.0, jump)
-    near = sign * float(np.median(new[:AFTER]) - np.median(old[-BEFORE:]))
+    near = sign * (median_of(new[:AFTER]) - median_of(old[-BEFORE:]))
     is_brief = end is not None and end < len(x) and len(new) < SETTLED
     if (
         abs(jump) < math.log1p(least_change)
@@ -131,7 +131,7 @@ def _scarcity(old: Floats) -> float:
     phi: what chance may hide of it, USUAL_PHI, counts like PSEUDO_VALUES.
     """
     n = len(old)
-    r = old - np.median(old)
+    r = old - median_of(old)
     total = float(r @ r)
     phi = float(r[1:] @ r[:-1]) / total if total > 0 else 0.0
     phi = min(0.95, max(0.0, (n * phi + PSEUDO_VALUES * USUAL_PHI) / (n + PSEUDO_VALUES)))
@@ -141,14 +141,14 @@ def _scarcity(old: Floats) -> float:
 
 def _spread(old: Floats, new: Floats) -> float:
     """Return the scale of values about the medians of their levels, or that of their differences if it is larger."""
-    residuals = np.abs(np.concatenate([old - np.median(old), new - np.median(new)]))
+    residuals = np.abs(np.concatenate([old - median_of(old), new - median_of(new)]))
     steps = np.abs(np.concatenate([np.diff(old), np.diff(new)]))
-    return TO_SIGMA * max(float(np.median(residuals)), float(np.median(steps)) / math.sqrt(2))
+    return TO_SIGMA * max(median_of(residuals), median_of(steps) / math.sqrt(2))
 
 
 def correlation(residuals: Floats) -> float:
     """Return the lag-1 correlation of residuals about a level, clipped to [0, 0.95] and shrunk for few values."""
-    spread = float(np.median(np.abs(residuals))) * TO_SIGMA
+    spread = median_of(np.abs(residuals)) * TO_SIGMA
     r = np.clip(residuals, -3 * spread, 3 * spread) if spread > 0 else residuals
     total = float(r @ r)
     if len(r) < 3 or total == 0:
@@ -159,7 +159,7 @@ def correlation(residuals: Floats) -> float:
 
 def _is_far(jump: float, levelled: Floats) -> bool:
     """Return whether a jump is so much larger than what is left about all levels that those are no wandering."""
-    spread = TO_SIGMA * float(np.median(np.abs(levelled)))
+    spread = TO_SIGMA * median_of(np.abs(levelled))
     return jump >= FAR * spread and correlation(levelled) < (WANDERING if jump >= SHEER * spread else WHITE)
 
 
@@ -168,7 +168,7 @@ def _own_jumps(old: Floats, later: Floats, *, after: int) -> float:
 
     Wandering (drift, slow waves, values that resemble their neighbours) shows in the correlation of neighbours.
     """
-    residuals = np.concatenate([old - np.median(old), later - np.median(later)])
+    residuals = np.concatenate([old - median_of(old), later - median_of(later)])
     wanders = np.clip((correlation(residuals) - WHITE) / (WANDERING - WHITE), 0.0, 1.0)
     if wanders == 0:
         return 0.0
@@ -198,6 +198,6 @@ def _p_of_rank(old: Floats, new: Floats) -> float:
     m = math.ceil(SHARE_BEYOND * k)
     weakest = np.partition(new, k - m)[k - m]
     p = (float(np.count_nonzero(old >= weakest)) + 1) / (len(old) + 1)
-    phi = correlation(old - np.median(old))
+    phi = correlation(old - median_of(old))
     independent = 1 + (m - 1) * (1 - phi) / (1 + phi)
     return float(min(1.0, math.comb(k, m) ** (independent / m) * p**independent))

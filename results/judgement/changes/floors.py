@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from results.judgement.changes.arrays import median_of
 from results.judgement.changes.detection import NEAR, standardised
 from results.judgement.changes.evidence import step_at
 from results.judgement.changes.segments import boundaries, last_changes
@@ -46,7 +47,7 @@ def _residuals(values: Floats) -> Floats:
         return values
     last = last_changes(standardised(values[None]))[0]
     edges = [0, *boundaries(last, len(values)), len(values)]
-    parts = [values[a:b] - np.median(values[a:b]) for a, b in itertools.pairwise(edges)]
+    parts = [values[a:b] - median_of(values[a:b]) for a, b in itertools.pairwise(edges)]
     return np.concatenate(parts)
 
 

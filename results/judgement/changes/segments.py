@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from results.judgement.changes.arrays import median_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -61,7 +63,7 @@ def with_nearer_level(x: Floats, begins: Sequence[int]) -> list[int]:
     found = [0, *begins, len(x)]
     for i in range(1, len(found) - 1):
         before, at, after = found[i - 1 : i + 2]
-        old, new = np.median(x[before:at]), np.median(x[at:after])
+        old, new = median_of(x[before:at]), median_of(x[at:after])
         is_old = np.abs(x[before:after] - old) < np.abs(x[before:after] - new)
         if is_old[at - before]:
             while at + LEAST_KEPT < after and is_old[at - before]:

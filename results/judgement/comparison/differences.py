@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LEAST_DOF_OF_SLOPE = 10
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
     """Log ratio of head over base of one series, as its processes show it.
 
@@ -118,6 +118,8 @@ def _sides(pair: Pair, *, is_paired: bool) -> tuple[Sequence[Process], Sequence[
 
 def _of_machine(one: Process, pair: Pair, controls: Controls, slope: float) -> float:
     """Return the part of a log value that the control series explain."""
+    if not controls.deviations:
+        return 0.0
     level = controls.levels.get(one.key, 0.0)
     deviation = controls.deviations.get(pair.control, {}).get(one.key)
     if controls.levels and one.key not in controls.levels and deviation is not None:

@@ -37,7 +37,7 @@ _EFFICIENCY = 0.37  # of the median absolute deviation, against the standard dev
 _LEAST_POOLED_SD = 0.003  # quieter than any machine is from run to run
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
     """What is known of one series between two commits; ratios are head over base.
 
@@ -102,6 +102,11 @@ def observe(pairs: Sequence[Pair], *, is_paired: bool = False) -> Observed:
     )
 
 
+def log_ratios(observed: Observed) -> list[float]:
+    """Return the log ratio of each pair, as that of its evidence."""
+    return list(map(math.log, _exps(observed.effects)))
+
+
 def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None, q: float = Q) -> Compared:
     """Return the evidence of each pair.
 
@@ -119,18 +124,17 @@ def weigh(observed: Observed, *, spreads: Mapping[Hashable, Prior] | None = None
     half = quantile_of_t(statistics.dof, (1 + CONFIDENCE) / 2) * statistics.se
     level = 1 - q / 2 / len(set(surfaces))
     floors = (quantile_of_t(statistics.dof, level) + quantile_of_t(statistics.dof, POWER)) * statistics.se
+    columns = (_exps(effects), _exps(effects - half), _exps(effects + half), p.tolist(), is_significant, _exps(floors))
     evidence = tuple(
         Evidence(
-            ratio=_exp(effect),
-            interval=(_exp(effect - width), _exp(effect + width)),
-            p=float(each_p),
+            ratio=ratio,
+            interval=(low, high),
+            p=each_p,
             is_significant=bool(is_selected),
-            floor=_exp(floor) - 1,
+            floor=floor - 1,
             difference=one,
         )
-        for one, effect, width, each_p, is_selected, floor in zip(
-            found, effects, half, p, is_significant, floors, strict=True
-        )
+        for one, ratio, low, high, each_p, is_selected, floor in zip(found, *columns, strict=True)
     )
     return Compared(evidence=evidence, controls=observed.controls)
 
@@ -224,6 +228,6 @@ def _of_se(effects: Numbers, se: Numbers, dof: Numbers) -> Moderated:
     return Moderated(se=se, dof=dof, p=2 * stdtr(dof, -np.abs(effects) / se))
 
 
-def _exp(log_ratio: float) -> float:
-    # A ratio beyond that is no measurement any more.
-    return math.exp(min(max(float(log_ratio), -700.0), 700.0))
+def _exps(log_ratios: Numbers) -> list[float]:
+    # A ratio beyond that is no measurement any more. By math: numpy's own last digit depends on the processor.
+    return list(map(math.exp, np.clip(log_ratios, -700.0, 700.0).tolist()))

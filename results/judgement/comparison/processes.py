@@ -22,7 +22,7 @@ ALIKE = 0.92
 ProcessKey = tuple[str, int, bool]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Process:
     """Value of a series in one process. run, visit: which process it was, the same for all series that it measured.
 
@@ -45,7 +45,7 @@ class Process:
         return self.run, self.visit, self.is_head
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Pair:
     """Series at base and head. testbed: where it was measured; surface: the family that it is judged in.
 

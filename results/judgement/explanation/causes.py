@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from results.judgement.explanation.comparison import OUTSIDE, REST, WAITING
 from results.judgement.explanation.difference import RowKind, RowPlace
 from results.kernel_names import SPLIT_K, decoded
-from results.units import figures, with_prefix
+from results.units import alike, figures, with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +23,8 @@ LEAST_SHARE = 0.5
 """Part of the change of latency that a time must account for to be named as its cause."""
 MOST_UNSEEN = 0.5
 """Part of the change that the profile may leave to the rest, for time outside of operators to be named."""
+LEAST_OF_MEMORY = 0.01
+"""Smallest relative change of memory that is one."""
 IN_PYTHON = ", in Python between the events that the profile names"
 _MOST_NAMES = 4
 
@@ -73,10 +75,13 @@ def causes_of(
 
 def _compilation(quantities: Iterable[Quantity], difference: ProfileDifference) -> list[Cause]:
     for one in quantities:
-        if one.name == "compilations in a call" and isinstance(one.head, int | float) and (one.change or 0) > 0:
-            before = f"{figures(float(one.base or 0))} at the base" if one.base else "none at the base"
-            calls = "every call" if one.head >= 1 else "some calls"
-            words = f"recompilation: torch.compile compiles in {calls} ({figures(one.head)} a call, {before})"
+        base, head = one.base, one.head
+        if not isinstance(base, int | float) or not isinstance(head, int | float):
+            continue
+        if one.name == "compilations in a call" and head > base:
+            before = f"{figures(base)} at the base" if base else "none at the base"
+            calls = "every call" if head >= 1 else "some calls"
+            words = f"recompilation: torch.compile compiles in {calls} ({figures(head)} a call, {before})"
             beside_s = sum(part.change_s for part in difference.parts if part.name in {OUTSIDE, WAITING, REST})
             # How much of it is the compiler's, no profile tells.
             words += ", with more time beside what computes" if beside_s > 0 else ""
@@ -104,11 +109,11 @@ def _of_structure(difference: ProfileDifference) -> list[Cause]:
         renamed = [row for row in renamed if row not in unfused]
         causes.append(Cause(kind=CauseKind.LOST_FUSION, words=words, change_s=change_s, is_exact=True))
     elif added:
-        verb = "is launched" if added[0].place is RowPlace.KERNEL else "runs"
-        words = f"{_names(added)} {verb} in addition"
+        verbs = ("is launched", "are launched") if added[0].place is RowPlace.KERNEL else ("runs", "run")
+        words = f"{_names(added)} {verbs[len(added) > 1]} in addition"
         causes.append(Cause(kind=CauseKind.ADDED, words=words, change_s=change_s, is_exact=True))
     elif removed:
-        words = f"{_names(removed, of_base=True)} no longer runs"
+        words = f"{_names(removed, of_base=True)} no longer {'runs' if len(removed) == 1 else 'run'}"
         causes.append(Cause(kind=CauseKind.REMOVED, words=words, change_s=change_s, is_exact=True))
     elif not renamed:
         # Of a name at several places the profile does not tell which was called more often.
@@ -121,7 +126,8 @@ def _of_structure(difference: ProfileDifference) -> list[Cause]:
 
 def _of_count(one: NameCount) -> Cause:
     kind = CauseKind.ADDED if one.head > one.base else CauseKind.REMOVED
-    words = f"`{one.name}` runs {figures(one.head)} times in a call instead of {figures(one.base)}"
+    often = "once" if one.head == 1 else f"{figures(one.head)} times"
+    words = f"`{one.name}` runs {often} in a call instead of {'once' if one.base == 1 else figures(one.base)}"
     return Cause(kind=kind, words=words, change_s=None, is_exact=True)
 
 
@@ -157,20 +163,21 @@ def _has_epilogue(name: str) -> bool:
 
 
 def _is_kept(fused: DifferenceRow, others: Sequence[DifferenceRow]) -> bool:
-    """Return whether another does all that a fused one did: by its operators, or as one call of ours."""
+    """Return whether another does all that a fused one did: by its operators, or as a call of ours in its place."""
     operators = set(decoded(fused.name).operators)
     if operators:
         return any(operators <= set(decoded(row.name).operators) for row in others)
     ours = [row for row in others if _is_ours(row.name)]
-    return _is_ours(fused.name) and bool(ours) and sum(map(_extra, ours)) <= _extra(fused)
+    return bool(ours) and sum(map(_extra, ours)) <= _extra(fused)
 
 
 def _was_epilogue(added: DifferenceRow, product: DifferenceRow) -> bool:
     """Return whether what was added does what a product no longer does with its own output."""
-    if not _has_epilogue(product.before or "") or _has_epilogue(product.name):
+    before = decoded(product.before or "").epilogue
+    if before is None or _has_epilogue(product.name):
         return False
     does = {*decoded(added.name).operators, *re.split(r"\W+|_", added.name.lower())}
-    lost = (decoded(product.before or "").epilogue or "").split(" and ")
+    lost = before.split(" and ")
     return any(one in does or (one == "bias" and "add" in does) for one in lost)
 
 
@@ -183,9 +190,7 @@ def _names(rows: Sequence[DifferenceRow], *, of_base: bool = False) -> str:
         if row.kind in {RowKind.MORE_CALLS, RowKind.FEWER_CALLS}:
             n = _extra(row)
         words = decoded(row.name)
-        name = (
-            f"`{row.name}` ({words.words})" if words.kind is not None and words.words != row.name else f"`{row.name}`"
-        )
+        name = f"`{row.name}`" if words.kind is None else f"`{row.name}` ({words.words})"
         texts.append(name if n in {None, 0.0, 1.0} else f"{name} ×{figures(n)}")
     if len(ordered) > _MOST_NAMES:
         texts.append(f"{len(ordered) - _MOST_NAMES} more")
@@ -205,12 +210,12 @@ def _memory(quantities: Iterable[Quantity], base: ProfiledCall, head: ProfiledCa
     named = {one.name: one for one in quantities}
     for name in ("peak memory", "memory allocated"):
         one = named.get(name)
-        if one is None or one.change is None or one.base is None:
+        if one is None or not isinstance(one.base, int | float) or not isinstance(one.head, int | float):
             continue
-        if abs(one.change) <= 0.01 * max(abs(float(one.base)), abs(float(one.head or 0.0))):
+        if abs(one.head - one.base) <= LEAST_OF_MEMORY * max(one.base, one.head):
             continue
-        words = f"{name} {_bytes(one.base)} → {_bytes(one.head)}"
-        operator = _allocating(base, head, change=one.change)
+        words = f"{name} {' → '.join(alike([one.base, one.head], 'B'))}"
+        operator = _allocating(base, head, change=one.head - one.base)
         words += f", by {operator}" if operator else ""
         is_located = operator is not None
         return [Cause(kind=CauseKind.MEMORY, words=words, change_s=None, is_exact=True, is_located=is_located)]
@@ -223,23 +228,14 @@ def _allocating(base: ProfiledCall, head: ProfiledCall, *, change: float) -> str
         {row.name: row.allocated_bytes for row in (call.profile.operators if call.profile else ())}
         for call in (base, head)
     )
-    known = [name for name in dict.fromkeys((*after, *before)) if after.get(name) or before.get(name)]
-    changes = {name: (after.get(name) or 0.0) - (before.get(name) or 0.0) for name in known}
+    changes = {name: (after.get(name) or 0.0) - (before.get(name) or 0.0) for name in (*after, *before)}
     if not changes:
         return None
     name = max(changes, key=lambda each: changes[each] * change)
     own = changes[name]
     if not _accounts(own, change):
         return None
-    return f"`{name}`, which allocates {_bytes(abs(own))} {'more' if own > 0 else 'less'} a call"
-
-
-def _bytes(value: object) -> str:
-    return with_prefix(float(value), "B") if isinstance(value, int | float) else "unknown"
-
-
-def _seconds(value: object) -> str:
-    return with_prefix(float(value), "s") if isinstance(value, int | float) else "unknown"
+    return f"`{name}`, which allocates {with_prefix(abs(own), 'B')} {'more' if own > 0 else 'less'} a call"
 
 
 def _of_times(difference: ProfileDifference) -> list[Cause]:
@@ -247,7 +243,7 @@ def _of_times(difference: ProfileDifference) -> list[Cause]:
     return [
         Cause(
             kind=CauseKind.TIME,
-            words=f"`{row.name}` takes {with_prefix(row.head_s, 's')} instead of {with_prefix(row.base_s, 's')}",
+            words=f"`{row.name}` takes {' instead of '.join(alike([row.head_s, row.base_s], 's'))}",
             change_s=row.change_s,
             is_exact=False,
         )
@@ -268,10 +264,11 @@ def _of_host(difference: ProfileDifference, quantities: Iterable[Quantity]) -> l
     is_more = part.change_s > 0
     if part.name == WAITING:
         host = next((one for one in quantities if one.name == "host time"), None)
-        is_known = host is not None and isinstance(host.base, float) and isinstance(host.head, float)
-        if host is not None and is_known and not _accounts(host.change or 0.0, part.change_s):
-            return []  # the device waits, but not for the host's own work
-        evidence = f", whose part went from {_seconds(host.base)} to {_seconds(host.head)}" if host and is_known else ""
+        evidence = ""
+        if host is not None and isinstance(host.base, float) and isinstance(host.head, float):
+            if not _accounts(host.head - host.base, part.change_s):
+                return []  # the device waits, but not for the host's own work
+            evidence = f", whose part went from {' to '.join(alike([host.base, host.head], 's'))}"
         words = f"the device waits {'longer' if is_more else 'less'} for the host{evidence}"
     else:
         words = (
@@ -295,6 +292,4 @@ def _where(difference: ProfileDifference, change_s: float) -> str:
 
 
 def _accounts(part_s: float, change_s: float | None) -> bool:
-    return (
-        bool(change_s) and change_s is not None and part_s * change_s > 0 and abs(part_s) >= LEAST_SHARE * abs(change_s)
-    )
+    return change_s is not None and part_s * change_s > 0 and abs(part_s) >= LEAST_SHARE * abs(change_s)

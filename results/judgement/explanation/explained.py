@@ -13,7 +13,7 @@ from results.judgement.explanation.exact_differences import Quantity, exactly_di
 from results.judgement.explanation.reproduction import command_of
 from results.judgement.explanation.scope import Scope, scope_of
 from results.metrics import SWEEP_METRICS
-from results.units import with_prefix
+from results.units import alike, rest_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -37,6 +37,7 @@ _STRUCTURE = frozenset(
         CauseKind.REMOVED,
     }
 )
+_MOST_TOLD = 2
 _SHOWN_SHARE = 0.25
 _MOST_SHARE = 1.05
 
@@ -145,37 +146,54 @@ def _inside(metric: str, causes: Sequence[Cause], difference: ProfileDifference)
 
 
 def _of_latency(causes: Sequence[Cause], difference: ProfileDifference) -> str | None:
-    """Return the causes that account for the change, or are exact, the largest first, with their parts of the time."""
+    """Return the causes that account for the change, or are exact, the largest first, with their parts of the time.
+
+    What these leave of the change is told after them.
+    """
     change_s = difference.change_s
     told = sorted(
         (cause for cause in causes if cause.kind is not CauseKind.MEMORY),
         key=lambda cause: -(cause.change_s or 0.0) * (1 if (change_s or 0.0) >= 0 else -1),
     )
+    told = [cause for cause in told[:_MOST_TOLD] if cause.is_exact or _share(cause, change_s) > 0]
     memory = [cause for cause in causes if cause.kind is CauseKind.MEMORY]
-    clauses = [_with_share(cause, change_s) for cause in told[:2] if cause.is_exact or _share(cause, change_s) > 0]
+    clauses = _with_times(told, change_s) if change_s else [cause.words for cause in told]
     # Memory alone is a fact that comes with a change of time; how much of that it is, no profile tells.
     clauses += [f"{'also ' if clauses else ''}{cause.words}" for cause in memory]
     return "; ".join(clauses) or None
 
 
-def _with_share(cause: Cause, change_s: float | None) -> str:
-    if cause.change_s is None or not change_s:
-        return cause.words
-    whole = f"{with_prefix(abs(change_s), 's')} {'more' if change_s > 0 else 'less'}"
-    if _share(cause, change_s) < _SHOWN_SHARE:
-        return f"{cause.words} (by its own time {_signed(cause.change_s)} of the {whole})"
-    own = with_prefix(abs(cause.change_s), "s")
-    if _share(cause, change_s) > _MOST_SHARE:
-        return f"{cause.words} ({own} {'more' if change_s > 0 else 'less'}; the call takes {whole})"
-    return f"{cause.words} ({own} of the {whole})"
+def _with_times(causes: Sequence[Cause], change_s: float) -> list[str]:
+    """Return a clause for each cause with its part of the change, and one for what all of them leave of it."""
+    parts = [cause.change_s for cause in causes if cause.change_s is not None]
+    whole, *own = alike([abs(change_s), *map(abs, parts)], "s")
+    texts = iter(own)
+    clauses = [
+        cause.words if cause.change_s is None else f"{cause.words} ({_time_of(cause, change_s, next(texts), whole)})"
+        for cause in causes
+    ]
+    rest_s, rest = rest_of(change_s, parts, "s")
+    if parts and rest_s:
+        clauses.append(f"other parts take {rest} {_more_or_less(rest_s)}")
+    return clauses
+
+
+def _time_of(cause: Cause, change_s: float, own: str, whole: str) -> str:
+    share = _share(cause, change_s)
+    if share < _SHOWN_SHARE:
+        sign = "+" if (cause.change_s or 0.0) >= 0 else "−"
+        return f"by its own time {sign}{own} of the {whole} {_more_or_less(change_s)}"
+    if share > _MOST_SHARE:
+        return f"{own} {_more_or_less(change_s)}; the call takes {whole} {_more_or_less(change_s)}"
+    return f"{own} of the {whole} {_more_or_less(change_s)}"
+
+
+def _more_or_less(change_s: float) -> str:
+    return "more" if change_s > 0 else "less"
 
 
 def _share(cause: Cause, change_s: float | None) -> float:
     return cause.change_s / change_s if cause.change_s is not None and change_s else 0.0
-
-
-def _signed(time_s: float) -> str:
-    return f"{'+' if time_s >= 0 else '−'}{with_prefix(abs(time_s), 's')}"
 
 
 def _why_silent(difference: ProfileDifference, metric: str) -> str:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from results.judgement.explanation import RowKind, RowPlace
 from results.output.reports.comments import Table
-from results.output.reports.finding_words import ratio_in_words
-from results.units import ABSENT, figures, in_words, with_prefix
+from results.units import ABSENT, change_in_words, figures, in_words, with_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,13 +71,14 @@ def _parts(explanation: Explanation) -> Table:
 
 
 def _frames(explanation: Explanation) -> Table:
-    rows = [
-        (_name(row), row.kind.value, *_times(row.base_s, row.head_s))
-        for row in explanation.difference.rows
-        if row.place is RowPlace.HOST and row.kind is not RowKind.SAME
-    ]
+    frames = [row for row in explanation.difference.rows if row.place is RowPlace.HOST and row.kind is not RowKind.SAME]
+    n_shown = len(frames) if len(frames) <= _MOST_FRAMES else _MOST_FRAMES - 1
+    rows = [(_name(row), row.kind.value, *_times(row.base_s, row.head_s)) for row in frames[:n_shown]]
+    if others := frames[n_shown:]:
+        sums = (sum(row.base_s for row in others), sum(row.head_s for row in others))
+        rows.append((f"{len(others)} others", "", *_times(*sums)))
     columns = ("frame", "what", "base", "head", "change")
-    return Table(title="On the host, as profiled", columns=columns, rows=rows[:_MOST_FRAMES], is_open=False)
+    return Table(title="On the host, as profiled", columns=columns, rows=rows, is_open=False)
 
 
 def _name(row: DifferenceRow) -> str:
@@ -114,5 +114,5 @@ def _change(one: Quantity) -> str:
     base, head = one.base, one.head
     share = ""
     if isinstance(base, int | float) and isinstance(head, int | float) and min(base, head) > 0:
-        share = f" ({ratio_in_words(head / base)})"
+        share = f" ({change_in_words(head / base)})"
     return f"{sign}{in_words(one.change, unit=one.unit)}{share}"

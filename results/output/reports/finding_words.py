@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.metrics import SWEEP_METRICS
 from results.rows import parameters_in_words
-from results.units import change_in_words, percent
+from results.units import change_in_words, change_interval_in_words, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     Classed = Callable[[Finding], FindingClass | None]
     """What a finding is classed as; None where that is not known."""
 
-FACTORS = 3
 WORSE = frozenset({Turn.FAILED, Turn.SLOWER})
 OPEN = frozenset({FindingState.CONFIRMED, FindingState.SUSPECTED})
 NO_CODE = frozenset({FindingClass.MACHINE, FindingClass.NOISE})
@@ -57,19 +56,16 @@ def place_in_words(finding: Finding) -> str:
 
 def size_in_words(finding: Finding) -> str:
     """Return the change of the worst point: a percentage, a factor, or what became of its state."""
-    return finding.turn.value if finding.turn in {Turn.FAILED, Turn.FIXED} else ratio_in_words(finding.ratio)
-
-
-def ratio_in_words(ratio: float | None) -> str:
-    """Write a ratio as a change in percent, or as a factor where that is beyond 3."""
-    if ratio is None or 1 / FACTORS < ratio < FACTORS:
-        return change_in_words(ratio)
-    return f"× {ratio:.3g}" if ratio > 1 else f"÷ {1 / ratio:.3g}" if ratio else "to 0"
+    return finding.turn.value if finding.turn in {Turn.FAILED, Turn.FIXED} else change_in_words(finding.ratio)
 
 
 def interval_in_words(finding: Finding) -> str:
     """Return the interval of the worst point's change; empty where there is none."""
-    return "" if finding.interval is None else " to ".join(map(ratio_in_words, finding.interval))
+    return (
+        ""
+        if finding.interval is None
+        else " to ".join(change_interval_in_words(*finding.interval, ratio=finding.ratio))
+    )
 
 
 def floor_in_words(finding: Finding) -> str:

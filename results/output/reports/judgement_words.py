@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from results.judgement.verdicts import Outcome
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
-from results.units import change_in_words, percent
+from results.units import change_in_words, counted, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from results.judgement.verdicts import Judgement
     from results.rows import SeriesValueRow
 
@@ -54,9 +56,44 @@ def warnings(judgement: Judgement) -> list[str]:
             f"{judgement.n_perhaps_worse:,} series look worse and were not measured well enough to say: "
             f"{how_to_be_sure(judgement)}."
         )
-    if not judgement.verdicts:
-        found.append("Nothing was measured at both commits on the same machine.")
+    if not judgement.n_compared:
+        found.append(why_nothing(judgement))
     return [*found, *_moved_controls(judgement)]
+
+
+def why_nothing(judgement: Judgement) -> str:
+    """Return why the two have nothing to compare: other versions, other axes, no count, or no common machine."""
+    if judgement.is_exact_only:
+        return "No count, memory or error was measured at both commits on the same machine."
+    if judgement.failing:
+        return f"Both commits were measured, and nothing worked at either: {len(judgement.failing):,} series."
+    at_base, at_head = (_versions(rows) for rows in (judgement.only_at_base, judgement.only_at_head))
+    shared = [name for name in at_base if name in at_head]
+    if not shared:
+        return "Nothing was measured at both commits on the same machine."
+    where, _, _, is_ours = shared[0]
+    if any(at_base[name] & at_head[name] for name in shared):
+        return f"Both commits were measured on {where}, but nothing at the same parameters: their axes are others."
+    before, after = (" and ".join(sorted(found[shared[0]])) for found in (at_base, at_head))
+    if is_ours:
+        base, head = (commit[:_HASH] for commit in (judgement.base_commit, judgement.head_commit))
+        return (
+            f"Both commits were measured on {where}, by other rulers ({before} at the base, {after} at the head), "
+            f"which do not compare: fusebench ab {base} {head} measures both by one."
+        )
+    return (
+        f"Both commits were measured on {where}, but every benchmark has another version there, as if it measured "
+        "something else: fusebench store join says of one that it does not."
+    )
+
+
+def _versions(rows: Iterable[SeriesValueRow]) -> dict[tuple[str, str, str, bool], set[str]]:
+    """Return the versions of each benchmark where it was measured: machine and environment, project, name, ours."""
+    found: dict[tuple[str, str, str, bool], set[str]] = {}
+    for row in rows:
+        key = (_place(row), row.project, row.benchmark, row.metric in SWEEP_METRICS)
+        found.setdefault(key, set()).add(row.version)
+    return found
 
 
 def how_to_be_sure(judgement: Judgement) -> str:
@@ -72,26 +109,51 @@ def how_to_be_sure(judgement: Judgement) -> str:
 
 def notes(judgement: Judgement) -> list[str]:
     """Return what is to be known beside the verdicts: noise floor, moved control series, what is not compared."""
-    parts = []
-    if judgement.floor is not None and judgement.floor < 1:
-        parts.append(f"Changes under {percent(judgement.floor, digits=1)} are invisible in half of the series.")
+    parts = _floor(judgement)
     noisy = [verdict for verdict in judgement.verdicts if verdict.metric.precision is Precision.NOISY]
     if n_own := sum(verdict.least_change != judgement.least_change for verdict in noisy):
         parts.append(f"{n_own:,} series have a least change of their own (pyproject.toml).")
     parts += _moved_controls(judgement)
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
+    if judgement.n_not_asked:
+        parts.append(f"A part was asked for: {judgement.n_not_asked:,} other series of the base are left out.")
+    elif judgement.n_gone > judgement.n_compared and not judgement.is_paired:
+        parts.append(
+            "Most of what the base measured is gone. Was the head measured in part? --where judges that part, as "
+            "--where benchmark=NAME."
+        )
     not_yet = {row.series_id for row in judgement.not_yet}
     for where, rows in (
         ("Not there yet at the head, which is from before they were first measured", judgement.not_yet),
         ("Measured at the base only", [row for row in judgement.only_at_base if row.series_id not in not_yet]),
         ("Measured at the head only", judgement.only_at_head),
+        ("Working at neither commit", judgement.failing if judgement.n_compared else ()),
     ):
         if rows:
             names = sorted({benchmark_in_words(row) for row in rows})
             listed = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
             parts.append(f"{where}, not compared ({len(rows)}): {listed}")
+    there = {_place(row) for row in (*(verdict.head for verdict in judgement.verdicts), *judgement.only_at_head)}
+    if there and (without_head := sorted({_place(row) for row in judgement.only_at_base} - there)):
+        parts.append(f"The head was not measured on {'; '.join(without_head)}.")
     return parts
+
+
+def _place(row: SeriesValueRow) -> str:
+    return f"{row.machine}, {row.environment}"
+
+
+def _floor(judgement: Judgement) -> list[str]:
+    """Return how small a change is invisible, and of how many series that is known; nothing where none is noisy."""
+    n, n_noisy, floor = judgement.n_with_floor, judgement.n_noisy, judgement.floor
+    if not n_noisy:
+        return []
+    if floor is None:
+        return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
+    size = percent(floor, digits=1) if floor < 1 else change_in_words(1 + floor)
+    where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
+    return [f"Changes under {size} are invisible in half of {where}."]
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from results.metrics import SWEEP_METRICS
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import json_for_terminal
@@ -69,7 +70,8 @@ def _told(noise: MeasuredNoise) -> Iterator[str]:
         by = "the machine's part taken out" if noise.is_corrected else "not corrected"
         yield f"Changes under {_share(noise.floor)} are invisible here, in half of the points ({by})."
         if noise.floor > MUCH:
-            yield "More runs (--rounds), or a quieter machine (fusebench doctor), make smaller changes visible."
+            rounds = "More runs (--rounds)" if _is_ours(noise) else "More runs of the suite's own runner"
+            yield f"{rounds}, or a quieter machine (fusebench doctor), make smaller changes visible."
     if not noise.n_controls:
         yield "There are no control series (eager) among them, so nothing of it is told to be the machine's."
     elif not noise.is_corrected:
@@ -85,13 +87,23 @@ def _told(noise: MeasuredNoise) -> Iterator[str]:
     if n_by_history := sum(one.is_by_history for one in noise.series):
         yield (
             f"{counted(n_by_history, 'point')} with fewer than three runs at this commit: by how the history varies. "
-            "fusebench noise measures the commit again."
+            f"{_again(noise)}"
         )
     if n_unknown := sum(one.sd is None for one in noise.series):
         yield (
             f"{counted(n_unknown, 'point')} with too few runs to tell: what is usual among series stands for their "
-            "noise. fusebench noise measures the commit again."
+            f"noise. {_again(noise)}"
         )
+
+
+def _again(noise: MeasuredNoise) -> str:
+    what = "fusebench noise measures" if _is_ours(noise) else "The suite's own runner can measure"
+    return f"{what} the commit again."
+
+
+def _is_ours(noise: MeasuredNoise) -> bool:
+    """Return whether any of it is of the sweep, which our own command measures."""
+    return any(one.row.metric in SWEEP_METRICS for one in noise.series)
 
 
 def _row(surface: SurfaceNoise, *, is_corrected: bool) -> tuple[Cell, ...]:

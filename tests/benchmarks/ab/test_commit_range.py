@@ -86,7 +86,21 @@ def test_what_main_had_before_the_good_end_was_merged_is_no_suspect(repository):
     repository.commit("older on main")
     merge = repository.merge("side", "Merge side")
     last = repository.commit("last")
-    assert [one.hash for one in commit_range(good, "HEAD").candidates] == [merge, last]
+    found = commit_range(good, "HEAD")
+    assert [one.hash for one in found.candidates] == [merge, last]
+    assert found.is_good_beside
+
+
+@pytest.mark.parametrize("is_words", [False, True])
+def test_a_good_end_among_the_first_parents_is_beside_nothing(repository, is_words):
+    good = repository.commit("good")
+    if is_words:
+        repository.commit("words", kernels=False)
+    repository.git("checkout", "-qb", "side")
+    repository.commit("aside")
+    repository.git("checkout", "-q", "main")
+    repository.merge("side", "Merge side")
+    assert not commit_range(good, "HEAD").is_good_beside
 
 
 def test_subjects_may_hold_anything(repository):

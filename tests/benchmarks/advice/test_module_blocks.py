@@ -83,6 +83,14 @@ def test_the_dtype_of_a_call_is_the_one_it_computes_in():
     assert calls_of(block(32, 64).bfloat16(), (torch.randn(6, 32, dtype=torch.bfloat16),)).calls == {call: 1}
 
 
+def test_what_holds_a_measured_block_is_not_told_as_one_that_is_not_measured():
+    mish = nn.Sequential(nn.Linear(32, 64), nn.Mish(), nn.Linear(64, 32))
+    model = nn.Sequential(nn.Sequential(block(32, 64), nn.LayerNorm(32)), mish, nn.Linear(32, 10))
+    (note,) = calls_of(model, (torch.randn(6, 32),)).notes
+    assert "1: " in note
+    assert "the module: " not in note
+
+
 def test_a_block_that_ends_wider_or_narrower_than_it_begins_is_told_and_not_taken_for_another():
     both = nn.Sequential(block(32, 64), block(32, 48, out=10))
     found = calls_of(both, (torch.randn(6, 32),))

@@ -39,6 +39,7 @@ def kept(path):
     return {name: value for name, value in content.items() if name != "durations"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_it_is_what_asv_keeps_on_the_machine_that_measured(asv_place):

@@ -151,6 +151,39 @@ def test_the_kernels_that_were_carried_are_measured_whatever_is_installed(rented
     assert found == f"{rented.root / 'kernels'}:{rented.device / 'site'}:/theirs"
 
 
+def git(folder, *arguments):
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_where_there_is_git_the_commit_itself_is_measured_whatever_history_was_carried(rented, tmp_path):
+    origin = tmp_path / "origin"
+    shutil.copytree(rented.root / "kernels", origin / "kernels")
+    for folder in (origin, rented.root):
+        git(folder.parent, "init", "-q", str(folder))
+        git(folder, "add", "kernels")
+        git(folder, "commit", "-qm", f"in {folder.name}")
+    commit = git(origin, "rev-parse", "HEAD")
+    (rented.device / "bundle" / "COMMIT").write_text(f"{commit}\n")
+    git(origin, "bundle", "create", "-q", str(rented.device / "bundle" / "fusebench.bundle"), "HEAD", "--branches")
+    assert git(rented.root, "rev-parse", "HEAD") != commit
+    checkout = rented.device / "checkout"
+    for _ in range(2):
+        done, _ = rented.call(FUSEBENCH_MACHINE="h100")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert rented.log.with_name("log.path").read_text().startswith(f"{checkout / 'kernels'}:")
+        assert git(checkout, "rev-parse", "HEAD") == commit
+        (checkout / "kept").touch()
+    assert (checkout / "kept").exists()
+
+
+def test_where_no_checkout_can_be_made_the_files_are_measured_as_they_were_carried(rented):
+    done, called = rented.call(FUSEBENCH_MACHINE="h100")
+    assert done.returncode == 0
+    assert "no checkout of cccc" in done.stderr
+    assert len(called) == 1
+
+
 def test_each_call_has_what_launches_kernels_compiled_beside_it(rented):
     for number in (1, 2, 3):
         rented.call(number, FUSEBENCH_MACHINE="h100")

@@ -13,11 +13,17 @@ import pytest
 import torch
 
 from benchmarks.ruler.campaign import smoke as campaign_smoke
+from benchmarks.ruler.campaign import smoke_checks
 from benchmarks.ruler.campaign.settings import Status
 from benchmarks.ruler.campaign.smoke import marks, run_checks, smoke
 from benchmarks.ruler.campaign.smoke_checks import RIGHT, Finding, Mark, checks
+from benchmarks.ruler.plan.points import Operation, contender_from_name
+from benchmarks.ruler.providers import registry as providers
+from benchmarks.ruler.providers.workload import workload
+from fused_mlp.native import fast_calls
 
 ROOT = Path(__file__).parents[3]
+CPU = torch.device("cpu")
 
 
 @pytest.fixture
@@ -104,9 +110,41 @@ def test_a_killed_campaign_leaves_no_process_on_the_device(tmp_path):
 
 def test_the_checks_of_a_gpu_name_what_makes_a_time_worthless():
     words = " ".join(checks(torch.device("cuda")))
-    for each in ("launch paths", "graph", "two streams", "again and again", "sanitizer", "fused-single", "gated_mlp"):
+    for each in (
+        "by recipe",
+        "launch paths",
+        "graph",
+        "two streams",
+        "again and again",
+        "sanitizer",
+        "fused-single",
+        "gated_mlp",
+    ):
         assert each in words
     assert all("bfloat16" in name for name in checks(torch.device("cuda")))
+
+
+@pytest.mark.parametrize(
+    ("a_call", "why_not", "mark"),
+    [(1, None, Mark.RIGHT), (0, None, Mark.WRONG), (0, "no driver", Mark.ABSENT)],
+)
+def test_calls_that_go_the_long_way_though_they_need_not_are_found(monkeypatch, a_call, why_not, mark):
+    recipes = pytest.importorskip("fused_mlp.choice.call_recipes")
+    fused, counted = providers.build(contender_from_name("fused"), load := small_load()), []
+
+    def call(x):
+        counted.extend([None] * a_call)
+        return fused.function(x)
+
+    monkeypatch.setattr(smoke_checks, "workload", lambda *_, **__: load)
+    monkeypatch.setattr(smoke_checks, "_function", lambda *_: call)
+    monkeypatch.setattr(recipes, "why_no_recipes", lambda: why_not)
+    monkeypatch.setattr(fast_calls, "count_by_recipe", lambda: len(counted))
+    assert smoke_checks._goes_by_recipe(load.shape, CPU).mark is mark
+
+
+def small_load():
+    return workload(smoke_checks._shape(Operation.MLP, (1, 64, 256)), device=CPU)
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def test_fused_on_a_gpu_is_held_to_the_level_it_says_it_chose(shape, name, detai
 @pytest.mark.parametrize(
     ("name", "operation", "launches"),
     [
-        # Forward as eager; dz and the bias's sum in float32, converted; three products; the other bias's sum.
+        # Forward as eager, for z is kept; dz and the bias's sum in float32, converted; three products; the other sum.
         ("fused", "mlp", 3 + 3 + 3 + 1),
         # One launch forward; the same with z computed again.
         ("fused-single", "mlp", 1 + 1 + 3 + 3 + 1),
@@ -105,12 +105,13 @@ def test_fused_on_a_gpu_is_held_to_the_level_it_says_it_chose(shape, name, detai
     ],
 )
 def test_kernels_of_a_forward_and_backward_are_those_of_the_fused_backward(shape, name, operation, launches):
-    at = replace(shape, operation=Operation(operation), pass_=Pass.FORWARD_BACKWARD, dtype="bfloat16")
+    wide = {"dim": 768, "hidden": 3072, "batch": 256}
+    at = replace(shape, operation=Operation(operation), pass_=Pass.FORWARD_BACKWARD, dtype="bfloat16", **wide)
     assert on_gpu(at, name, "epilogue, plain weights").launches == launches
 
 
 def test_what_depends_on_width_and_dtype_in_the_backward_is_declared_so(shape):
-    at = replace(shape, pass_=Pass.FORWARD_BACKWARD, dtype="bfloat16")
+    at = replace(shape, pass_=Pass.FORWARD_BACKWARD, dtype="bfloat16", dim=768, batch=256)
     in_half = on_gpu(at, "fused").launches
     # One conversion less, but the product is cuBLAS's: Triton's would round to tf32.
     assert on_gpu(replace(at, dtype="float32"), "fused").launches == in_half - 1 + 1

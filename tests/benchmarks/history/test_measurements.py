@@ -50,6 +50,14 @@ def cells(page, start):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+def test_what_later_turned_out_of_a_commit_stands_under_its_heading(published, journals, monkeypatch):
+    monkeypatch.setattr(measurements, "_KNOWN_OF_COMMITS", {journals.commit_hash(2): "It was slow by mistake."})
+    (testbed,) = published_testbeds(published)
+    lines = measurements.page_of([testbed], milestones_of(testbed)).splitlines()
+    (heading,) = (i for i, line in enumerate(lines) if line.startswith("### Ours and the rivals at"))
+    assert lines[heading + 2] == "It was slow by mistake."
+
+
 def test_a_step_is_read_off_the_table_of_commits(page, journals):
     before, step, after = (cells(page, journals.commit_hash(i)[:8]) for i in range(3))
     assert [before[1], step[1], after[1]] == ["step 0", "step 1", "step 2"]

@@ -160,6 +160,7 @@ def test_a_wheel_that_cannot_be_made_is_named_and_leaves_nothing_behind(monkeypa
         wheels.installed_wheel(MILESTONES[0].commit, builds=tmp_path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_two_commits_are_measured_through_their_own_wheels_and_a_killed_history_goes_on(tmp_path):

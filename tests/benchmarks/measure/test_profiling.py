@@ -3,12 +3,13 @@
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from benchmarks.ruler.measure.generated_kernels import generated_kernels_announced
-from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, _overloads, profile_call
+from benchmarks.ruler.measure.profiling import BETWEEN_OPERATORS, _is_compute, _overloads, profile_call
 from benchmarks.ruler.measure.traced_call import ACTIVE_CALLS
 from benchmarks.ruler.plan.points import Contender, Operation, Pass
 from benchmarks.ruler.providers import registry as providers
@@ -66,6 +67,16 @@ def test_an_overload_for_named_tensors_makes_no_wrapper_of_a_sum(monkeypatch):
     plain = torch._C.parse_schema("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor")
     monkeypatch.setattr(torch._C, "_jit_get_schemas_for_operator", lambda _: [plain, named])
     assert _overloads("aten::sum") == ["aten::sum.dim_IntList"]
+
+
+def test_an_operator_from_outside_computes_itself_where_kernels_are_its_own_or_none_that_it_calls_does():
+    def event(name, *children, kernels=()):
+        return SimpleNamespace(name=name, cpu_children=children, kernels=kernels)
+
+    product = event("aten::mm", kernels=["nvjet"])
+    assert not _is_compute(event("fused_mlp::mlp", product))
+    assert _is_compute(event("fused_mlp::mlp", product, kernels=["gate_product_kernel"]))
+    assert _is_compute(event("fused_mlp::mlp", event("aten::view")))
 
 
 def test_a_slice_is_a_view():

@@ -9,6 +9,7 @@ from benchmarks.ruler.plan.campaign_axes import (
     CAMPAIGN,
     HALF_HOUR,
     HALF_HOUR_AUTOTUNED,
+    HALF_HOUR_TRAINING,
     cells_ahead,
 )
 from benchmarks.ruler.plan.points import DeviceKind, Operation, Pass
@@ -92,6 +93,15 @@ def test_what_is_measured_again_is_of_the_half_hour_with_all_that_is_compared_th
     if axes is HALF_HOUR_AUTOTUNED:
         assert len(found) == 4
         assert all(set(group.contenders) > contenders[group.shape] for group in found)
+
+
+def test_training_is_measured_at_few_rows_and_at_many_of_both_kinds_of_block():
+    found = measured(HALF_HOUR_TRAINING)
+    assert {(g.shape.operation, g.shape.batch) for g in found} == {
+        (operation, rows) for operation in (Operation.MLP, Operation.GATED_MLP) for rows in (64, 4096)
+    }
+    assert {g.shape.pass_ for g in found} == {Pass.FORWARD_BACKWARD}
+    assert all({"eager", "compiled", "fused"} <= set(map(str, g.contenders)) for g in found)
 
 
 def test_every_shape_of_the_half_hour_is_compiled_ahead():

@@ -85,6 +85,33 @@ def test_on_a_machine_that_others_use_nobody_is_convicted_for_a_few_long_calls(g
     assert found.referee.findings == {}
 
 
+def test_on_a_machine_where_a_lone_call_costs_everybody_more_nobody_is_convicted_for_it(
+    group, clocks, monkeypatch, sampled
+):
+    """As beside busy neighbours: the code of a call in a row is in the caches, that of a lone one is not."""
+
+    def build(load):
+        def function(x):
+            clocks.passes(10e-6)
+            return load.module(x)
+
+        return function
+
+    found = group(small=build, keeper=keeping(clocks, new_s=30e-6, known_s=10e-6))
+    timed = found.referee._timed
+
+    def timed_beside_neighbours(call, n_calls):
+        seconds, output = timed(call, n_calls)
+        return seconds + (14e-6 if n_calls == 1 else 0), output
+
+    monkeypatch.setattr(found.referee, "_timed", timed_beside_neighbours)
+    for _ in range(50):
+        sampled(found, "small")
+    assert found.referee.findings == {}
+    with pytest.raises(Implausible, match=r"one it had just seen 24\.0: it keeps results"):
+        sampled(found, "keeper")
+
+
 def test_one_who_keeps_results_of_long_calls_is_found_out(group, clocks, sampled):
     found = group(keeper=keeping(clocks, new_s=20e-3, known_s=10e-3))
     with pytest.raises(Implausible, match="it keeps results"):

@@ -59,7 +59,8 @@ def test_what_is_compiled_takes_other_copies_without_compiling_again(shape):
 def check_on_copies(shape, operation, name):
     load = workload(replace(shape, operation=operation, activation="gelu"), device=CPU)
     packed = Weights.PACKED if name == "packed-eager" else Weights.PLAIN
-    built = providers.build(Contender(provider=name, weights=packed), load)
+    with torch.inference_mode():  # as the worker builds it
+        built = providers.build(Contender(provider=name, weights=packed), load)
     if not hasattr(built, "function"):
         pytest.skip(built.reason)
     with torch.inference_mode():
@@ -125,6 +126,14 @@ def test_of_a_function_that_may_hold_its_weights_there_is_no_cold_time(timed_by_
     timed_by_address(linear)
     hot = with_device_time(TIMED, lambda: None)
     assert with_cold_device_time(hot, lambda: None, lambda x: x, cache_bytes=2**16) == hot
+
+
+def test_of_inference_tensors_there_is_no_cold_time(timed_by_address):
+    with torch.inference_mode():
+        linear = module_of_bytes(2**14)
+    timed_by_address(linear)
+    hot = with_device_time(TIMED, lambda: None)
+    assert with_cold_device_time(hot, lambda: None, linear, cache_bytes=2**16) == hot
 
 
 def test_who_replays_a_graph_is_known():

@@ -7,7 +7,12 @@ from itertools import pairwise
 import pytest
 
 from dashboard.figures.ratios import MOST_POINTS, RatioMark, RatioSide, scatter_of_ratios, thinned
+from dashboard.pages.compare import MADE_OF_PROCESSES, page_props
 from dashboard.quantities import MetricFormat
+from dashboard.tables.comparison import answer_of
+from dashboard.tables.ratios import mean_of, rows_from_values
+from dashboard.views.compare_drawing import compare_drawing_of
+from tests.made_values import row
 
 
 def marks(n, *, significant=0):
@@ -75,3 +80,31 @@ def test_the_axis_is_no_longer_than_its_labels_have_room_for(ratios):
     places = [math.log10(tick) for tick in axis.tickvals]
     assert len(places) >= 2
     assert min(b - a for a, b in pairwise(places)) > 0.05 * (high - low)
+
+
+def test_changes_that_are_no_ratio_of_two_stored_values_are_told_so(journal_store, journals):
+    """Everything took twice as long in a second run of the last commit: the machine did that."""
+    sweeps = journals.history(3, operations=("mlp",), batches=(16,), hiddens=(256,))
+    slow = {("mlp", provider): 2.0 for provider in sweeps[-1].providers}
+    again = journals.replace(sweeps[-1], run_id="again", slowdowns=slow)
+    props = [
+        page_props(compare_drawing_of(journal_store(stored), query=""), is_from_url=False)
+        for stored in (sweeps, [*sweeps, again])
+    ]
+    assert [MADE_OF_PROCESSES in one["note"] for one in props] == [False, True]
+
+
+def test_what_changed_without_a_known_direction_is_counted_in_the_answer():
+    """Rates of other projects: nobody said whether more is better, and they fell by 30 %."""
+    base = {number: replace(row(100.0 + number, batch=number, metric="track"), unit="rows/s") for number in range(3)}
+    head = {number: replace(one, value=0.7 * one.value, ci_low=0.69 * one.value, ci_high=0.71 * one.value)
+            for number, one in base.items()}  # fmt: skip
+    base = {number: replace(one, ci_low=0.99 * one.value, ci_high=1.01 * one.value) for number, one in base.items()}
+    mean = mean_of(rows_from_values([base, head]), 0, n_only=0)
+    assert (mean.n_worse, mean.n_better, mean.n_changed) == (0, 0, 3)
+    assert answer_of(["one", "two"], [mean]) == (
+        "3 changed beyond the noise, better direction unknown, of 3 points, geometric mean -30.0 %: two against one"
+    )
+    both = answer_of(["one", "two"], [replace(mean, n_worse=1)])
+    assert both.startswith("1 worse, 0 better and 3 changed beyond the noise, better direction unknown, of 3 points")
+    assert "(0 worse, 0 better, 3 changed beyond the noise)" in answer_of(["one", "a", "b", "c"], [mean] * 3)

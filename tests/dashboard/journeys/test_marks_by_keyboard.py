@@ -38,6 +38,11 @@ SHOWN_AT = """async chart => {
   const start = bar ? at.fullData.base?.[at.pointNumber] ?? 0 : at.x;
   return [labels.length, at.xaxis.d2p(start), at.yaxis.d2p(at.y)];
 }"""
+# Pages of small charts, and what the second of them is of.
+OPENED = {
+    "/throughput?operation=mlp&multiples=hidden": "hidden=1024",
+    "/explore?benchmark=mlp&metric=latency_s&group=hidden": "where=hidden%3D1024",
+}
 
 
 @pytest.fixture
@@ -118,6 +123,22 @@ def test_enter_leads_from_a_point_of_the_roofline_to_its_profile(visit):
     page.keyboard.press("Enter")
     page.wait_for_selector("#roofline-picked a")
     assert "fused" in page.inner_text("#roofline-picked")
+
+
+@pytest.mark.parametrize(("path", "chosen"), OPENED.items())
+def test_enter_on_a_small_chart_opens_it_as_its_title_does(visit, path, chosen):
+    page = visit(path, graph=None)
+    chart = charts_of(page)[1]
+    assert chart.get_attribute("aria-label").endswith("Arrow keys go from mark to mark, Enter opens it")
+    href = chart.locator("xpath=../h3/a").get_attribute("href")
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !document.querySelector('.panel')")
+    assert chosen in href
+    assert chosen in page.url
+    page.go_back()
+    page.wait_for_selector(".panel")
 
 
 def test_where_nothing_can_be_chosen_enter_is_not_promised_and_does_nothing(visit):

@@ -9,11 +9,23 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 N, AT = 30, 20
 NARROW, WIDE = {"width": 400, "height": 900}, {"width": 2560, "height": 1300}
 HINT = """map => getComputedStyle(map.querySelector('.detail'), '::after').content"""
+HINTS = """map => [...map.querySelectorAll('.detail')]
+  .map(each => getComputedStyle(each, '::after').content)"""
 LINES = """pre => {
   const style = getComputedStyle(pre);
   const height = pre.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
   return [Math.round(height / parseFloat(style.lineHeight)), pre.innerText.trim().split('\\n').length];
 }"""
+
+MEANS = (
+    "- fa6c3a38 2026-11-22 Tests of whole runs, documents …", "-1.3 %", "-8.5 % to +4.7 %", "54",
+    "6 without a ratio, 360 on this side only", "0", "0", "none that are recorded",
+)  # fmt: skip
+LONG_NAME = (
+    "linear [provider=compiled, pass=forward_backward, activation=None, batch=16, hidden=4096, dim=1024, weights=plain]"
+)
+LONGER = """() => document.querySelectorAll('.beside .mantine-Pill-label')
+  .forEach(one => { one.textContent += ' A subject that is as long as subjects become, and goes on for a while'; })"""
 
 
 @pytest.fixture
@@ -53,6 +65,15 @@ def test_a_map_that_is_cut_off_says_that_it_scrolls_and_one_that_is_not_says_not
     assert "sideways" not in maps["mlp"].evaluate(HINT)
 
 
+def test_of_two_paragraphs_over_a_map_the_nearer_one_says_that_it_scrolls(visit):
+    """As over the map of a GPU, which tells of its clocks, too."""
+    page = opened(visit, "/", ".map-box", viewport=NARROW)
+    one = page.locator(".map-box", has_text="mlp").first
+    one.evaluate("map => map.insertBefore(map.querySelector('.detail').cloneNode(true), map.querySelector('.detail'))")
+    said = one.evaluate(HINTS)
+    assert ["sideways" in each for each in said] == [False, True]
+
+
 def test_commands_keep_their_lines_on_a_narrow_page(visit):
     page = opened(visit, "/throughput?operation=mlp", ".commands", viewport=NARROW)
     drawn, written = page.locator(".commands").evaluate(LINES)
@@ -81,3 +102,43 @@ def test_without_a_finding_the_list_has_the_whole_width(visit):
     page = opened(visit, "/regressions?contains=nothing", "#regressions-answer:has-text('No')", viewport=WIDE)
     [listed] = (card.bounding_box() for card in page.locator(".pair > *").all() if card.is_visible())
     assert listed["width"] > 0.9 * WIDE["width"]
+
+
+def test_on_a_wide_page_no_name_of_a_compared_point_wraps(visit):
+    page = opened(visit, "/compare", ".ratios tbody tr", viewport=WIDE)
+    names = page.locator(".ratios tbody td:first-child")
+    before = names.first.bounding_box()["height"]
+    names.evaluate_all("(all, name) => all.forEach(one => { one.innerText = name; })", LONG_NAME)
+    page.locator(".ratios tbody td:last-child").evaluate_all(
+        "(all, text) => all.forEach(one => { one.innerText = text; })", "+6.5 % [-16.7 % to +36.3 %] undecided"
+    )
+    assert names.first.bounding_box()["height"] == before
+
+
+def test_the_means_of_two_commits_with_long_subjects_fit_a_window_of_1440(visit):
+    page = opened(visit, "/compare", "#compare-means tbody td")
+    page.locator("#compare-means tbody td").evaluate_all(
+        "(all, texts) => all.forEach((one, i) => { (one.querySelector('.provider') ?? one).innerText = texts[i]; })",
+        MEANS,
+    )
+    page.wait_for_timeout(300)
+    assert page.locator("#compare-means .scrolls").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
+def test_many_sides_have_the_whole_width_below_their_chart(visit, journals):
+    query = "&".join(f"commit={journals.commit_hash(number)[:12]}" for number in range(20, 26))
+    page = opened(visit, f"/compare?{query}", ".ratios tbody tr", viewport=WIDE)
+    chart, listed = (card.bounding_box() for card in page.locator(".pair > *").all())
+    assert listed["y"] > chart["y"] + chart["height"] - 1
+
+
+def test_two_long_commits_leave_no_empty_line(visit, journals):
+    *beside, newest = (journals.commit_hash(number)[:12] for number in (3, 4, N - 1))
+    page = opened(
+        visit, f"/throughput?operation=mlp&commit={newest}&commits={','.join(beside)}", ".beside .mantine-Pill-root"
+    )
+    page.evaluate(LONGER)
+    boxes = [one.bounding_box() for one in page.locator(".beside .mantine-Pill-root").all()]
+    assert boxes[0]["y"] < boxes[1]["y"]
+    field = page.locator(".beside .mantine-MultiSelect-input").bounding_box()
+    assert field["y"] + field["height"] - (boxes[1]["y"] + boxes[1]["height"]) < 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from dash.exceptions import PreventUpdate
@@ -15,6 +15,8 @@ from dashboard.sweep_axes import AXES
 from dashboard.tables.profiles import difference_rows
 from dashboard.views.profiles.choice import ProfileChoice, query_from_profile_choice
 from dashboard.views.profiles.drawing import profile_drawing_of
+from dashboard.views.profiles.words import bars_of_call
+from results.rows import ERROR_OF_CEILINGS
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 GPU = "?machine=gpu-01&batch=16&provider=eager"
@@ -70,6 +72,16 @@ def test_it_answers_how_long_a_call_takes_and_what_most_of_it_goes_to(profiled_s
     assert "= 112 µs" in text_of(props["graphs"]["times"]["note"])
 
 
+@pytest.mark.parametrize(("factor", "is_explained"), [(0.5, False), (1.0, False), (1.05, True)])
+def test_a_floor_that_takes_longer_than_the_call_is_explained(profiled_store, factor, is_explained):
+    call = profile_drawing_of(profiled_store(), query=GPU).call
+    point = call.point._replace(floor_s=factor * call.point.latency_s)
+    bars = bars_of_call(replace(call, call=replace(call.call, point=point)))
+    [note] = [bar.note for bar in bars if bar.is_floor]
+    assert note.startswith("least time by the machine's ceilings")
+    assert (ERROR_OF_CEILINGS in note) is is_explained
+
+
 def test_the_fastest_provider_is_shown_unless_the_url_names_one(profiled_store):
     assert props_of(profiled_store(), "?machine=gpu-01")["selects"]["provider"]["value"] == "fused"
 
@@ -101,8 +113,8 @@ def test_the_difference_of_two_commits_names_exactly_what_was_planted(profiled_s
     props = props_of(profiled_store(), COMPARED)
     assert answer_of(props) == "b2b2b2b2b2 takes 23.1 % more time than a1a1a1a1a1: 112 µs against 91.0 µs."
     said = text_of(props["answer"])
-    assert "tile 128x64x64 → 64x64x64, stages 3 → 5 (12 µs of the 21.0 µs more)" in said
-    assert "(copy (DtoD) · CUDA) is launched in addition (6.00 µs of the 21.0 µs more)" in said
+    assert "tile 128x64x64 → 64x64x64, stages 3 → 5 (12 µs of the 21 µs more)" in said
+    assert "(copy (DtoD) · CUDA) is launched in addition (6 µs of the 21 µs more); other parts take 3 µs more" in said
     assert "Ruled out: method: ruler 3 at both" in said
     assert "aten::gelu" not in said
     assert text_of(props["difference"]["note"]) == (

@@ -72,6 +72,27 @@ def test_a_point_lies_below_the_roof_of_the_level_that_its_data_live_in(at, ceil
     assert [slope.bytes_per_s for slope in slopes_of([large, small])] == [1e11, 2e10]
 
 
+def test_of_a_gpu_the_share_by_device_time_stands_beside_that_by_wall_time(at, ceilings, profiled_store):
+    """Half of the peak by wall time, host-bound: the kernels take a quarter of the call, so they would be beyond it."""
+    flop = 4096 * KIB * 50.0
+    quarter, hidden = placed(
+        [
+            at(4096 * KIB, flop, 4 * flop / PEAK, device_time_s=1.6 * flop / PEAK),
+            at(4096 * KIB, flop, 2 * flop / PEAK, device_time_s=0.5 * flop / PEAK),
+        ],
+        ceilings=ceilings,
+    )
+    assert (quarter.share, quarter.share_on_device) == pytest.approx((0.25, 0.625))
+    assert (hidden.share, hidden.share_on_device) == (0.5, None)
+    assert "percent_on_device" in {column.field for column in columns_of([quarter])}
+    (plain,) = placed([at(4096 * KIB, flop, 4 * flop / PEAK)], ceilings=ceilings)
+    assert "percent_on_device" not in {column.field for column in columns_of([plain])}
+    answer = said(props_of(profiled_store(), "?machine=gpu-01")["answer"])
+    assert "That is by wall time." in answer
+    assert "Median share of the roof by device time: " in answer
+    assert "device time" not in said(props_of(profiled_store(), "?machine=desk")["answer"])
+
+
 def test_cold_data_live_in_memory_however_small(at, ceilings):
     (cold,) = placed([at(KIB, KIB, 1e-6, cache="cold")], ceilings=ceilings)
     assert cold.slope.bytes_per_s == 2e10
@@ -96,7 +117,7 @@ def test_the_figure_is_logarithmic_with_units_and_a_trace_for_each_provider_and_
     assert len(figure.layout.xaxis.tickvals) >= 4
     names = [trace.name for trace in figure.data]
     assert names == [
-        f"data of 16 KiB: 100{THIN}GB/s", f"data of 1 MiB: 20.0{THIN}GB/s",
+        f"data of 16 KiB in a cache: 100{THIN}GB/s", f"data of 1 MiB in memory: 20.0{THIN}GB/s",
         f"products in float32: 100{THIN}GFLOP/s", "eager", "fused",
     ]  # fmt: skip
     slope = figure.data[0]

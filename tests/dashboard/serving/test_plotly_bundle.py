@@ -20,7 +20,7 @@ def test_the_bundle_is_of_the_plotly_that_is_installed():
 
 def test_the_bundle_draws_every_trace_of_our_figures():
     used = {name.lower() for path in FIGURES.rglob("*.py") for name in re.findall(r"\bgo\.(\w+)\(", path.read_text())}
-    assert {"scatter", "bar"} <= used - {"figure"} <= TRACES
+    assert {"scatter", "bar"} <= used - {"figure", "layout"} <= TRACES
 
 
 def test_the_bundle_is_sent_in_place_of_the_whole_and_kept_for_a_year(journal_store):

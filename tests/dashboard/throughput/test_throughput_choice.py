@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboard.pages.throughput import page_props
 from dashboard.quantities import Quantity
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES
 from dashboard.views.axis_values import settled_axes
 from dashboard.views.throughput.choice import ThroughputChoice, query_from_choice, throughput_view_of
+from dashboard.views.throughput.drawing import throughput_drawing_of
 from results.errors import ResultsError
 
 
@@ -126,3 +128,57 @@ def test_a_layout_of_weights_is_a_contender_of_its_own(point):
 def test_an_open_page_whose_sweep_is_gone_is_told_to_reload():
     with pytest.raises(ResultsError, match="no point of a sweep is stored any more; reload the page"):
         settled_axes([], AXES, wanted={}, problems=[])
+
+
+@pytest.fixture
+def partly_measured(journal_store, journals):
+    """A store whose second commit measured other batches than the first, the usual one of 64 not among them."""
+    first, second = journals.history(2, operations=("mlp",), batches=(1, 64), hiddens=(256,))
+    return journal_store([first, journals.replace(second, batches=(1, 48, 512))])
+
+
+@pytest.mark.parametrize(("asked", "problem"), [("", False), ("&batch=64", True)])
+def test_a_commit_that_lacks_the_batch_is_shown_at_the_nearest_that_it_has(partly_measured, journals, asked, problem):
+    commit = journals.commit_hash(1)
+    drawing = throughput_drawing_of(partly_measured, query=f"?commit={commit[:12]}{asked}")
+    assert drawing.view.choice.batch == 48
+    told = f"Batch 64 was not measured at commit {commit[:10]}; showing 48. Measured: 1, 48, 512."
+    assert drawing.view.problems == ((told,) if problem else ())
+    answer = page_props(drawing, is_from_url=True)["answer"]
+    assert "at 48" in str(answer)
+    assert "Nothing was measured" not in str(answer)
+
+
+def test_a_commit_that_has_the_batch_is_shown_at_it(partly_measured, journals):
+    drawing = throughput_drawing_of(partly_measured, query=f"?commit={journals.commit_hash(0)[:12]}&batch=64")
+    assert (drawing.view.choice.batch, drawing.view.problems) == (64, ())
+
+
+def gated(point, *, activation, hidden, batch, provider="eager"):
+    return point(
+        operation="gated_mlp", activation=activation, hidden=hidden, dim=hidden // 4, batch=batch, provider=provider
+    )
+
+
+def test_an_axis_that_is_left_open_takes_what_those_named_after_it_were_measured_with(point, commits):
+    """As a link to a hidden dim of one activation, which is not the default one."""
+    few = [gated(point, activation="gelu_tanh", hidden=256, batch=batch) for batch in (1, 64, 512)]
+    wide = [gated(point, activation="silu", hidden=14336, batch=512)]
+    view = throughput_view_of("?operation=gated_mlp&hidden=14336", points=[*few, *wide], commits=commits)
+    assert (view.choice.activation, view.choice.hidden, view.choice.batch) == ("silu", 14336, 512)
+    assert view.problems == ()
+    assert view.options["activation"] == ("gelu_tanh", "silu")
+    view = throughput_view_of("?hidden=14336", points=[*few, *wide, point()], commits=commits)
+    assert (view.choice.operation, view.problems) == ("gated_mlp", ())
+    view = throughput_view_of("?activation=gelu_tanh&hidden=14336", points=[*few, *wide], commits=commits)
+    assert (view.choice.activation, view.choice.hidden) == ("gelu_tanh", 256)
+    assert len(view.problems) == 1
+    view = throughput_view_of("?hidden=7&batch=512", points=[*few, *wide], commits=commits)
+    assert (view.choice.hidden, view.choice.batch, len(view.problems)) == (256, 512, 1)
+
+
+def test_the_activation_with_the_most_points_is_shown_first_as_on_the_maps(point, commits):
+    rows = [gated(point, activation="gelu_tanh", hidden=256, batch=1)]
+    rows += [gated(point, activation="silu", hidden=5632, batch=batch) for batch in (1, 64)]
+    assert throughput_view_of("", points=rows, commits=commits).choice.activation == "silu"
+    assert throughput_view_of("", points=rows[:2], commits=commits).choice.activation == "gelu_tanh"

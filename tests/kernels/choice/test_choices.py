@@ -159,9 +159,11 @@ def test_where_it_was_fastest_other_activations_take_the_fastest_that_has_them(t
     assert {choice.found for choice in asked.values()} == {Found.TUNED}
 
 
-def test_the_rule_never_picks_it_and_a_wrong_activation_is_refused_by_name():
+def test_the_rule_picks_it_only_for_its_activations_and_another_is_refused_by_name():
     for rows in (64, 512, 8192):
-        assert chosen_on(DEVICE, sizes(rows, 1024, 4096), activation="relu").implementation is not CUBLASLT
+        taken = {each: chosen_on(DEVICE, sizes(rows, 1024, 4096), activation=each) for each in ("relu", "gelu", None)}
+        assert [each for each, choice in taken.items() if choice.implementation is CUBLASLT] == ["relu"]
+        assert taken["relu"].found is Found.RULE
     assert chosen_on(DEVICE, sizes(512, 1024, 4096), named=CUBLASLT, activation="relu").implementation is CUBLASLT
     with pytest.raises(Unavailable, match="relu and gelu_tanh, not silu"):
         chosen_on(DEVICE, sizes(512, 1024, 4096), named=CUBLASLT, activation="silu")

@@ -31,15 +31,15 @@ def sizes(operation, rows, dim, hidden, number_format=NumberFormat.BFLOAT16):
 
 
 # (operation, rows, dim, hidden): floors in µs at levels 0, 2 and 3, worked out by hand from the bytes and FLOP of each
-# launch; the level the rule should take; levels that can run.
+# launch; the level the rule takes of those with kernels of ours, at an H200's ceilings.
 FLOORS = [
-    (("mlp", 16, 1024, 4096), (11.5, 9.0, 6.4), SINGLE),
-    (("mlp", 1024, 1024, 4096), (33.1, 26.7, 24.2), EPILOGUE),
-    (("mlp", 8192, 1024, 4096), (213, 179, 177), EPILOGUE),
+    (("mlp", 16, 1024, 4096), (11.5, 9.0, 6.4), EPILOGUE),
+    (("mlp", 1024, 1024, 4096), (33.1, 26.7, 24.2), POINTWISE),
+    (("mlp", 8192, 1024, 4096), (213, 179, 177), POINTWISE),
     (("mlp", 16, 4096, 16384), (70.5, 67.7, 65.0), EPILOGUE),
     (("mlp", 65536, 64, 256), (42.6, 24.5, 7.9), SINGLE),
     (("mlp", 65536, 128, 512), (77.8, 44.1, 24.2), SINGLE),
-    (("gated_mlp", 8192, 1024, 2816), (246, 184, 182), EPILOGUE),
+    (("gated_mlp", 8192, 1024, 2816), (246, 184, 182), POINTWISE),
     (("gated_mlp", 16, 4096, 11008), (76.2, 68.1, 65.5), EPILOGUE),
 ]
 
@@ -65,15 +65,21 @@ def test_the_rule_takes_the_level_the_arithmetic_favours(shape, floors_us, level
     assert best(shape) is level
 
 
-@pytest.mark.parametrize("shape", [("mlp", 16384, 4096, 16384), ("gated_mlp", 4096, 4096, 14336)], ids=str)
-def test_many_rows_take_the_pipelined_product_on_hopper_and_cublas_before_it(shape):
-    assert best(shape) is EPILOGUE
-    assert best(shape, capability=80) is POINTWISE
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("rows", [2048, 16384])
+@pytest.mark.parametrize("shape", [("mlp", 4096, 16384), ("gated_mlp", 4096, 14336)], ids=str)
+def test_large_products_are_left_to_cublas(shape, rows, capability):
+    operation, *widths = shape
+    assert best((operation, rows, *widths), capability=capability) is POINTWISE
 
 
-@pytest.mark.parametrize("shape", [("mlp", 2048, 4096, 16384), ("gated_mlp", 2048, 4096, 14336)], ids=str)
-def test_large_products_of_too_few_rows_to_be_pipelined_are_left_to_cublas(shape):
-    assert best(shape) is POINTWISE
+def test_of_an_activation_that_cublaslt_knows_its_product_is_taken_where_the_pass_it_spares_is_worth_more():
+    levels = [POINTWISE, Implementation.CUBLASLT, EPILOGUE]
+    taken = [
+        ranked_by_rule(sizes("mlp", rows, dim, 4 * dim), H200, possible=levels, capability=90)[0][0]
+        for rows, dim in ((1, 1024), (8192, 1024), (8192, 4096))
+    ]
+    assert taken == [Implementation.CUBLASLT, Implementation.CUBLASLT, POINTWISE]
 
 
 def test_a_full_tile_with_too_few_rows_for_the_device_is_not_taken():
@@ -94,10 +100,9 @@ def test_the_pass_that_level_2_saves_is_the_stated_part_of_the_products(operatio
     assert saved / floor_s(many, H200, level=3) == pytest.approx(constant / dim, rel=0.01)
 
 
-def test_a_pipelined_triton_product_is_as_fast_as_was_reported_on_hopper_and_never_faster_than_cublas():
-    dims = (64, 512, 724, 1024, 2048, 4096, 16384)
-    speeds = [triton_product_speed(sizes("mlp", 8192, dim, 4 * dim), capability=90) for dim in dims]
-    assert speeds == pytest.approx([0.92, 0.92, 0.96, 1.0, 1.0, 0.99, 0.99], abs=1e-3)
+def test_a_pipelined_triton_product_is_as_fast_as_was_measured_between_what_was_measured():
+    speeds = [triton_product_speed(sizes("mlp", 8192, dim, 4 * dim), capability=90) for dim in (64, 1024, 2048, 16384)]
+    assert speeds == pytest.approx([0.70, 0.70, 0.68, 0.66], abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def test_more_fusion_never_has_a_higher_floor_and_no_estimate_is_below_its_floor
     one = sizes(operation, rows, dim, hidden)
     floors = [floor_s(one, H200, level=level) for level in (0, 1, 2, 3)]
     assert all(lower <= higher * (1 + 1e-9) for higher, lower in itertools.pairwise(floors))
-    for implementation, level in ((POINTWISE, 1), (EPILOGUE, 2), (SINGLE, 3)):
+    for implementation, level in ((POINTWISE, 1), (EPILOGUE, 2), (Implementation.CUBLASLT, 2), (SINGLE, 3)):
         estimate = estimate_s(one, H200, implementation=implementation, capability=90)
         assert math.isfinite(estimate)
         assert estimate >= floors[level] * (1 - 1e-9)

@@ -103,6 +103,18 @@ def test_a_fused_block_is_compiled_as_one_graph(name):
         expect_close(compiled(x), expected[0].detach())
 
 
+def test_a_fused_block_is_compiled_for_any_number_of_rows():
+    """A number that the block keeps, as its dropout's probability, is then no constant to the compiler."""
+    torch._dynamo.reset()
+    model = Stack(OptStyle())
+    twin = copy.deepcopy(model)
+    fuse(model)
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    for n_rows in (5, 3):
+        x = torch.randn(n_rows, 12)
+        expect_close(outputs_and_gradients(compiled, x), outputs_and_gradients(twin, x))
+
+
 @pytest.mark.parametrize("name", STYLES)
 def test_copies_are_fused_and_pickles_are_not(name):
     model, x = Stack(MAKERS[name]()), torch.randn(5, 12)

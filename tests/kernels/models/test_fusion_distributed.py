@@ -92,6 +92,6 @@ def compare(rank, folder, mode):
     distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("mode", ["training", "inference"])
+@pytest.mark.parametrize("mode", ["training", pytest.param("inference", marks=pytest.mark.exhaustive)])
 def test_a_fused_model_trains_in_several_processes_as_its_twin_does(mode, tmp_path):
     multiprocessing.spawn(compare, (tmp_path, mode), nprocs=N_PROCESSES)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import CheckpointError, checkpoint
 
 import fused_mlp
 from tests.kernels.models.blocks import (
@@ -157,6 +157,47 @@ def test_a_checkpoint_is_computed_again_under_autocast_too(dtype):
         gradients.append(torch.cat([parameter.grad.flatten() for parameter in each.parameters()]))
     tolerance = 0.03 if dtype else 2e-5
     assert (gradients[0] - gradients[1]).abs().max() <= tolerance * gradients[1].abs().max()
+
+
+def square():
+    """Blocks that save tensors of one shape alone, so that a checkpoint takes any for any."""
+    torch.manual_seed(0)
+    blocks = [ClipStyle(), LlamaStyle(), Merged(), Merged(bias=True)]
+    for block in blocks:
+        for name, layer in block.named_children():
+            if type(layer) is nn.Linear:
+                setattr(block, name, nn.Linear(12, 24 if name == "gate_up_proj" else 12, bias=layer.bias is not None))
+    return Stack(*blocks)
+
+
+def gradients_by_a_checkpoint(model, x, change):
+    model.train(mode=False)
+    y = checkpoint(model, x, use_reentrant=False)
+    change(model)
+    return [y, *torch.autograd.grad(y.square().sum(), list(model.parameters()))]
+
+
+@pytest.mark.parametrize("make", [stack, square])
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_a_checkpoint_may_be_computed_again_in_the_other_mode(make, mode):
+    model, x = make(), torch.randn(12, 12)
+    twin = copy.deepcopy(model)
+    fused_mlp.fuse(model, mode=mode)
+    expect_close(*(gradients_by_a_checkpoint(each, x, lambda changed: changed.train()) for each in (model, twin)))
+
+
+@pytest.mark.parametrize("needs_gradient", [True, False])
+@pytest.mark.parametrize("index", range(2))
+def test_a_checkpoint_tells_of_other_code_when_it_is_computed_again(index, needs_gradient):
+    model, x = square(), torch.randn(12, 12, requires_grad=needs_gradient)
+    fused_mlp.fuse(model)
+
+    def hook(changed):
+        layer = next(each for each in changed.blocks[index].modules() if type(each) is nn.Linear)
+        layer.register_forward_hook(lambda *_: None)
+
+    with pytest.raises(CheckpointError):
+        gradients_by_a_checkpoint(model, x, hook)
 
 
 @pytest.mark.parametrize("is_prepared", [True, False])

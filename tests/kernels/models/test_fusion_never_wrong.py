@@ -183,3 +183,25 @@ def test_a_bias_of_another_shape_is_the_layer_s_own_affair(mode, shape):
                 else:
                     x = torch.randn(3, 12)
                     expect_close(module(x), twin(x))
+
+
+@pytest.mark.parametrize("mode", ["training", "inference"])
+@pytest.mark.parametrize(
+    ("make", "layer", "part"),
+    [
+        *((GptStyle, "fc", "weight"), (GptStyle, "proj", "bias"), (lambda: LlamaStyle(bias=True), "up_proj", "weight")),
+        *((lambda: Merged(bias=True), "down_proj", "bias"), (Merged, "down_proj", "weight")),
+    ],
+)
+def test_a_layer_of_another_dtype_is_its_own_affair_under_autocast(make, layer, part, mode):
+    module = make().eval()
+    twin = copy.deepcopy(module)
+    fuse(module, mode=mode)
+    told = []
+    for each in (module, twin):
+        changed = each.get_submodule(layer)
+        setattr(changed, part, nn.Parameter(getattr(changed, part).detach().double()))
+        with torch.autocast("cpu", torch.bfloat16), pytest.raises(Exception, match="dtype") as raised:
+            each(torch.randn(3, 12))
+        told.append((type(raised.value), str(raised.value)))
+    assert told[0] == told[1]

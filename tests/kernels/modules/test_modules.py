@@ -11,7 +11,7 @@ from torch import nn
 
 import fused_mlp
 from fused_mlp import FusedGatedMLP, FusedLinear, FusedMLP, InvalidArgument, reference
-from tests.kernels.cases import OPERATIONS, padded_with_nan
+from tests.kernels.cases import FUSED, OPERATIONS, onednn_roundings, padded_with_nan
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -45,16 +45,14 @@ def test_packed_weights_give_the_result_within_its_bound(
 ):
     if implementation == "onednn" and _onednn_cannot_pack(dtype):
         pytest.skip(f"oneDNN cannot pack {dtype} on this CPU")
-    case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)
+    case = packed_case(operation, implementation, activation, rows=rows, dim=dim, hidden=hidden, dtype=dtype)
     module = module_with(case, operation, activation, dtype)
     module.prepare(implementation=implementation)
     with torch.inference_mode():
         actual = module(padded_with_nan(case.arguments[0]))
         assert module.is_prepared
-    # oneDNN rounds the gate before it multiplies: one rounding more, carried through the down product.
-    slack = 4 if implementation == "onednn" and dtype != torch.float32 else 1
     assert not torch.isnan(actual).any()
-    assert ((actual.double() - case.expected).abs() <= slack * case.bound).all()
+    assert ((actual.double() - case.expected).abs() <= case.bound).all()
 
 
 @pytest.mark.slow
@@ -65,14 +63,13 @@ def test_packed_weights_of_every_odd_shape_give_the_result_within_its_bound(
 ):
     if implementation == "onednn" and _onednn_cannot_pack(dtype):
         pytest.skip(f"oneDNN cannot pack {dtype} on this CPU")
-    slack = 4 if implementation == "onednn" and dtype != torch.float32 else 1
     for rows, dim, hidden in product((1, 17, 130), (3, 127), (1, 17, 130)):
-        case = operation.case(rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation)
+        case = packed_case(operation, implementation, activation, rows=rows, dim=dim, hidden=hidden, dtype=dtype)
         module = module_with(case, operation, activation, dtype)
         module.prepare(implementation=implementation)
         with torch.inference_mode():
             actual = module(padded_with_nan(case.arguments[0]))
-        excess = (actual.double() - case.expected).abs() - slack * case.bound
+        excess = (actual.double() - case.expected).abs() - case.bound
         assert not torch.isnan(actual).any(), (rows, dim, hidden)
         assert excess.max() <= 0, (rows, dim, hidden)
 
@@ -88,6 +85,11 @@ def test_a_prepared_module_takes_any_leading_shape(name, leading, implementation
         actual = module(x)
     assert actual.shape == expected.shape
     torch.testing.assert_close(actual, expected)
+
+
+def packed_case(operation, implementation, activation, **given):
+    roundings = onednn_roundings(activation) if implementation == "onednn" else FUSED
+    return operation.case(activation=activation, roundings=roundings, **given)
 
 
 def _onednn_cannot_pack(dtype):

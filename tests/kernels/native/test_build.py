@@ -98,6 +98,7 @@ def test_a_compiler_that_fails_leaves_a_reason_for_the_long_way(monkeypatch, tmp
     assert reason.startswith("the C++ compiler failed (false ")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # two builds, on a machine that may be slow and busy
 @pytest.mark.usefixtures("cpu_kernels")
@@ -119,10 +120,11 @@ def test_of_two_builders_one_may_be_killed_and_the_other_and_the_next_succeed(tm
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.so")} == built, "built once more"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.usefixtures("cpu_kernels")
-@pytest.mark.parametrize("capability", ["avx2", pytest.param("default", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("capability", ["avx2", "default"])
 def test_kernels_built_for_fewer_instructions_are_within_their_bounds(tmp_path, capability):
     command = [
         sys.executable,

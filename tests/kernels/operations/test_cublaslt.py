@@ -5,7 +5,7 @@ import torch
 
 from fused_mlp.linear.cublaslt import launch_linear_cublaslt
 from fused_mlp.mlp.cublaslt import launch_mlp_cublaslt
-from tests.kernels.cases import OPERATIONS
+from tests.kernels.cases import EVERY_OPERATOR, OPERATIONS
 
 LINEAR, MLP, _ = OPERATIONS
 
@@ -15,7 +15,9 @@ LINEAR, MLP, _ = OPERATIONS
     ("operation", "launch"), [(LINEAR, launch_linear_cublaslt), (MLP, launch_mlp_cublaslt)], ids=["linear", "mlp"]
 )
 def test_it_is_within_its_bound(operation, launch, dtype, bias):
-    case = operation.case(rows=17, dim=33, hidden=70, dtype=dtype, activation="relu", bias=bias, unfused=True)
+    case = operation.case(
+        rows=17, dim=33, hidden=70, dtype=dtype, activation="relu", bias=bias, roundings=EVERY_OPERATOR
+    )
     y = launch(*case.arguments, activation="relu")
     assert y.dtype == dtype
     assert ((y.double() - case.expected).abs() <= case.bound).all()

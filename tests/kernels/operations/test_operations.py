@@ -7,7 +7,7 @@ import torch
 
 import fused_mlp
 from fused_mlp.tuned import Policy
-from tests.kernels.cases import ODD_SIZES, OPERATIONS, padded_for_torch, padded_with_nan
+from tests.kernels.cases import EVERY_OPERATOR, ODD_SIZES, OPERATIONS, padded_for_torch, padded_with_nan
 
 pytestmark = [pytest.mark.usefixtures("cpu_kernels"), pytest.mark.sample]
 
@@ -34,7 +34,7 @@ def test_every_odd_shape_is_within_the_bound_of_the_reference(operation, dtype, 
 def test_every_odd_shape_is_within_the_bound_in_pure_pytorch(operation, dtype, activation, bias):
     for rows, dim, hidden in product((1, 17, 130), (3, 127), (1, 130)):
         case = operation.case(
-            rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation, bias=bias, unfused=True
+            rows=rows, dim=dim, hidden=hidden, dtype=dtype, activation=activation, bias=bias, roundings=EVERY_OPERATOR
         )
         placed = [None if a is None else padded_for_torch(a) for a in case.arguments]
         actual = operation.function(*placed, activation=activation, implementation="pure")

@@ -251,6 +251,16 @@ def test_a_declaration_about_nothing_is_wrong_usage_and_writes_nothing(filled, a
     assert not file.exists()
 
 
+@pytest.mark.parametrize(
+    "arguments", [("join", "s.time_it", "version-1", "version-2"), ("acknowledge", B, "--benchmark", "s.track_grid")]
+)
+def test_a_file_that_nothing_reads_decisions_from_is_refused(filled, arguments):
+    db, file = filled
+    answer = run(store, *arguments, "--db", db, "--file", file.with_name("known.toml"))
+    assert "files called decisions.toml alone, not from known.toml; nothing was written" in str(answer.exception)
+    assert not file.parent.exists()
+
+
 def test_appending_never_makes_a_file_that_cannot_be_read(tmp_path):
     file = declared(tmp_path / "decisions.toml", JOINED)
     before = file.read_bytes()

@@ -98,3 +98,18 @@ def test_a_store_without_anything_says_how_to_fill_it(tmp_path):
 
     open_store(str(tmp_path / "empty.db")).close()
     assert run("--from-store", "--db", str(tmp_path / "empty.db")).return_value == ExitCode.NOTHING_COMPARABLE
+
+
+def test_of_another_suite_its_own_runner_is_named_and_not_ours(tmp_path, write_asv_run, timed):
+    from results.store import open_store
+
+    write_asv_run(tmp_path / "tree", {"s.time_it": timed(1e-3), "s.track_sign": timed(-1.0)}, commit=A)
+    with open_store(str(tmp_path / "asv.db")) as store:
+        store.ingest([tmp_path / "tree"])
+    answer = run("--from-store", "--db", str(tmp_path / "asv.db"))
+    assert answer.return_value == ExitCode.FINE
+    told = " ".join(answer.stdout.split())
+    assert "The suite's own runner can measure the commit again." in told
+    assert "More runs of the suite's own runner" in told
+    assert "s.track_sign" not in told
+    assert "--rounds" not in told

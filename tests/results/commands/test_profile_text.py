@@ -47,7 +47,7 @@ def test_inputs_memory_gaps_and_runtime_calls_are_printed_in_words(stored):
         "bfloat16[2]; bfloat16[3]; 1 more",
         "2 kB",
         "3 kB",
-        "The device was busy for 19.0 µs of a call, and idle for 72 µs in 5 gaps between, 31.0 µs the longest.",
+        "The device was busy for 19 µs of a call, and idle for 72 µs in 5 gaps between, 31 µs the longest.",
         "matrix product · cuBLASLt · bfloat16 · tile 64x16x64 · tn · 16 stages → fill · CUDA",
         "cudaGraphLaunch",
         "not known: the least its operators must move (mine::op: no rule)",
@@ -120,7 +120,7 @@ def test_operators_that_took_longer_than_the_fastest_call_are_told_to_be_means(s
     wrapper = {**operator, "name": "aten::linear", "self_time_s": 1.0, "is_compute": False}
     database = stored("cpu", operator_time_s=2e-5, operators=[operator, wrapper])
     printed = run_profile(database, *ONE_POINT).stdout
-    assert ("Operators are listed by the mean of the profiled calls, 40.0 µs of computing" in printed) is is_told
+    assert ("Operators are listed by the mean of the profiled calls, 40 µs of computing" in printed) is is_told
 
 
 def test_values_that_are_stored_but_not_together_are_told_to_be_so(stored):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 import sqlalchemy as sa
 
 from results import store as stores
-from results.database import engines, transactions
+from results.database import transactions
 from results.database.error_translation import BUSY_TIMEOUT_S
-from results.errors import LockedStore, StoreError
+from results.database.snapshot_cache import cached_for_snapshot
+from results.errors import LockedStore
 from results.queries import projects
-from results.store import open_store
+from results.store import OpenMode, open_store
+from tests.postgresql import locked
 
 
 def test_a_reader_waits_equally_long_on_each_database(opened):
@@ -26,17 +29,59 @@ def test_a_reader_waits_equally_long_on_each_database(opened):
             assert connection.exec_driver_sql(name).scalar() == str(1000 * BUSY_TIMEOUT_S)
 
 
-def test_a_reader_of_a_locked_table_says_so_and_reads_again_later(opened, monkeypatch):
-    if opened.engine.dialect.name == "sqlite":
-        pytest.skip("whoever writes locks no reader out")
-    soon = transactions.BEGIN_READING.replace(f"'{BUSY_TIMEOUT_S}s'", "'100ms'")
-    for module in (transactions, engines):
-        monkeypatch.setattr(module, "BEGIN_READING", soon)
-    with opened.engine.connect() as other, other.begin():
-        other.execute(sa.text("LOCK TABLE project IN ACCESS EXCLUSIVE MODE"))
-        with pytest.raises(StoreError, match="locked by another process"):
-            projects(opened)
-    assert projects(opened) == []
+WAITING = "SELECT count(*) FROM pg_locks WHERE relation = CAST('value' AS regclass) AND NOT granted"
+
+
+@pytest.fixture
+def impatient(tmp_path, databases):
+    """A store in PostgreSQL whose readers wait for a lock 0.3 s."""
+    with databases("postgresql", tmp_path) as url, open_store(url, lock_wait_s=0.3) as store:
+        yield store
+
+
+def test_a_reader_of_a_locked_table_waits_no_longer_than_it_was_told_to_and_reads_again_later(impatient):
+    with impatient.reading() as connection:
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "300ms"
+    with locked(impatient, "project"), pytest.raises(LockedStore, match="locked by another process"):
+        projects(impatient)
+    assert projects(impatient) == []
+
+
+def test_who_opens_a_store_whose_version_is_locked_waits_no_longer_than_who_reads_it(impatient):
+    with ThreadPoolExecutor(1) as pool, locked(impatient, transactions.VERSION_TABLE):
+        opening = pool.submit(open_store, impatient.name, mode=OpenMode.READ, lock_wait_s=0.3)
+        with pytest.raises(LockedStore, match="locked by another process"):
+            opening.result(timeout=10)
+    open_store(impatient.name, mode=OpenMode.READ, lock_wait_s=0.3).close()
+
+
+@pytest.mark.parametrize("table", ["project", "value", "fusebench_version"])
+def test_whether_a_store_can_be_read_is_told_of_each_table(impatient, table):
+    impatient.check_readable()
+    with locked(impatient, table), pytest.raises(LockedStore):
+        impatient.check_readable()
+    impatient.check_readable()
+
+
+def test_asking_whether_a_store_can_be_read_holds_no_table(impatient):
+    """Else it and a migration, which changes tables one after another, would wait for each other."""
+    with impatient.engine.connect() as other, other.begin():
+        other.execute(sa.text("LOCK TABLE value IN ACCESS EXCLUSIVE MODE"))
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(impatient.check_readable)
+            while not other.execute(sa.text(WAITING)).scalar():
+                assert not asked.done()
+            other.execute(sa.text("SET LOCAL lock_timeout = '50ms'"))
+            for table in ("project", "machine", "benchmark", "series"):
+                other.execute(sa.text(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
+            with pytest.raises(LockedStore):
+                asked.result()
+
+
+def test_a_snapshot_begun_with_a_wait_of_its_own_is_known_again(impatient):
+    for answer in (1, 2):
+        with impatient.reading() as connection:
+            assert cached_for_snapshot(connection, "key", lambda answer=answer: answer) == 1
 
 
 def test_a_writer_waits_for_another_writer_as_long_as_it_takes(opened):

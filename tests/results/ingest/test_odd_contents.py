@@ -181,3 +181,22 @@ def test_a_moment_of_ceilings_without_an_offset_is_utc(monkeypatch):
     content = b'{"format": 1, "machine": "m", "environments": {"e": {"measured_at": "2026-01-05T12:00:00"}}}'
     (record,) = ceilings_from_bytes(content, path="m.json")
     assert record.measured_at == datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+def test_a_commit_that_asv_measured_again_is_told_since_its_file_forgets_what_was(
+    opened, tmp_path, write_asv_run, timed
+):
+    noon, names = 1_700_000_000_000, "abc"
+    for started, told in (
+        ((noon, noon), None),
+        ((noon, noon, noon + 5), None),  # another benchmark of the same commit
+        ((noon + 9, noon, noon + 5), "1 benchmark of aaaaaaaa measured again"),
+        ((noon + 99, noon + 99, noon + 99), "3 benchmarks of aaaaaaaa measured again"),
+        ((noon + 99, noon + 99), None),
+        ((noon, noon), None),  # an older copy
+    ):
+        results = {f"s.time_{name}": timed(1e-3) | {"started_at": at} for name, at in zip(names, started, strict=False)}
+        write_asv_run(tmp_path / "tree", results, commit=A)
+        notes = [note for note in opened.ingest([tmp_path / "tree"], project="p").notes if "measured again" in note]
+        assert len(notes) == (told is not None)
+        assert told is None or told in notes[0]

@@ -95,11 +95,16 @@ def test_where_nothing_decides_and_nobody_is_ahead_it_advises_nothing():
     advice = advice_from(rows, Question())
     (what,) = advice.what
     assert what == (
-        "Run fused at 1 row (2 × eager); at 8 rows it is undecided, with fused in the least time "
-        "(disturbed: fused, eager): measure again."
+        "Run fused at 1 row (2 × eager); at 8 rows it is undecided (disturbed: fused, eager): measure again."
     )
     assert [choice.certainty for choice in advice.choices] == ["certain", "undecided: measure again"]
     assert [each["run"] for each in advice_as_json(advice, Question())["choices"]] == ["fused", None]
+
+
+def test_where_it_is_undecided_what_is_run_is_told_and_no_time():
+    rows = points(8, fused=1.5, width=0.6, disturbed="the machine ran at 60 %")
+    (why,) = why_in_words(advice_from(rows, Question()), Question())
+    assert why == "At 8 rows: fused is 3 operators; eager is 3 operators."
 
 
 def test_one_ahead_by_paired_rounds_is_advised_and_the_doubt_told():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from results.judgement.changes import segments
+from results.judgement.changes.arrays import median_of
 from results.judgement.changes.control import LEAST_CONTROLS, by_commit, common_effect
 from results.judgement.changes.detection import changes_in
 from results.judgement.findings import FindingState
@@ -250,3 +252,15 @@ def test_segments_are_the_cheapest_of_all(seed):
     found = segments.boundaries(segments.last_changes(z)[0], 9)
     least = min(cost(edges) for n in range(4) for edges in combinations(range(1, 9), n))
     assert cost(found) == pytest.approx(least, rel=1e-4)
+
+
+@given(st.lists(st.floats(allow_infinity=False) | st.integers(-3, 3).map(float), max_size=9))
+def test_the_median_of_a_few_values_is_numpys(values):
+    x = np.array(values)
+    with np.errstate(over="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of none numpy warns
+        expected = float(np.median(x))
+    with np.errstate(over="ignore"):
+        found = median_of(x)
+    assert found == expected or (np.isnan(found) and np.isnan(expected))
+    assert list(x) == values or np.isnan(x).any()

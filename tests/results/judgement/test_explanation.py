@@ -25,7 +25,7 @@ def test_a_kernel_launched_in_addition():
     assert found.class_ is FindingClass.CODE
     assert found.causes[0].kind is CauseKind.ADDED
     assert "triton_poi_fused_mul" in found.sentence
-    assert "is launched in addition (25 µs of the 26.0 µs more)" in found.sentence
+    assert "is launched in addition (25 µs of the 26 µs more)" in found.sentence
     assert [one.name for one in found.exact] == ["kernels"]
 
 

@@ -137,6 +137,14 @@ def test_a_profile_that_was_disturbed_splits_nothing_and_says_so(operator_time, 
     assert (largest_part_in_words(at) is not None) == has_parts
 
 
+@pytest.mark.parametrize(("waited", "has_shares"), [(7, True), (400, False)])
+def test_the_fastest_call_is_not_split_by_shares_of_calls_that_waited(waited, has_shares):
+    profiled = stacks(**{"forward;aten::addmm": 40 * waited, "forward;aten::gelu": 8})
+    found = parts_of(point(latency=100, operator_time=70, overhead=20), profile(*COMPUTING), profiled)
+    assert (Part.PRODUCTS in micros(found)) is has_shares
+    assert micros(found).get(Part.ALL_OPERATORS) == (None if has_shares else 70)
+
+
 def test_a_point_that_was_not_measured_has_no_parts():
     found = parts_of(point()._replace(state="crashed"))
     assert (found.parts, found.latency_s, found.reason) == ((), None, "it was not measured: crashed")

@@ -128,6 +128,14 @@ def test_visits_within_few_runs_make_no_change_visible_that_runs_hide():
     assert between(12).floor > 0.04
 
 
+@pytest.mark.parametrize("value", [0.0, -5.0, np.inf])
+@pytest.mark.parametrize("n_runs", [1, 10])
+def test_numbers_that_have_no_ratio_are_left_out(value, n_runs):
+    odd = [row([1e-3, value], provider="odd", run=f"run-{number}") for number in range(n_runs)]
+    every = runs(n_runs, own=0.01)
+    assert noise_of([*every, *odd], commit=A) == noise_of(every, commit=A)
+
+
 def test_exact_and_failed_values_are_left_out():
     counts = row(3.0, metric="operator_count")
     assert noise_of([counts], commit=A).surfaces == ()

@@ -86,11 +86,30 @@ def test_an_extra_kernel_another_tile_and_a_sleep_are_all_told_with_their_own_ti
     tiles = [GEMM.format(tile=tile) for tile in ("128x128", "64x64")]
     base = cuda({tiles[0]: 60}, 80)
     found = explained(base, cuda({tiles[1]: 80, EXTRA: 25}, 126))
-    assert "launched in addition (25 µs of the 46.0 µs more)" in found.sentence
-    assert ": tile 128x128x64 → 64x64x64 (20 µs of the 46.0 µs more)" in found.sentence
+    assert "launched in addition (25 µs of the 46 µs more)" in found.sentence
+    assert ": tile 128x128x64 → 64x64x64 (20 µs of the 46 µs more)" in found.sentence
+    assert found.sentence.endswith("; other parts take 1 µs more.")
     slept = explained(base, cuda({tiles[0]: 60, EXTRA: 25}, 305))
     assert slept.sentence.startswith("The device waits longer for the host (200 µs of the 225 µs more); ")
     assert "launched in addition (by its own time +25 µs of the 225 µs more)" in slept.sentence
+
+
+@pytest.mark.parametrize(
+    ("latency", "told"),
+    [
+        # What is told and what other parts take is the whole, digit by digit.
+        (110.3, "(25.0 µs of the 30.3 µs more); other parts take 5.3 µs more"),
+        (105.1, "(25.0 µs of the 25.1 µs more); other parts take 0.1 µs more"),
+        (105.01, "(25.0 µs of the 25.0 µs more)"),
+        (95, "(25 µs more; the call takes 15 µs more); other parts take 10 µs less"),
+        (2080, "(by its own time +25 µs of the 2.00 ms more)"),
+    ],
+)
+def test_of_a_change_it_is_told_how_much_the_causes_explain_and_how_much_is_left(latency, told):
+    base = cuda({GEMM.format(tile="128x128"): 60}, 80, of_point={"device_time_s": None})
+    head = cuda({GEMM.format(tile="128x128"): 60, EXTRA: 25}, latency, of_point={"device_time_s": None})
+    found = explained(base, head)
+    assert f"is launched in addition {told}." in found.sentence
 
 
 @pytest.mark.parametrize(("host_s", "is_told"), [(30e-6, False), (55e-6, False), (56e-6, True), (20e-6, False)])
@@ -109,7 +128,7 @@ def test_a_recompilation_is_said_of_as_many_calls_as_have_one_and_its_time_once(
     found = explained(cpu(FUSED, 100, compilations=0), cpu(FUSED, 5100, compilations=n))
     assert found.sentence == (
         f"Recompilation: torch.compile compiles in {words}, none at the base), with more time beside what computes "
-        "(5 ms of the 5.00 ms more)."
+        "(5 ms of the 5 ms more)."
     )
     counted = explained(cpu(FUSED, 100, compilations=0), cpu(FUSED, 100, compilations=n))
     assert counted.sentence == f"Recompilation: torch.compile compiles in {words}, none at the base)."

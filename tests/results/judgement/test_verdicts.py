@@ -15,7 +15,7 @@ from results.judgement.findings import FindingState, Turn
 from results.judgement.run_spreads import run_spreads
 from results.judgement.verdicts import Change, Outcome, exit_code, judge
 from results.output.report import ReportFormat, rendered
-from results.rows import HistoryValue, SeriesHistory, SeriesRow
+from results.rows import RunValues
 from tests.made_values import failed, row
 
 A, B = "a" * 40, "b" * 40
@@ -140,7 +140,7 @@ class TestExact:
 
     def test_a_count_that_runs_of_one_commit_disagree_about_is_uncertain(self):
         head = [row(count, metric="operator_count", commit=B, run=str(count)) for count in (40, 44)]
-        assert only([row(40, metric="operator_count")], head)[:2] == (Change.UNCERTAIN, Outcome.UNCHANGED)
+        assert only([row(40, metric="operator_count")], head)[:2] == (Change.UNCERTAIN, Outcome.UNDECIDED)
         head = [row(count, metric="operator_count", commit=B, run=str(count)) for count in (41, 44)]
         assert only([row(40, metric="operator_count")], head)[1] is Outcome.REGRESSION
 
@@ -260,15 +260,9 @@ class TestRunToRun:
         base, head = row(1.0), row(1.12, commit=B)
 
         def spreads(sd):
-            values = [
-                HistoryValue(f"{i:040x}", None, None, str(i), None, "ok", None, float(np.exp(rng.normal(0, sd))), *[None] * 5)  # noqa: E501
-                for i in range(40)
-            ]  # fmt: skip
-            named = SeriesRow(
-                series_id=head.series_id, project="p", machine="m", environment="e", benchmark="b", metric="latency_s",
-                unit="s", version="3", interval_level=0.95, parameters=(),
-            )  # fmt: skip
-            return run_spreads([SeriesHistory(series=named, values=tuple(values))], without=B)
+            values = tuple(float(np.exp(rng.normal(0, sd))) for _ in range(40))
+            runs = tuple(f"{i:040x}" for i in range(40))
+            return run_spreads([RunValues(head.series_id, runs, runs, values)], without=B)
 
         calm, wild = spreads(0.01), spreads(0.1)
         assert calm[head.series_id].sd == pytest.approx(0.01, rel=0.4)

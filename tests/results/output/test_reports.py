@@ -21,7 +21,9 @@ from results.output.changes import changes_rendered
 from results.output.report import ReportFormat, rendered
 from results.output.reports.annotations import MOST_OF_A_LEVEL, Level, annotation, annotations_of
 from results.output.reports.comments import MOST_OPEN, comment_of, escaped
+from results.output.reports.explanation_tables import tables_of
 from results.output.reports.finding_tables import table_of_findings
+from tests.made_explanations import cpu, explained
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import A, B, failed, row
 
@@ -271,3 +273,13 @@ def test_the_sentence_of_a_cause_stands_beside_its_finding():
         assert "because of linear" in changes_rendered(histories(), report_format=report_format, explained=cause)
     for report_format in (ReportFormat.MARKDOWN, ReportFormat.GITHUB):
         assert "because of mlp" in rendered(judgement(), report_format=report_format, explained=cause)
+
+
+OTHERS = ("3 others", "", "33 µs", "66 µs", "+33 µs")
+
+
+def test_of_many_frames_of_the_host_the_table_adds_up_those_it_does_not_name():
+    base, head = ({"aten::mm": 50, **{f"frame {i}": i * us for i in range(10, 20)}} for us in (1, 2))
+    *_, frames = tables_of(explained(cpu(base, 195, overhead_s=None), cpu(head, 340, overhead_s=None)))
+    assert (frames.title, len(frames.rows)) == ("On the host, as profiled", 8)
+    assert frames.rows[-2:] == [("frame 13", "slower", "13 µs", "26 µs", "+13 µs"), OTHERS]

@@ -17,6 +17,7 @@ from results.queries import (
     throughput_by_commit,
     values_at,
 )
+from results.questions.history_tables import run_values
 from results.questions.revisions import commit_of
 from results.store import open_store
 
@@ -187,6 +188,22 @@ def test_a_history_is_in_the_order_of_commits(filled, journals):
     assert (history.series.unit, history.series.parameters) == ("s", row.parameters)
 
 
+def test_values_by_run_are_those_of_the_history_that_are_ok(opened, tmp_path, journals):
+    sweeps = journals.history(4, operations=("mlp",), batches=(1, 16), hiddens=(256,))
+    sweeps[1] = replace(sweeps[1], states={("mlp", "fused"): "crashed"})
+    journals.write_journals(tmp_path / "data", sweeps)
+    opened.ingest([tmp_path / "data"])
+    ids = [row.series_id for row in series_where(opened, metric="latency_s")][::-1]
+    found = run_values(opened, series_ids=[*ids, 10**6])
+    assert [one.series_id for one in found] == ids
+    assert {len(one.values) for one in found} == {3, 4}
+    for one, history in zip(found, history_of(opened, series_ids=ids), strict=True):
+        ok = [value for value in history.values if value.state == "ok"]
+        assert one.run_ids == tuple(value.run_id for value in ok)
+        assert one.commits == tuple(value.commit for value in ok)
+        assert one.values == tuple(value.value for value in ok)
+
+
 def test_a_history_tells_why_a_value_is_missing_and_only_there(opened, tmp_path, journals):
     sweeps = journals.history(3, operations=("mlp",), batches=(1,), hiddens=(256,))
     sweeps[1] = replace(sweeps[1], states={("mlp", "fused"): "crashed"})
@@ -232,6 +249,29 @@ def test_a_name_is_resolved_where_there_is_a_repository(journal_store, journals,
     with pytest.raises(UnknownRevision, match="nothing is stored for HEAD") as raised:
         commit_of(store, "HEAD", repository=tmp_path)
     assert raised.value.commit == git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("n_alike", [1, 2])
+def test_a_tag_that_looks_like_the_start_of_a_hash_is_what_git_takes_it_for(
+    journal_store, journals, tmp_path, monkeypatch, n_alike
+):
+    import subprocess
+
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        command = ["git", "-C", str(tmp_path), *identity, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "-b", "main")
+    git("commit", "--allow-empty", "-m", "one")
+    git("tag", "2024")
+    commit = git("rev-parse", "HEAD")
+    alike = [f"2024{i}" + "0" * 35 for i in range(n_alike)]
+    store = journal_store([journals.Sweep(commit=one, operations=("linear",)) for one in (commit, *alike)])
+    assert commit_of(store, "2024", repository=tmp_path) == commit
+    assert commit_of(store, alike[0][:6], repository=tmp_path) == alike[0]
+    monkeypatch.setattr("results.questions.revisions._resolved_by_git", lambda *_: pytest.fail("git was asked"))
+    assert commit_of(store, alike[0], repository=tmp_path) == alike[0]
 
 
 def test_an_empty_store_answers_every_question_with_nothing(opened):

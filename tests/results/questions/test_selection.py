@@ -99,6 +99,8 @@ def test_what_a_value_has_besides_parameters_is_chosen_by_name():
         (points, ["batch=many"], r"a whole number or a range such as 64\.\.1024, not many"),
         (points, ["provder=x"], r"provder is not an axis \(did you mean provider\?\); the axes are .*provider"),
         (points, ["batch=1..2", "batch=64"], "give one range, or values"),
+        (points, ["batch=64..1"], r"batch=64\.\.1 holds nothing; write the smaller end first"),
+        (series, ["n=2.5..1"], r"n=2\.5\.\.1 holds nothing"),
         (series, ["knd=x"], r"no stored value has a knd \(did you mean kind\?\); the names are project, .*, kind, n$"),
         (lambda text: states_from(selection_from_texts([text])), ["state=bad"], "'bad' is not a state; "),
     ],

@@ -19,6 +19,7 @@ from results.queries import (
     stacks_of,
     values_at,
 )
+from results.questions.history_tables import run_values
 from results.store import open_store
 
 DAY_MS = 86_400_000
@@ -154,6 +155,8 @@ def test_versions_declared_equal_have_one_history_and_are_compared(suite, timed)
         assert [(value.commit, value.value) for value in history.values] == [
             (commit, 1.0 + number) for number, commit in enumerate(commits)
         ]
+    for one in run_values(store, series_ids=[row.series_id for row in apart]):
+        assert (one.commits, one.values) == (tuple(commits), (1.0, 2.0, 3.0, 4.0))
     before, after = (values_at(store, commit=commit)[0] for commit in (commits[1], commits[2]))
     assert before.series_id == after.series_id
     assert (before.version, after.version) == ("v0", "v1")

@@ -18,6 +18,7 @@ def bench_store(*options):
     return answer.stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_one_table_holds_filling_answering_and_asv_publish():
     pytest.importorskip("asv")

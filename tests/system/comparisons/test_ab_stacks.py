@@ -54,6 +54,7 @@ def clone(new_user, kernels_built_here, tmp_path_factory):
     return shell
 
 
+@pytest.mark.exhaustive
 def test_one_commit_on_two_stacks_differs_by_what_the_stack_does(clone):
     answer = clone.fusebench("ab", "--stack", STACK, "--axes", "few.toml", "--format", "json")
     assert answer.code in {REGRESSION, FAILED}, answer.output

@@ -202,6 +202,7 @@ def slurm_cluster(folder):
                 os.kill(int(path.read_text()), signal.SIGTERM)
 
 
+@pytest.mark.exhaustive
 def test_a_shard_by_hand_goes_on_after_a_kill_and_a_second_host_repeats_a_tenth(sweep, tmp_path, environ):
     with killing_one_worker(sweep) as killed:
         assert run(sweep, "--attempts", "2") == 0

@@ -100,6 +100,7 @@ class Matcher:
         (source,) = inputs
         self._expect_closed((*sources, *between), last)
         self._expect_no_write_between(sources, between)
+        self._expect_no_write_into_weights(sources[0], last)
         steps = self._steps.without_idle_steps(between)
         pattern = self._pattern(sources, steps, between, last)
         if pattern is None:
@@ -224,8 +225,27 @@ class Matcher:
                     f"{self._steps.described(node)} stands between {sources[0].target} and {sources[-1].target}"
                 )
 
+    def _expect_no_write_into_weights(self, first: fx.Node, last: fx.Node) -> None:
+        """Raise NoPattern if a step between the layers may write into what the later one, computed before, reads."""
+        steps = [node for node in self.order if self.order[first] < self.order[node] < self.order[last]]
+        for node in steps:
+            if self._steps.may_write(node) and any(each.op == "get_attr" for each in _all_inputs(node)):
+                raise NoPattern(f"{self._steps.described(node)} may write into weights, between {first} and {last}")
+
     def _expect_no_dropout(self, between: Sequence[fx.Node]) -> None:
         for node in between:
             p = self._steps.p_of_active_dropout(node)
             if p:
                 raise NoPattern(f"{self._steps.described(node)} drops with p = {p} in training")
+
+
+def _all_inputs(node: fx.Node) -> set[fx.Node]:
+    """Return all steps that a step's arguments are made from."""
+    found: set[fx.Node] = set()
+    waiting = list(node.all_input_nodes)
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += each.all_input_nodes
+    return found

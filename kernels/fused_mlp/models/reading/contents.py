@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from types import MethodType
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,11 @@ def is_same(value: Any, before: Any, content: Any) -> bool:
         return type(before) is MethodType and _bound(value) == _bound(before)
     # Zero has a sign, which equality does not see.
     is_equal = type(value) is type(before) and isinstance(value, (*ATOMS, torch.device)) and value == before
-    return is_equal and (bool(value) or repr(value) == repr(before))
+    if not is_equal or value:
+        return is_equal
+    if isinstance(value, float):  # torch.compile with dynamic shapes has no repr of one
+        return math.copysign(1.0, value) == math.copysign(1.0, before)
+    return repr(value) == repr(before)
 
 
 def _is_same_content(value: Any, content: Any) -> bool:

@@ -6,18 +6,23 @@ tell its name: then it cannot see that it calls another.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import functools
+import inspect
 import sys
 from itertools import pairwise
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fused_mlp.models.reading.methods import codes_in
+from fused_mlp.models.reading.contents import items_of
+from fused_mlp.models.reading.methods import codes_in, outer_values
 from fused_mlp.models.reading.stand_ins import NoPattern
+from fused_mlp.models.reading.surrounding_values import is_followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
 _NAMES = {"__name__", "__qualname__", "__doc__", "__module__"}
 _MOST_DECORATORS = 10
@@ -43,6 +48,14 @@ _LOOKING_AROUND = {
     "setprofile",
 }
 """Names by which code finds what it decorates, or who calls it, without naming it."""
+_BUILT_IN = ("locals", "vars", "eval", "exec", "dir")
+_OF_FRAMES = ("_getframe", "_current_frames", "currentframe", "f_locals", "f_back", "settrace", "setprofile")
+_FUNCTIONS = (
+    *(getattr(builtins, name) for name in _BUILT_IN),
+    *(sys._getframe, sys._current_frames, sys.settrace, sys.setprofile),  # noqa: SLF001 - to refuse them
+    *(inspect.currentframe, inspect.stack, inspect.trace, inspect.getouterframes, inspect.getinnerframes),
+)
+_NAMING = {"LOAD_GLOBAL", "LOAD_NAME", "IMPORT_FROM"}
 
 
 def layers_of(function: FunctionType) -> tuple[FunctionType, ...]:
@@ -59,11 +72,45 @@ def layers_of(function: FunctionType) -> tuple[FunctionType, ...]:
         name = _name_in(wrapper, inner)
         if (wrapper.__globals__.get("__name__"), wrapper.__code__.co_qualname) not in _KNOWN:
             _expect_only_calls(wrapper, name)
-        if any(_LOOKING_AROUND & {*code.co_names} for code in codes_in(wrapper)):
+        if any(_LOOKING_AROUND & {*code.co_names} for code in codes_in(wrapper)) or looks_around(wrapper):
             raise NoPattern(_DECORATED)
         _expect_nothing_of_itself(wrapper, function)
         found.append(inner)
     return tuple(found)
+
+
+def looks_around(function: FunctionType) -> bool:
+    """Return whether a function, or one whose name it has, finds local values without naming them, its caller's too.
+
+    Those are others where parts of a forward are replaced. Functions that do so are known by whatever name.
+    """
+    waiting, seen = [function], set[FunctionType]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        codes = list(codes_in(each))
+        if any(map(_names_local_values, codes)):
+            return True
+        names = {name for code in codes for name in code.co_names}
+        values = [*outer_values(each).values(), *(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values()]
+        for module in [value for value in values if isinstance(value, ModuleType)]:
+            values += [vars(module)[name] for name in names & vars(module).keys()]
+        values += [item for value in values if type(value) in (list, tuple, dict) for item in items_of(value)]
+        found = [value.func if isinstance(value, functools.partial) else value for value in values]
+        if any(value is one for value in found for one in (builtins, *_FUNCTIONS)):
+            return True
+        waiting += [value for value in found if type(value) is FunctionType and is_followed(value)]
+    return False
+
+
+def _names_local_values(code: CodeType) -> bool:
+    """Return whether code names a built-in function that finds local values, or a frame's way to them."""
+    return any(
+        each.argval in _OF_FRAMES or (each.opname in _NAMING and each.argval in _BUILT_IN)
+        for each in dis.get_instructions(code)
+    )
 
 
 def with_inner(layers: tuple[FunctionType, ...], other: FunctionType) -> Callable[..., Any]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import fx, nn
 
+from fused_mlp.models.reading.unpacking import unpacked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,6 +31,10 @@ _FUNCTIONS = {
     *("dropout",),
 }
 _HALVING = {"chunk", "split", "tensor_split"}
+STEPS = frozenset(
+    name + end for name in (*_FUNCTIONS, *_HALVING, "linear", "mul", "add", "sub", "pow") for end in ("", "_")
+)
+"""Names of what a fused call may stand for: steps, halves and products."""
 _OPTIONS_OF_OTHERS = {"device", "dtype", "generator", "layout", "memory_format", "out", "pin_memory"}
 _MODULES = {f"torch.nn.modules.{name}" for name in ("activation", "container", "dropout")}
 
@@ -44,6 +50,8 @@ def is_elementwise(node: fx.Node, module_at: Callable[[str], nn.Module]) -> bool
     name = _name(node)
     if name in _HALVING:
         return _is_along_the_last(node)
+    if node.target is unpacked:
+        return _is_cut(node.args[0])
     return _is_of_a_half(node) if node.target is operator.getitem else name.strip("_") in _FUNCTIONS | _OPERATORS
 
 
@@ -63,11 +71,15 @@ def _is_of_a_half(node: fx.Node) -> bool:
     taken: Any = node.args[0]
     index: Any = node.args[1]
     if isinstance(index, int):
-        return isinstance(taken, fx.Node) and _name(taken) in _HALVING
+        return _is_cut(taken.args[0] if isinstance(taken, fx.Node) and taken.target is unpacked else taken)
     match index:
         case (first, slice()):
             return first is ...
     return False
+
+
+def _is_cut(value: Any) -> bool:
+    return isinstance(value, fx.Node) and _name(value) in _HALVING
 
 
 def _name(node: fx.Node) -> str:

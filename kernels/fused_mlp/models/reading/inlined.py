@@ -15,8 +15,9 @@ from functools import lru_cache
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from fused_mlp.models.reading.decorated import layers_of, with_inner
+from fused_mlp.models.reading.decorated import layers_of, looks_around, with_inner
 from fused_mlp.models.reading.linear_layers import is_linear
+from fused_mlp.models.reading.methods import functions_of
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Run:
 class Source:
     """Source of a method, and the functions made from it."""
 
-    def __init__(self, function: FunctionType) -> None:
-        """Read the source. Raises: NoPattern if there is none, or it is no plain method."""
+    def __init__(self, function: FunctionType, kind: type[nn.Module]) -> None:
+        """Read the source of a method of `kind`. Raises: NoPattern if there is none, or it is no plain method."""
         self._layers = layers_of(function)
         is_decorated = len(self._layers) > 1
         self._function = function = self._layers[-1]
@@ -61,10 +62,19 @@ class Source:
         self._definition = definition
         if not _is_source_of(function):
             raise NoPattern("the source of its forward is not what was loaded")
+        if any(isinstance(node, ast.Global) for node in ast.walk(definition)):
+            raise NoPattern("its forward assigns to names of its module")
+        if any(map(looks_around, functions_of(kind, function))):
+            raise NoPattern("its forward finds local values without naming them")
         self._self = definition.args.args[0].arg
         names = [node for node in ast.walk(definition) if isinstance(node, ast.Name)]
         arguments = [node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)]
-        self._locals = {node.id for node in names if isinstance(node.ctx, ast.Store | ast.Del)} | {*arguments}
+        stored = {node.id for node in names if isinstance(node.ctx, ast.Store | ast.Del)} | {
+            *_bound_by_others(definition)
+        }
+        if self._self in stored:
+            raise NoPattern(f"its forward assigns to {self._self}")
+        self._locals = stored | {*arguments}
         private = [node.attr for node in ast.walk(definition) if isinstance(node, ast.Attribute)]
         if any(name.startswith("__") and not name.endswith("__") for name in private):
             raise NoPattern("its forward uses names that are private to its class")
@@ -186,6 +196,19 @@ class Source:
         if definition is self._definition:
             made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return made
+
+
+def _bound_by_others(definition: ast.FunctionDef) -> Iterator[str]:
+    """Yield the names that statements in a function bind beside assignments: definitions, imports and patterns."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node is not definition:
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name is not None:
+            yield node.name
+        elif isinstance(node, ast.MatchMapping) and node.rest is not None:
+            yield node.rest
 
 
 def _is_source_of(function: FunctionType) -> bool:

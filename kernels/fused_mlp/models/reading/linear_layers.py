@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.nn.modules import module as torch_module
 from torch.nn.parameter import is_lazy
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _LINEAR_FILE = torch.nn.modules.linear.__file__
+_CALL, _CALL_IMPL = nn.Module.__call__, nn.Module._call_impl  # noqa: SLF001 - what a call of a module runs
+_CALLS = ("_call_impl", "_compiled_call_impl")
+"""What torch looks for in a module when it is called; `module.compile()` sets the latter."""
+_ARE_CALLS_READ = {_CALL.__code__.co_filename, _CALL_IMPL.__code__.co_filename} == {torch_module.__file__}
+"""False where another library came first."""
+_FX_FILE = fx._symbolic_trace.__file__  # noqa: SLF001 - the module of it
 
 
 def why_not_plain(modules: Iterable[tuple[str, nn.Module]]) -> str | None:
@@ -26,6 +32,8 @@ def why_not_plain(modules: Iterable[tuple[str, nn.Module]]) -> str | None:
             return f"{name} has hooks, which a fused call would not run"
         if "forward" in module.__dict__:
             return f"{name} has a forward of its own, set on the instance"
+        if any(call in module.__dict__ for call in _CALLS) or type(module)._call_impl is not _CALL_IMPL:  # noqa: SLF001 - what a call runs
+            return f"{name} is called in a way of its own"
         if hasattr(module, "parametrizations"):
             return f"{name} is parametrized"
     return None
@@ -83,13 +91,24 @@ def why_no_layers(module: nn.Module) -> str | None:
 
 def why_hooked_globally() -> str | None:
     """Return that torch runs hooks on every module, which a fused call would skip; None if it does not."""
+    if not _are_calls_torch_s():
+        return "something that is not torch's was put into nn.Module, and computes each call of a module"
     return "torch.nn.modules.module has global hooks" if has_global_hooks() else None
 
 
+def _are_calls_torch_s() -> bool:
+    """Return whether a call of a module is torch's own, or torch.fx's, which reads a model in another thread."""
+    kind, call = nn.Module, nn.Module.__call__
+    if kind._call_impl is not _CALL_IMPL or not _ARE_CALLS_READ:  # noqa: SLF001 - what a call runs
+        return False
+    return call is _CALL or getattr(getattr(call, "__code__", None), "co_filename", None) == _FX_FILE
+
+
 def has_global_hooks() -> bool:
-    """Return whether torch runs hooks on every module."""
+    """Return whether torch runs hooks on every module, or somebody else's code does."""
     return bool(
-        torch_module._global_forward_hooks  # noqa: SLF001 - torch has no public name for them
+        not _are_calls_torch_s()
+        or torch_module._global_forward_hooks  # noqa: SLF001 - torch has no public name for them
         or torch_module._global_forward_pre_hooks  # noqa: SLF001
         or torch_module._global_backward_hooks  # noqa: SLF001
         or torch_module._global_backward_pre_hooks  # noqa: SLF001

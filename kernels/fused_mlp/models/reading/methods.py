@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import dis
+import functools
 import inspect
+import sys
 from abc import ABCMeta
 from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
 
+from fused_mlp.models.reading.questions import ASKS, FUNCTIONS, NAMES, asks_of_stand_ins
 from fused_mlp.models.reading.stand_ins import NoPattern
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ UNSEEN = {
     *("hash", "dir", "callable", "locals"),
 }
 """Built-in functions that leave no trace in a graph: what they do is lost, what they answer is of the stand-in."""
+_UNSEEN_FUNCTIONS = (*(getattr(builtins, name) for name in sorted(UNSEEN)), sys._getframe)  # noqa: SLF001 - to refuse it
 
 
 def functions_of(kind: type[nn.Module], function: FunctionType) -> tuple[FunctionType, ...]:
@@ -76,6 +81,19 @@ def expect_only_results(functions: Iterable[FunctionType]) -> None:
                     raise NoPattern(f"its forward calls {instruction.argval}()")
                 if reason := _why_not(instruction):
                     raise NoPattern(f"its forward {reason}")
+            if asks_of_stand_ins(code, instructions):
+                raise NoPattern(f"its forward {ASKS}")
+
+
+def expect_seen(values: Iterable[Any]) -> None:
+    """Raise NoPattern for a function among values that no graph shows, by whatever name code calls it."""
+    for value in values:
+        if type(value) in (BuiltinFunctionType, type, functools.partial):
+            found = value.func if isinstance(value, functools.partial) else value
+            if any(found is each for each in _UNSEEN_FUNCTIONS):
+                raise NoPattern(f"its forward calls {found.__name__}()")
+            if any(found is each for each in FUNCTIONS):
+                raise NoPattern(f"its forward {ASKS}")
 
 
 def _why_not(instruction: dis.Instruction) -> str | None:
@@ -88,6 +106,7 @@ def _why_not(instruction: dis.Instruction) -> str | None:
         "has a with-statement, whose object may do anything": operation == "BEFORE_WITH",
         "reads a __dict__, which it may write into": is_attribute and name == "__dict__",
         f"asks for {name}, which may become others": is_attribute and name in _REGISTERS,
+        ASKS: name in NAMES and "LOAD" in operation,
     }
     return next((reason for reason, is_so in found.items() if is_so), None)
 

@@ -54,7 +54,14 @@ class Own(_View):
     """What a module has in its own dictionary."""
 
     def __getattr__(self, name: str) -> Any:
-        return self._module.__dict__.get(name, MISSING)
+        held = self._module.__dict__
+        if torch.compiler.is_compiling():
+            # It takes it for given that a name is not there, unless all are gone over.
+            for each in held:
+                if each == name:
+                    return held[each]
+            return MISSING
+        return held.get(name, MISSING)
 
 
 class Registered(_View):

@@ -9,18 +9,16 @@ import operator
 import sys
 import threading
 from abc import ABCMeta
-from dis import opname
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import fx, nn
-from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
 
 from fused_mlp.models.reading.arguments import holds_constants, is_kept_by_others, plain, why_not_written
 from fused_mlp.models.reading.contents import module_of
-from fused_mlp.models.reading.registers import asked_of_tensor, dtype_of
+from fused_mlp.models.reading.registers import dtype_of
+from fused_mlp.models.reading.unpacking import number_unpacked, operation_at, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -174,6 +172,19 @@ class _Asked(fx.Proxy):
         if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
             self.tracer.refuse(f"its forward {what} {self.node}")
 
+    def _expect_read_out(self, k: str, frame: FrameType) -> None:
+        """Refuse to answer hasattr or getattr, for which a value that is not there is an answer, too."""
+        is_plain = self.tracer.running_in_c(frame) is None and operation_at(frame) in ("LOAD_ATTR", "LOAD_METHOD")
+        if not is_plain and not frame.f_code.co_filename.startswith(_TORCH):
+            self.tracer.refuse(f"its forward asks whether {self.node} has {k}")
+
+    def __iter__(self) -> Any:
+        frame = sys._getframe(1)  # noqa: SLF001 - who goes over it
+        if self.tracer.running_in_c(frame) is None and (number := number_unpacked(frame)) is not None:
+            items: Any = self.tracer.create_proxy("call_function", unpacked, (self, number), {})
+            return (items[index] for index in range(number))
+        return self.tracer.iter(self)
+
     def _attribute_of_tensor(self, k: str) -> Any:
         if not callable(getattr(torch.Tensor, k, None)) and k not in _VALUES:
             self.tracer.refuse(f"its forward looks for an attribute {k} of {self.node}")
@@ -193,6 +204,7 @@ class _Attribute(_Asked, fx.proxy.Attribute):
         if k.startswith("__"):
             self._expect_torch("asks for a special method of")
             raise AttributeError(k)
+        self._expect_read_out(k, sys._getframe(1))  # noqa: SLF001 - who asks
         if self.attr not in ("shape", "device"):
             return self._attribute_of_tensor(k)
         if (self.attr, k) == ("device", "index"):  # which may be None
@@ -227,8 +239,7 @@ class _StandIn(_Asked):
 
     def _is_asked_by_torch(self, frame: FrameType) -> bool:
         """Return whether torch asks what kind of value this is; refuse to answer where it cannot be seen who does."""
-        function, code = self.tracer.running_in_c(frame), frame.f_code
-        operation = next(opname[each] for each in code.co_code[frame.f_lasti :: -2] if each)  # behind are caches: zeros
+        function, code, operation = self.tracer.running_in_c(frame), frame.f_code, operation_at(frame)
         if code.co_filename.startswith(_TORCH) or code is _ASKED_BY_AN_ABC:
             return code is not _ASKED_BY_AN_ABC
         if function in _ASKING_FOR_KINDS or (function is None and operation in _READING_KINDS):
@@ -245,6 +256,8 @@ class _StandIn(_Asked):
         if k.startswith("__"):
             self._expect_torch("asks for a special method of")
             raise AttributeError(k)
+        if not self._is_tensor:
+            self._expect_read_out(k, sys._getframe(1))  # noqa: SLF001 - who asks
         return self._attribute_of_tensor(k)
 
 
@@ -262,26 +275,6 @@ IN_PLACE = {
 }
 for _name, _function in IN_PLACE.items():
     setattr(_StandIn, f"__{_name}__", _written(_function))
-
-
-class NothingComputed(TorchFunctionMode):
-    """Refuses torch's functions on real tensors, whose results would be built into the graph, or lost."""
-
-    def __init__(self, tracer: StandInTracer) -> None:
-        super().__init__()
-        self._tracer = tracer
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        has_stand_in = any(isinstance(each, fx.Proxy) for each in tree_leaves((args, kwargs)))
-        # What is computed under set_grad_enabled is refused.
-        is_answered = asked_of_tensor(func) is not None or func is torch._C._set_grad_enabled  # noqa: SLF001 - no public name
-        if not has_stand_in and not is_answered:
-            name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
-            self._tracer.refuse(f"its forward computes {name} of no argument")
-        if not has_stand_in and (what := asked_of_tensor(func)):
-            self._tracer.asked[id(args[0]), what] = args[0], what
-        return func(*args, **kwargs)
 
 
 def _modes() -> tuple[Any, ...]:

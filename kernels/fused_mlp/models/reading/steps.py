@@ -17,6 +17,7 @@ from fused_mlp.models.reading.methods import arguments_of, method_of, with_requi
 from fused_mlp.models.reading.stand_ins import IN_PLACE, NoPattern
 from fused_mlp.models.reading.surroundings import surroundings_of, surroundings_of_modules
 from fused_mlp.models.reading.tracing import graph_of, leaving_no_trace
+from fused_mlp.models.reading.unpacking import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -73,7 +74,7 @@ class Steps:
                     self._expect_read(module, str(node.target))
         elif node.op == "call_function" and (
             isinstance(node.target, torch.jit.ScriptFunction)
-            or module_of(node.target).partition(".")[0] not in _WITHOUT_BRANCHES
+            or (node.target is not unpacked and module_of(node.target).partition(".")[0] not in _WITHOUT_BRANCHES)
         ):
             raise NoPattern(f"{self.described(node)} is a function that is not read")
 

@@ -18,6 +18,7 @@ from torch import nn
 from fused_mlp.models.reading.methods import (
     codes_in,
     expect_only_results,
+    expect_seen,
     functions_of,
     method_of,
     names_asked,
@@ -93,6 +94,7 @@ def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]
             expect_watched("a value from around", value)
         found_at = [list(places(roots, names, asked)) for roots in ([block], values)]
         reached = [*values, *(place.value for each in found_at for place in each)]
+        expect_seen(reached)
         called = [each for value in reached for each in (value, *items_in(value))]
         found = [function for value in called if (function := _function_in(value)) is not None]
         waiting = [function for function in dict.fromkeys(found) if function not in functions]

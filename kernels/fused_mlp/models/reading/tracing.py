@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from fused_mlp.models.reading.called_code import watching_calls
 from fused_mlp.models.reading.methods import codes_in
-from fused_mlp.models.reading.registers import dtype_of
-from fused_mlp.models.reading.stand_ins import NoPattern, NothingComputed, StandInTracer
+from fused_mlp.models.reading.registers import asked_of_tensor, dtype_of
+from fused_mlp.models.reading.stand_ins import NoPattern, StandInTracer
 from fused_mlp.models.reading.surrounding_values import of_answers
 
 if TYPE_CHECKING:
@@ -120,6 +122,26 @@ def _traced(
         raise NoPattern("its forward keeps values in a container or attribute")
     answers = tuple(of_answers(block, tracer.asked.values()))
     return Traced(graph=graph, dtype=dtype_of(block) if tracer.is_asked_for_dtypes else None, answers=answers)
+
+
+class NothingComputed(TorchFunctionMode):
+    """Refuses torch's functions on real tensors, whose results would be built into the graph, or lost."""
+
+    def __init__(self, tracer: StandInTracer) -> None:
+        super().__init__()
+        self._tracer = tracer
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        has_stand_in = any(isinstance(each, fx.Proxy) for each in tree_leaves((args, kwargs)))
+        # What is computed under set_grad_enabled is refused.
+        is_answered = asked_of_tensor(func) is not None or func is torch._C._set_grad_enabled  # noqa: SLF001 - no public name
+        if not has_stand_in and not is_answered:
+            name = getattr(getattr(func, "__self__", None), "__name__", None) or getattr(func, "__name__", str(func))
+            self._tracer.refuse(f"its forward computes {name} of no argument")
+        if not has_stand_in and (what := asked_of_tensor(func)):
+            self._tracer.asked[id(args[0]), what] = args[0], what
+        return func(*args, **kwargs)
 
 
 def _shallow_copy(block: nn.Module, function: FunctionType) -> nn.Module:

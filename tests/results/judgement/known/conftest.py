@@ -61,7 +61,7 @@ def with_gone(fusebench, tmp_path, journals):
 
 @pytest.fixture
 def beside(tmp_path):
-    """Have all stored commits be on the main line but the given ones."""
+    """Have all stored commits be on the main line but the given ones, as a repository would tell it."""
 
     def mark(*commits):
         with open_store(str(tmp_path / "known.db")) as store, writing(store.engine) as connection:

@@ -37,7 +37,7 @@ def test_what_is_gone_can_be_known_and_taken_back(fusebench, with_gone):
         ("m-m-", 1, ExitCode.FAILED),  # it came back, and is gone again
         ("m-m-", 3, ExitCode.FINE),
         ("mm-", 1, None),  # acknowledged where it was measured still
-        ("--m-", 1, None),  # and where it had never been
+        ("--m-", 1, ExitCode.FAILED),  # and where no line is known that tells whether it had ever been
     ],
 )
 def test_what_is_gone_is_known_until_it_is_measured_again(fusebench, with_gone, measured, known_at, expected):

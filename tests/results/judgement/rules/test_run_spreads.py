@@ -11,29 +11,23 @@ from results.judgement.comparison import evidence
 from results.judgement.comparison.evidence import observe
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.run_spreads import LEAST_RUNS, MOST_RUNS, run_spreads
-from results.rows import HistoryValue, SeriesHistory, SeriesRow
+from results.rows import RunValues
 from tests.made_values import B
 
 
-def history(logs, *, series_id=1, judged=(), states=None, runs=None):
-    """A history by the logarithms of its values; judged: places of the runs of commit B."""
-    named = SeriesRow(
-        series_id=series_id, project="p", machine="m", environment="e", benchmark="b", metric="latency_s", unit="s",
-        version="3", interval_level=0.95, parameters=(),
-    )  # fmt: skip
-    values = []
-    for i, log in enumerate(logs):
-        value = None if log is None else math.exp(log) if math.isfinite(log) else 0.0
-        state = (states or {}).get(i, "ok" if value is not None else "crashed")
-        run = str(i) if runs is None else runs[i]
-        values.append(
-            HistoryValue(B if i in judged else f"{i:040x}", None, None, run, None, state, None, value, *[None] * 5)
-        )
-    return SeriesHistory(series=named, values=tuple(values))
+def series(logs, *, series_id=1, judged=(), runs=None):
+    """A series by the logarithms of its values, None where it has none; judged: places of the runs of commit B."""
+    places = [i for i, log in enumerate(logs) if log is not None]
+    return RunValues(
+        series_id=series_id,
+        run_ids=tuple(str(i) if runs is None else runs[i] for i in places),
+        commits=tuple(B if i in judged else f"{i:040x}" for i in places),
+        values=tuple(math.exp(logs[i]) for i in places),
+    )
 
 
 def spread(*arguments, **options):
-    return run_spreads([history(*arguments, **options)], without=B).get(1)
+    return run_spreads([series(*arguments, **options)], without=B).get(1)
 
 
 ALTERNATING = [0.0, 0.1] * 20
@@ -89,8 +83,22 @@ def test_what_failed_and_what_has_no_logarithm_is_left_out(odd):
     assert spread([odd, *ALTERNATING]) == spread(ALTERNATING)
 
 
-def test_a_value_of_a_run_that_was_not_ok_is_left_out():
-    assert spread([7.0, *ALTERNATING], states={0: "wrong"}) == spread(ALTERNATING)
+def test_many_series_at_once_have_the_spread_that_each_has_alone():
+    """By numpy's own median and quantile of each, whatever its length, gaps and steps."""
+    rng = np.random.default_rng(3)
+    many = [
+        series(list(rng.normal(0, rng.choice([0.0, 0.01, 1.0]), n)), series_id=n, judged=set(rng.integers(0, n, 3)))
+        for n in range(11, 90)
+    ]
+    found = run_spreads(many, without=B)
+    assert found == {one.series_id: run_spreads([one], without=B)[one.series_id] for one in many}
+    for one in many:
+        logs = [math.nan if at == B else math.log(value) for at, value in zip(one.commits, one.values, strict=True)]
+        steps = np.abs(np.diff(logs[-MOST_RUNS:]))
+        steps = steps[~np.isnan(steps)]
+        sds = (1.4826 * np.median(steps) / math.sqrt(2), np.quantile(steps, 0.9) / 2.326, 5e-4)
+        assert found[one.series_id].sd == max(sds)
+        assert found[one.series_id].dof == max(2.0, 0.37 * len(steps))
 
 
 def test_small_values_count_as_others_do():
@@ -113,10 +121,10 @@ class TestControls:
     OWN = [0.0, 0.01] * 10
 
     def both(self, *, controls=None, **options):
-        ours = history([m + o for m, o in zip(self.MACHINE, self.OWN, strict=True)])
-        control = history(list(self.MACHINE), series_id=2, **options)
+        ours = series([m + o for m, o in zip(self.MACHINE, self.OWN, strict=True)])
+        control = series(list(self.MACHINE), series_id=2, **options)
         found = run_spreads(
-            [ours], without=B, controls={1: 2} if controls is None else controls, control_histories=[control]
+            [ours], without=B, controls={1: 2} if controls is None else controls, control_series=[control]
         )
         return found[1]
 
@@ -134,8 +142,8 @@ class TestControls:
         assert found.dof == pytest.approx(0.37 * 18)
 
     def test_a_series_without_a_control_has_none_of_anothers(self):
-        other = history(list(np.linspace(0, 9, 40)), series_id=1)
-        found = run_spreads([history(ALTERNATING)], without=B, controls={}, control_histories=[other])
+        other = series(list(np.linspace(0, 9, 40)), series_id=1)
+        found = run_spreads([series(ALTERNATING)], without=B, controls={}, control_series=[other])
         assert found[1] == spread(ALTERNATING)
 
 

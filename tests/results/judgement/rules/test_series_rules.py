@@ -16,6 +16,7 @@ from results.judgement.thresholds import Limits
 from tests.made_values import B, failed, row
 
 LIMITS = Limits(least_change=0.05)
+WITHIN = "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%"
 
 
 def side(*rows):
@@ -104,6 +105,7 @@ class TestTimes:
         ("found", "why"),
         [
             (evidence(1.2, low=1.1, high=1.305), "+10.0 to +30.5 %, by 3 and 3 processes"),
+            (evidence(4.0, low=3.5, high=4.5), "× 3.5 to × 4.5, by 3 and 3 processes"),
             (evidence(0.8, low=0.7, high=0.9, n=(1, 1)), "-30.0 to -10.0 %, by one process each"),
             (evidence(0.8, low=0.7, high=0.9, n=(2, 1)), "-30.0 to -10.0 %, by 2 and 1 processes"),
             (evidence(0.8, low=0.7, high=0.9, n=(1, 2)), "-30.0 to -10.0 %, by 1 and 2 processes"),
@@ -187,6 +189,14 @@ class TestSingleProcesses:
         verdict = judged(evidence(1.2, dof=0, n=(1, 1)), base=one(1.0, metric="time"), head=head)
         assert verdict.why == "a single number at the head, of which no noise is known"
 
+    def test_of_a_single_number_no_interval_and_no_floor_are_told(self):
+        sides = {"base": one(1.0, metric="time", half=None), "head": one(1.2, metric="time", half=None, commit=B)}
+        verdict = judged(evidence(1.2, dof=0, n=(1, 1)), **sides)
+        assert (verdict.interval, verdict.evidence, verdict.ratio) == (None, None, pytest.approx(1.2))
+        assert verdict.may_be_worse
+        known = judged(evidence(1.2, dof=0, n=(1, 1)), **sides, has_spread=True)
+        assert known.interval is not None
+
     def test_with_repeated_processes_no_interval_is_needed(self):
         verdict = judged(evidence(1.2, dof=1), base=one(1.0, half=None), head=one(1.2, half=None, commit=B))
         assert verdict.change is Change.SLOWER
@@ -232,31 +242,25 @@ class TestNumbers:
             ([3], [4], None, Change.EXACT_CHANGE, Outcome.REGRESSION, "exact"),
             ([4], [3], None, Change.EXACT_CHANGE, Outcome.IMPROVEMENT, "exact"),
             ([3, 5], [4], None, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
-            ([4], [3, 5], None, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
-            ([3, 5], [5, 7], None, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
+            ([4], [3, 5], None, Change.UNCERTAIN, Outcome.UNDECIDED, "a run at the head is worse than any at the base"),
+            (
+                [3, 5],
+                [5, 7],
+                None,
+                Change.UNCERTAIN,
+                Outcome.UNDECIDED,
+                "a run at the head is worse than any at the base",
+            ),
+            ([3, 5], [5], None, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
             ([5, 7], [3, 5], None, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
             ([3, 5], [6, 7], None, Change.EXACT_CHANGE, Outcome.REGRESSION, "exact"),
             ([6, 7], [3, 5], None, Change.EXACT_CHANGE, Outcome.IMPROVEMENT, "exact"),
             ([100, 101], [100], 0.05, Change.SAME, Outcome.UNCHANGED, "exact"),
             ([100, 110], [105], 0.05, Change.UNCERTAIN, Outcome.UNCHANGED, "differs between runs of one commit"),
-            ([100], [104], 0.05, Change.SAME, Outcome.UNCHANGED, "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%"),
+            ([100], [104], 0.05, Change.SAME, Outcome.UNCHANGED, WITHIN),
             ([100], [105], 0.05, Change.EXACT_CHANGE, Outcome.REGRESSION, "exact"),
-            (
-                [100, 120],
-                [124, 150],
-                0.05,
-                Change.SAME,
-                Outcome.UNCHANGED,
-                "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%",
-            ),
-            (
-                [124, 150],
-                [100, 120],
-                0.05,
-                Change.SAME,
-                Outcome.UNCHANGED,
-                "within its tolerance of 5\N{NARROW NO-BREAK SPACE}%",
-            ),
+            ([100, 120], [124, 150], 0.05, Change.SAME, Outcome.UNCHANGED, WITHIN),
+            ([124, 150], [100, 120], 0.05, Change.SAME, Outcome.UNCHANGED, WITHIN),
         ],
     )
     def test_every_run_at_the_head_against_every_one_at_the_base(self, base, head, tolerance, change, outcome, why):
@@ -276,6 +280,8 @@ class TestNumbers:
             (0.0, 1.0, Change.UNCERTAIN, True, True),
             (1.0, 0.0, Change.UNCERTAIN, True, False),
             (-1.0, -0.99, Change.UNCERTAIN, False, False),
+            (1.0, math.inf, Change.UNCERTAIN, True, True),
+            (math.inf, 1.0, Change.UNCERTAIN, True, False),
         ],
     )
     def test_numbers_without_a_ratio_do_not_pass_where_they_look_worse(
@@ -284,5 +290,6 @@ class TestNumbers:
         verdict = judged(None, base=side(row(before)), head=side(row(after, commit=B)))
         assert (verdict.change, verdict.is_doubtful, verdict.may_be_worse) == (change, is_doubtful, may_be_worse)
         assert verdict.outcome is (Outcome.UNCHANGED if before == after else Outcome.UNDECIDED)
-        told = "the same number" if before == after else "numbers that are not all positive have no ratio"
+        told = "the same number" if before == after else "numbers that are not all positive and finite have no ratio"
         assert verdict.why == told
+        assert verdict.ratio == (after / before if 0 < before < math.inf and 0 <= after < math.inf else None)

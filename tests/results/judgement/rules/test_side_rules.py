@@ -90,7 +90,8 @@ class TestPairs:
     """Two sides of one series, with what is known of their noise."""
 
     @pytest.mark.parametrize(
-        ("base", "head"), [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), ([1.0, 0.0], 1.0), (1.0, [1.0, -1.0])]
+        ("base", "head"),
+        [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), ([1.0, 0.0], 1.0), (1.0, [1.0, -1.0]), (1.0, math.inf)],
     )
     def test_numbers_that_are_not_all_positive_are_no_pair(self, base, head):
         assert pair(base, head) is None

@@ -52,6 +52,13 @@ def test_a_state_is_of_the_code_but_where_a_package_may_be_missing_or_no_commit_
     assert explained(base, gone_to(state, provider=provider), found=failed(), are_kernels_equal=True).class_ is None
 
 
+@pytest.mark.parametrize("control", [STILL, MOVED, None])
+def test_a_count_that_was_not_taken_where_the_call_works_is_of_no_class(control):
+    counted = replace(failed().surface, metric="operator_count")
+    found = explained(cpu(FUSED, 100), cpu(FUSED, 100), found=replace(failed(), surface=counted), control=control)
+    assert found.class_ is None
+
+
 @pytest.mark.parametrize(("control", "class_"), [(STILL, FindingClass.CODE), (MOVED, None), (None, None)])
 def test_what_timed_out_is_of_the_code_only_where_eager_stayed_where_it_was(control, class_):
     found = explained(cpu(FUSED, 100), gone_to("timed_out"), found=failed(), control=control)

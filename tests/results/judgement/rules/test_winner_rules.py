@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 import pytest
@@ -87,6 +88,11 @@ class TestDoubt:
         ):
             assert ranking_of([*two, third]).standing is standing
 
+    def test_a_small_lead_between_two_that_are_known_well_decides_beside_a_third_that_is_wide_and_far(self):
+        third = point("b", 0.5, of_speedup=(0.4, 0.6))
+        found = ranking_of([EAGER, point("a", 1.1), third])
+        assert (found.standing, found.leader.provider, found.doubt) == (Standing.FASTEST, "a", None)
+
     def test_what_disturbed_comes_first_then_visits_together_then_each_that_is_wide(self):
         few = {"visit_count": 1, "visits_planned": 3}
         rows = [
@@ -125,6 +131,20 @@ class TestWidth:
         assert (found.standing, found.doubt) == (
             Standing.UNDECIDED, "a: latency has no interval; b: latency has no interval",
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("leader", "next_"),
+        [
+            ({"latency_ci_low_s": None}, {}),
+            ({}, {"latency_ci_high_s": None}),
+            ({}, {"at": (2.0, math.inf)}),
+            ({"latency": 0.0, "at": (0.0, 0.1)}, {}),  # less than the clock can tell
+        ],
+    )
+    def test_of_half_an_interval_or_none_of_a_time_that_is_no_time_no_lead_counts(self, leader, next_):
+        found = ranking_of([point("a", **leader), point("b", **{"latency": 9.0} | next_)])
+        assert found.standing is Standing.UNDECIDED
+        assert found.doubt == f"{'a' if leader else 'b'}: latency has no interval"
 
 
 class TestWaiting:

@@ -1,0 +1,96 @@
+"""Values of the sides of a comparison, and judgements of two of them, kept while the store is in one state."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from results.metrics import Role, metric_of
+from results.queries import all_values_at, judged_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from results.judgement.verdicts import Judgement
+    from results.rows import SeriesValueRow
+    from results.store import Store
+
+Kept = TypeVar("Kept")
+
+MOST_KEPT = 10
+MOST_ROWS = 60_000  # of all entries; 0.7 kB each (docs/serving.md)
+OF_A_COMPARISON = 3  # two sides and a judgement: kept whatever their size, as one question asks for each of them again
+
+
+@dataclass
+class _OfState:
+    state: Hashable
+    entries: OrderedDict[Hashable, tuple[object, int]] = field(default_factory=OrderedDict)
+
+    def keep(self, key: Hashable, made: object, n_rows: int) -> None:
+        """Keep what was made of that many rows; forget what was not asked for the longest where there is no room."""
+        self.entries[key] = made, n_rows
+        while len(self.entries) > MOST_KEPT or (
+            len(self.entries) > OF_A_COMPARISON and sum(n for _, n in self.entries.values()) > MOST_ROWS
+        ):
+            self.entries.popitem(last=False)
+
+
+_lock = threading.Lock()
+_kept: WeakKeyDictionary[Store, _OfState] = WeakKeyDictionary()
+
+
+def values_of_side(
+    store: Store, *, project: str, commit: str, machine: str, environment: str
+) -> tuple[SeriesValueRow, ...]:
+    """Return the values of every judged metric and run at a commit and place; those of a series come oldest first."""
+
+    def values() -> tuple[SeriesValueRow, ...]:
+        rows = all_values_at(store, project=project, commit=commit, machine=machine, environment=environment)
+        return tuple(row for row in rows if metric_of(row.metric, unit=row.unit).role is Role.JUDGED)
+
+    return _once(store, (project, commit, machine, environment), values, n_rows=len)
+
+
+def judged_sides(  # noqa: PLR0913 - two sides at one place, and a metric
+    store: Store, *, project: str, base: str, head: str, machine: str, environment: str, metric: str
+) -> Judgement:
+    """Judge one metric of two commits at a place, as the gate does."""
+
+    def judgement() -> Judgement:
+        sides = (
+            values_of_side(store, project=project, commit=commit, machine=machine, environment=environment)
+            for commit in (base, head)
+        )
+        before, after = ([row for row in rows if row.metric == metric] for rows in sides)
+        return judged_values(store, before, after, base=base, head=head)
+
+    key = (project, base, head, machine, environment, metric)
+    return _once(store, key, judgement, n_rows=lambda made: len(made.verdicts))
+
+
+def kept_of(store: Store) -> OrderedDict[Hashable, tuple[object, int]]:
+    """Return what is kept for a store, the least recently used first, each with its number of rows."""
+    known = _kept.get(store)
+    return OrderedDict() if known is None else known.entries
+
+
+def _once(store: Store, key: Hashable, make: Callable[[], Kept], *, n_rows: Callable[[Kept], int]) -> Kept:
+    """Return what `make` does, kept under `key` until the store changes or others were used more recently."""
+    state = store.fingerprint()
+    with _lock:
+        known = _kept.get(store)
+        if known is not None and known.state == state and key in known.entries:
+            known.entries.move_to_end(key)
+            return cast("Kept", known.entries[key][0])
+    made = make()
+    if store.fingerprint() == state:
+        with _lock:
+            known = _kept.get(store)
+            if known is None or known.state != state:
+                known = _kept[store] = _OfState(state)
+            known.keep(key, made, n_rows(made))
+    return made

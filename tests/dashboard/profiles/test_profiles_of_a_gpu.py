@@ -1,0 +1,90 @@
+"""Page *Profile* of a GPU's calls: that it waits for the host is told, and a batch with a profile is opened first."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dashboard.pages.profile import page_props
+from dashboard.views.profiles.difference import difference_in_words
+from dashboard.views.profiles.drawing import profile_drawing_of
+from dashboard.views.profiles.words import note_of_timeline
+
+NEWEST = "b2b2b2b2-py3.11-cuda-t2.jsonl"
+
+
+def plain(props):
+    return str(props).replace("\N{NARROW NO-BREAK SPACE}", " ").replace(r"\u202f", " ").replace("\N{THIN SPACE}", " ")
+
+
+@pytest.fixture
+def changed_store(tmp_path, made_profiles):
+    """A store of the made profiles, with each line of the GPU's journals changed, or left out where that is None."""
+    from results.store import open_store
+
+    stores = []
+
+    def build(change):
+        folder = made_profiles.write_profiles(tmp_path / "data", devices=("cuda",))
+        for path in (folder / "journal").rglob("*.jsonl"):
+            lines = [change(json.loads(line)) for line in path.read_text().splitlines()]
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines if line is not None))
+        stores.append(open_store(str(tmp_path / "changed.db")))
+        assert stores[-1].ingest([folder]).problems == ()
+        return stores[-1]
+
+    yield build
+    for store in stores:
+        store.close()
+
+
+def without_profiles_of(*batches):
+    return lambda line: None if line["kind"] == "profile" and line["point"]["batch"] in batches else line
+
+
+def waiting_longer(line):
+    """The fused call waits for the host for 300 µs more."""
+    if line["kind"] == "timing" and line["point"]["provider"] == "fused":
+        line["latency_s"] += 300e-6
+    return line
+
+
+def test_a_page_that_names_no_batch_opens_one_with_a_profile(changed_store):
+    store = changed_store(without_profiles_of(256))
+    drawing = profile_drawing_of(store, query="?machine=gpu-01")
+    assert (drawing.view.choice.batch, drawing.call.missing, drawing.profiled) == (16, None, ())
+    asked = profile_drawing_of(store, query="?machine=gpu-01&batch=256")
+    assert (asked.view.choice.batch, asked.profiled) == (256, (16,))
+    said = plain(page_props(asked, is_from_url=True)["answer"])
+    assert "Profiled with the rest of this choice: batch " in said
+    assert "batch=16" in said
+
+
+def test_where_nothing_was_profiled_the_batch_stays_and_no_other_is_named(changed_store):
+    drawing = profile_drawing_of(changed_store(without_profiles_of(16, 256)), query="?machine=gpu-01")
+    assert (drawing.view.choice.batch, drawing.profiled) == (256, ())
+    assert "Profiled with" not in plain(page_props(drawing, is_from_url=True)["answer"])
+
+
+def test_that_the_device_waits_for_the_host_is_said_first_where_it_is_most(changed_store):
+    store = changed_store(waiting_longer)
+    props = page_props(profile_drawing_of(store, query="?machine=gpu-01&batch=16&provider=fused"), is_from_url=True)
+    assert plain(props["answer"][0].children[-1]) == (
+        "fused takes 365 µs at 16 rows: for 84 % of it the device waits for the host."
+    )
+    assert "Time of its kernels, profiled" in plain(props["expected"])
+    against = profile_drawing_of(store, query="?machine=gpu-01&batch=16&provider=fused&against=eager")
+    words = plain(difference_in_words(against.difference))
+    assert words.startswith("the device waits 291 µs longer for the host; ")
+    assert "matrix product" in words
+    without = replace(against.difference, parts=against.difference.parts[:-2])
+    assert "waits" not in difference_in_words(without)
+
+
+def test_a_timeline_tells_how_long_the_device_worked_of_the_call(changed_store):
+    drawing = profile_drawing_of(changed_store(lambda line: line), query="?machine=gpu-01&batch=16&provider=fused")
+    assert plain(note_of_timeline(drawing.timeline)).startswith(
+        "the device worked for 60.0 µs; between its kernels it was idle for 0 s in 0 gaps, of a call of "
+    )

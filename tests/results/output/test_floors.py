@@ -1,0 +1,118 @@
+"""How small a change would be seen, and of how many series that is known: nothing is told beyond them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from results.judgement.comparison.moderation import Prior
+from results.judgement.exact_only import exact_only
+from results.judgement.verdicts import judge
+from results.output.report import ReportFormat, rendered
+from tests.made_values import A, B, failed, row
+
+CALM = [1.0, 1.002, 0.998]
+UNKNOWN = "How small a change would be seen is known of none of "
+
+
+def judged(*pairs, **options):
+    """Judge made-up series, each at base and head."""
+    base, head = ([pair[i] for pair in pairs] for i in (0, 1))
+    return judge(base, head, base_commit=A, head_commit=B, **options)
+
+
+def known(batch, factor=1.0, **changes):
+    return row(CALM, batch=batch), row([factor * one for one in CALM], batch=batch, commit=B, **changes)
+
+
+def single(batch, factor=1.0):
+    """A number of which its suite told no interval."""
+    return tuple(
+        replace(row(value, batch=batch, metric="time", commit=commit), ci_low=None, ci_high=None)
+        for value, commit in ((1.0, A), (factor, B))
+    )
+
+
+def lines_of(judgement):
+    text = rendered(judgement, report_format=ReportFormat.TEXT)
+    return [line for line in text.split("\n\n") if "invisible in" in line or line.startswith("How small")]
+
+
+def test_the_floor_is_the_median_of_those_that_are_known():
+    found = judged(*map(known, range(3)), *(single(b, 1.0 + 0.1 * b) for b in range(4, 9)))
+    floors = sorted(one.floor for one in found.verdicts if one.head.metric == "latency_s")
+    assert (found.floor, found.n_with_floor, found.n_noisy) == (floors[1], 3, 8)
+    size = f"{100 * floors[1]:.1f}\N{NARROW NO-BREAK SPACE}%"
+    told = f"Changes under {size} are invisible in half of the 3 series of which that is known, of 8."
+    assert lines_of(found) == [told]
+
+
+def test_where_all_are_known_nothing_more_is_said():
+    found = judged(*map(known, range(3)), (row(3, metric="operator_count"), row(3, metric="operator_count", commit=B)))
+    assert lines_of(found)[0].endswith(" are invisible in half of the series.")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([single(1)], ["1 noisy number."]),
+        ([single(1), single(2)], ["2 noisy numbers."]),
+        ([known(1, disturbed="stolen time")], ["1 noisy number."]),
+        ([(row(CALM), failed(commit=B))], []),
+        ([(row(3, metric="operator_count"), row(3, metric="operator_count", commit=B))], []),
+        ([(row(0.0), row(0.0, commit=B))], ["1 noisy number."]),
+    ],
+)
+def test_where_none_is_known_no_number_is_told(pairs, told):
+    found = judged(*pairs)
+    assert (found.floor, found.n_with_floor, lines_of(found)) == (None, 0, [UNKNOWN + each for each in told])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+@pytest.mark.parametrize(
+    ("changes", "options"),
+    [
+        ({"disturbed": "stolen time"}, {}),  # nothing is found of it, however large
+        ({"ci_low": 0.8, "ci_high": 1.4}, {}),  # known too badly to decide
+        ({}, {"is_paired": True}),  # one round alone
+    ],
+)
+def test_what_decides_nothing_has_no_floor_in_any_format(factor, changes, options):
+    head = replace(row(factor, commit=B, disturbed=changes.get("disturbed")), ci_low=factor, ci_high=factor)
+    head = replace(head, **{name: value for name, value in changes.items() if name != "disturbed"})
+    found = judged((row(1.0), head), **options)
+    [verdict] = found.verdicts
+    assert (verdict.floor, found.floor, verdict.evidence is None) == (None, None, False)
+    document = json.loads(rendered(found, report_format=ReportFormat.JSON))
+    assert (document["floor"], document["with_floor"], document["noisy"]) == (None, 0, 1)
+    assert {one["floor"] for one in document["changes"]} <= {None}
+    assert "< " not in rendered(found, report_format=ReportFormat.TEXT)
+
+
+def test_where_control_series_moved_nothing_would_be_seen():
+    eager = [(row(CALM, provider="eager", batch=b), row([2 * one for one in CALM], provider="eager", batch=b, commit=B))
+             for b in range(8)]  # fmt: skip
+    found = judged(*eager, known(1))
+    assert found.is_control_moved
+    assert (found.floor, found.n_with_floor, found.n_noisy) == (None, 0, 9)
+
+
+def test_a_history_tells_the_noise_of_a_single_number():
+    pair = single(1, 1.5)
+    found = judged(pair, spreads={pair[1].series_id: Prior(sd=0.01, dof=20)})
+    assert 0.01 < found.floor < 0.2
+    assert (found.n_with_floor, found.n_noisy) == (1, 1)
+
+
+def test_a_floor_of_more_than_twice_is_told_as_how_many_times():
+    wild = [1.0, 30.0, 0.1]
+    found = judged((row(wild), row(wild, commit=B)))
+    assert found.floor > 2
+    assert lines_of(found)[0].startswith("Changes under × ")
+
+
+def test_exact_metrics_alone_have_none():
+    found = exact_only(judged(known(1), (row(3, metric="operator_count"), row(3, metric="operator_count", commit=B))))
+    assert (found.floor, found.n_with_floor, found.n_noisy, lines_of(found)) == (None, 0, 0, [])
