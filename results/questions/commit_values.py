@@ -32,6 +32,19 @@ if TYPE_CHECKING:
     from results.store import Store
 
 
+# What differs from run to run of a series.
+_MEASURED = (
+    Value.state,
+    Value.reason,
+    Value.median,
+    Value.ci_low,
+    Value.ci_high,
+    Value.q25,
+    Value.q75,
+    Value.sample_count,
+    Value.samples,
+    Value.calls_per_sample,
+)
 _SET_FIELDS = [getattr(SeriesValueRow, field.name).__set__ for field in fields(SeriesValueRow)]
 _fields_of = attrgetter("project", "machine", "environment", "benchmark", "metric", "unit", "version")
 
@@ -139,20 +152,7 @@ def _processes(whole: ProcessValue, visits: list[dict[str, Any]] | None) -> tupl
 
 def _columns_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
     """Select what differs from run to run of a series; its description is read once, and beside it."""
-    return _values_at(run_ids).with_only_columns(
-        Value.series_id,
-        Value.run_id,
-        Value.state,
-        Value.reason,
-        Value.median,
-        Value.ci_low,
-        Value.ci_high,
-        Value.q25,
-        Value.q75,
-        Value.sample_count,
-        Value.samples,
-        Value.calls_per_sample,
-    )
+    return _values_at(run_ids).with_only_columns(Value.series_id, Value.run_id, *_MEASURED)
 
 
 def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
@@ -169,16 +169,7 @@ def _values_at(run_ids: list[int]) -> sa.Select[*tuple[Any, ...]]:
             Benchmark.metric,
             Benchmark.unit,
             Benchmark.version,
-            Value.state,
-            Value.reason,
-            Value.median,
-            Value.ci_low,
-            Value.ci_high,
-            Value.q25,
-            Value.q75,
-            Value.sample_count,
-            Value.samples,
-            Value.calls_per_sample,
+            *_MEASURED,
             Run.id.label("run"),
             Run.uid,
             Run.started_at,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_repositories import git
+
 ROOT = Path(__file__).parents[2]
 RACE = """#!/bin/sh
 # Before the first {n} pushes somebody else's come.
@@ -20,11 +22,6 @@ cd {other} && git fetch -q origin && git checkout -q --force -B results origin/r
 mkdir -p journal && echo "other $count" >> journal/shared.jsonl && echo "$count" > "other-$count.json"
 git add -A && git commit -qm "Somebody else's $count" && git push -q origin results
 """
-
-
-def git(folder, *arguments):
-    command = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import fused_mlp
-from fused_mlp.native.build import follow_table, set_policy
+from fused_mlp.native.build import ensure_calls_built, follow_table, set_policy
 from fused_mlp.tuned import Policy, cpu_name
 from fused_mlp.vocabulary import Operation
 from tests.kernels.cases import DTYPES, OPERATIONS
@@ -44,6 +44,13 @@ def tf32_where_triton_multiplies(request: pytest.FixtureRequest) -> Iterator[Non
         torch.set_float32_matmul_precision("high")
     yield
     torch.set_float32_matmul_precision(before)
+
+
+@pytest.fixture
+def calls_built() -> None:
+    """The C++ of calls on CUDA, or a skip with the reason why it cannot be built here."""
+    if (reason := ensure_calls_built()) is not None:
+        pytest.skip(reason)
 
 
 @pytest.fixture(params=OPERATIONS, ids=lambda operation: operation.name)

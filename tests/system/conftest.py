@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_repositories import AUTHOR
+
 ROOT = Path(__file__).resolve().parents[2]
-AUTHOR = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
 # Variables that programs may need and that do not depend on this checkout.
 KEPT = ("LANG", "TERM", "TMPDIR", "FUSEBENCH_LOCK_FILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CC", "CXX")
 KEPT_PREFIXES = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH")

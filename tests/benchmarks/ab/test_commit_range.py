@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -15,6 +14,7 @@ from benchmarks.ruler.errors import UnknownCommit, UnknownRange
 from benchmarks.ruler.exit_codes import ExitCode
 from benchmarks.ruler.record import provenance
 from benchmarks.ruler.sweep.interruption import run_command
+from tests.made_repositories import git
 
 
 class Repository:
@@ -26,9 +26,7 @@ class Repository:
         (folder / "kernels").mkdir()
 
     def git(self, *arguments):
-        author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
-        done = subprocess.run(["git", *author, *arguments], cwd=self.folder, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+        return git(self.folder, *arguments)
 
     def commit(self, subject, *, kernels=True):
         self.n += 1

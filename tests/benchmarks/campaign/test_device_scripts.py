@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.made_repositories import git
+
 ROOT = Path(__file__).parents[3]
 # Stands for the machine's Python: says which version it is, notes how it was called, and unpacks wheels.
 PYTHON = """#!/bin/bash
@@ -149,11 +151,6 @@ def test_the_kernels_that_were_carried_are_measured_whatever_is_installed(rented
     rented.call(FUSEBENCH_MACHINE="h100", PYTHONPATH="/theirs")
     found = rented.log.with_name("log.path").read_text().strip()
     assert found == f"{rented.root / 'kernels'}:{rented.device / 'site'}:/theirs"
-
-
-def git(folder, *arguments):
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_where_there_is_git_the_commit_itself_is_measured_whatever_history_was_carried(rented, tmp_path):

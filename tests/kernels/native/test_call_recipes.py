@@ -19,7 +19,7 @@ import fused_mlp
 from fused_mlp.choice.call_recipes import remember
 from fused_mlp.gpu.launch import LaunchPath, launching_through, noting_launches
 from fused_mlp.host_cost import absent_gpu, record_call
-from fused_mlp.native import build, fast_calls
+from fused_mlp.native import fast_calls
 from fused_mlp.vocabulary import Implementation, Operation
 from tests.kernels.cases import OPERATIONS
 
@@ -67,9 +67,7 @@ class NotingDriver:
 
 
 @pytest.fixture
-def driver():
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
+def driver(calls_built):
     noting = NotingDriver()
     functions = LAUNCH(noting.launch), ASK(noting.is_capturing), CONTEXT(noting.context)
     with absent_gpu():

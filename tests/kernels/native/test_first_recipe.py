@@ -13,7 +13,7 @@ import torch
 pytest.importorskip("triton", reason="triton is not installed")
 
 from fused_mlp.host_cost import absent_gpu
-from fused_mlp.native import build, fast_calls
+from fused_mlp.native import fast_calls
 
 pytestmark = pytest.mark.compile_kernels
 
@@ -52,15 +52,13 @@ def counts_of(level, *, calls_before):
 
 
 @pytest.mark.parametrize("level", ["epilogue", "pointwise", "single"])
+@pytest.mark.usefixtures("calls_built")
 def test_a_call_that_came_the_short_way_and_went_the_long_one_has_a_recipe_from_then_on(level):
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
     assert counts_of(level, calls_before=1) == [0, 1]
 
 
+@pytest.mark.usefixtures("calls_built")
 def test_a_call_that_never_came_the_short_way_makes_none():
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
     assert counts_of("epilogue", calls_before=0) == [0, 0]
 
 
@@ -94,16 +92,14 @@ with absent_gpu(), torch.inference_mode():
 """
 
 
+@pytest.mark.usefixtures("calls_built")
 def test_a_capture_and_a_thread_without_a_context_want_none():
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
     done = subprocess.run([sys.executable, "-c", NEEDY], capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout.split()) == (0, ["1", "0", "0"]), done.stderr
 
 
+@pytest.mark.usefixtures("calls_built")
 def test_what_one_thread_s_call_wants_no_other_thread_s_call_makes():
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
     x, w = torch.randn(2, 16), torch.randn(16, 16)
     with absent_gpu(), torch.inference_mode():
         fast_calls.linear(x, w, None, "relu", "activation")

@@ -6,15 +6,14 @@ import torch
 pytest.importorskip("triton", reason="triton is not installed")
 
 from fused_mlp.host_cost import absent_gpu, host_cost_without_gpu, record_call
-from fused_mlp.native import build, fast_calls
+from fused_mlp.native import fast_calls
 from fused_mlp.vocabulary import Implementation, Operation
 
 pytestmark = pytest.mark.compile_kernels
 
 
+@pytest.mark.usefixtures("calls_built")
 def test_a_call_costs_the_host_no_more_than_eager_s():
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
     with absent_gpu():
         costs = list(host_cost_without_gpu(calls=300, rounds=7))
     assert {(str(cost.operation), str(cost.level)) for cost in costs} == {
@@ -23,9 +22,8 @@ def test_a_call_costs_the_host_no_more_than_eager_s():
     assert [cost for cost in costs if cost.fused_s > cost.eager_s] == []
 
 
+@pytest.mark.usefixtures("calls_built")
 def test_only_a_call_that_came_the_short_way_and_has_no_recipe_wants_one():
-    if (reason := build.ensure_calls_built()) is not None:
-        pytest.skip(reason)
     x, w = torch.randn(2, 16), torch.randn(16, 16)
     with absent_gpu(), torch.no_grad():
         fast_calls.linear(x, w, None, "relu", "activation")

@@ -20,6 +20,7 @@ from results.queries import (
 from results.questions.history_tables import run_values
 from results.questions.revisions import commit_of
 from results.store import open_store
+from tests.made_repositories import git
 
 
 @pytest.fixture(scope="module")
@@ -232,40 +233,26 @@ def test_a_start_that_two_commits_share_is_refused_with_both(journal_store, jour
 
 
 def test_a_name_is_resolved_where_there_is_a_repository(journal_store, journals, tmp_path):
-    import subprocess
-
-    def git(*arguments):
-        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        command = ["git", "-C", str(tmp_path), *identity, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    git("init", "-b", "main")
-    git("commit", "--allow-empty", "-m", "one")
-    commit = git("rev-parse", "HEAD")
+    git(tmp_path, "init", "-b", "main")
+    git(tmp_path, "commit", "--allow-empty", "-m", "one")
+    commit = git(tmp_path, "rev-parse", "HEAD")
     store = journal_store([journals.Sweep(commit=commit)])
     assert commit_of(store, "main", repository=tmp_path) == commit
-    git("commit", "--allow-empty", "-m", "two")
+    git(tmp_path, "commit", "--allow-empty", "-m", "two")
     assert commit_of(store, "HEAD~1", repository=tmp_path) == commit
     with pytest.raises(UnknownRevision, match="nothing is stored for HEAD") as raised:
         commit_of(store, "HEAD", repository=tmp_path)
-    assert raised.value.commit == git("rev-parse", "HEAD")
+    assert raised.value.commit == git(tmp_path, "rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("n_alike", [1, 2])
 def test_a_tag_that_looks_like_the_start_of_a_hash_is_what_git_takes_it_for(
     journal_store, journals, tmp_path, monkeypatch, n_alike
 ):
-    import subprocess
-
-    def git(*arguments):
-        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        command = ["git", "-C", str(tmp_path), *identity, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    git("init", "-b", "main")
-    git("commit", "--allow-empty", "-m", "one")
-    git("tag", "2024")
-    commit = git("rev-parse", "HEAD")
+    git(tmp_path, "init", "-b", "main")
+    git(tmp_path, "commit", "--allow-empty", "-m", "one")
+    git(tmp_path, "tag", "2024")
+    commit = git(tmp_path, "rev-parse", "HEAD")
     alike = [f"2024{i}" + "0" * 35 for i in range(n_alike)]
     store = journal_store([journals.Sweep(commit=one, operations=("linear",)) for one in (commit, *alike)])
     assert commit_of(store, "2024", repository=tmp_path) == commit
