@@ -1,4 +1,7 @@
-"""Is a provider's time its own? In company, alone, and by torch's Timer in a fresh process, at the same shapes."""
+"""Is a provider's time its own? In company, alone, and by torch's Timer in a fresh process, at the same shapes.
+
+All of it several times: a machine moves a single comparison by more than what is asked.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,20 @@ from benchmarks.ruler.worker.process import python_path
 from benchmarks.ruler.worker.protocol import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.ruler.checks.conclusion import Conclusion
-    from benchmarks.ruler.plan.points import Shape
+    from benchmarks.ruler.plan.points import Contender, Shape
     from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.record.lines import TimingLine
     from benchmarks.ruler.record.outcome import TimingOutcome
+
+    Timings = Mapping[tuple[Shape, Contender], TimingLine]
 
 PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
 OPERATION = "mlp"
+ROUNDS = 3
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
 
@@ -73,7 +80,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A provider at a shape: seconds of a call in company, alone and by torch's Timer, before and after both.
+    """A provider at a shape, once: seconds of a call in company, alone and by torch's Timer, before and after both.
 
     speeds: of the machine in company and alone, 1 at its best; None if not known. taken: what else took the machine's
     time in either, or None. A provider that failed has no times and a `failure`.
@@ -99,11 +106,6 @@ class Row:
         return _MOST_APART_IF_SHORT if self.company_s < _SHORT_S else _MOST_APART
 
     @property
-    def is_within(self) -> bool:
-        """Whether company, Timer and solitude agree."""
-        return all(abs(self.company_s / other - 1) <= self.limit for other in (self.alone_s, self.timer_s))
-
-    @property
     def why_not_counted(self) -> str | None:
         """Return how the machine changed meanwhile, in words, or None: one that is slow throughout is the same."""
         before, after = self.timers_s
@@ -119,27 +121,69 @@ class Row:
         return None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A provider at a shape in all rounds; of those in which the machine was the same throughout the median is taken.
+
+    alone, timer: how far the time in company lies above the others, as a part of them.
+    """
+
+    rounds: tuple[Row, ...]
+
+    @property
+    def counted(self) -> tuple[Row, ...]:
+        """Rounds in which the machine was the same throughout."""
+        return tuple(row for row in self.rounds if row.failure is None and row.why_not_counted is None)
+
+    @property
+    def failure(self) -> str | None:
+        """Return why there is no time in some round, or None."""
+        return next((row.failure for row in self.rounds if row.failure is not None), None)
+
+    @property
+    def company_s(self) -> float:
+        """Seconds of a call in company."""
+        return median(row.company_s for row in self._shown)
+
+    @property
+    def apart(self) -> tuple[float, float]:
+        """How far that lies above the time alone and the Timer's, as a part of these."""
+        alone = median(row.company_s / row.alone_s for row in self._shown)
+        return alone - 1, median(row.company_s / row.timer_s for row in self._shown) - 1
+
+    @property
+    def limit(self) -> float:
+        """How far they may lie apart."""
+        return _MOST_APART_IF_SHORT if self.company_s < _SHORT_S else _MOST_APART
+
+    @property
+    def is_within(self) -> bool:
+        """Whether company, Timer and solitude agree."""
+        return all(abs(apart) <= self.limit for apart in self.apart)
+
+    @property
+    def _shown(self) -> tuple[Row, ...]:
+        return self.counted or self.rounds
+
+
 def rows(settings: Settings) -> Iterator[Row]:
-    """Measure every provider in all three ways; the Timer before and after, so that a drift cancels."""
+    """Measure every provider in all three ways, `ROUNDS` times; the Timer before and after, so that a drift cancels."""
     shapes = [group.shape for group in groups(AXES, operation=OPERATION, device=DeviceKind.CPU)]
-    before = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
-    company = measure(replace(settings, run_id="company"), axes=AXES, operation=OPERATION, tasks=(Task.TIME,)).timings
-    alone = {
-        name: measure(
-            replace(settings, run_id=f"alone-{number}"),
-            axes=replace(AXES, providers=(name,)),
-            operation=OPERATION,
-            tasks=(Task.TIME,),
-        ).timings
-        for number, name in enumerate(PROVIDERS)
-    }
-    after = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
-    for name in PROVIDERS:
-        for number, shape in enumerate(shapes):
-            key = (shape, contender_from_name(name))
-            ours = [timings[key].outcome for timings in (company, alone[name])]
-            timers = [found[name][number] for found in (before, after)]
-            yield _row(name, shape, ours, timers)
+    timers = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
+    for number in range(ROUNDS):
+        company = _times(settings, f"company-{number}", PROVIDERS)
+        alone = {name: _times(settings, f"alone-{number}-{at}", (name,)) for at, name in enumerate(PROVIDERS)}
+        before, timers = timers, {name: timer_s(settings, name, shapes) for name in PROVIDERS}
+        for name in PROVIDERS:
+            for at, shape in enumerate(shapes):
+                key = (shape, contender_from_name(name))
+                ours = [timings[key].outcome for timings in (company, alone[name])]
+                yield _row(name, shape, ours, [found[name][at] for found in (before, timers)])
+
+
+def _times(settings: Settings, run_id: str, providers: tuple[str, ...]) -> Timings:
+    axes = replace(AXES, providers=providers)
+    return measure(replace(settings, run_id=run_id), axes=axes, operation=OPERATION, tasks=(Task.TIME,)).timings
 
 
 def _row(provider: str, shape: Shape, ours: Sequence[TimingOutcome], timers_s: Sequence[float | None]) -> Row:
@@ -184,21 +228,27 @@ def timer_s(settings: Settings, provider: str, shapes: Sequence[Shape]) -> list[
 def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:
     """Return the lines of a table, and whether all three ways agree wherever the machine was the same meanwhile."""
     lines = [f"{'provider':14} {'shape':44} {'company':>10} {'alone':>8} {'Timer':>8}"]
+    rounds: dict[tuple[str, str], list[Row]] = {}
     for row in found:
-        if row.failure is not None:
-            lines.append(f"{row.provider:14} {row.shape:44} {row.failure}")
+        rounds.setdefault((row.provider, row.shape), []).append(row)
+    cases = {key: Case(rounds=tuple(some)) for key, some in rounds.items()}
+    for (provider, shape), case in cases.items():
+        if case.failure is not None:
+            lines.append(f"{provider:14} {shape:44} {case.failure}")
             continue
-        alone, timer = (row.company_s / other - 1 for other in (row.alone_s, row.timer_s))
-        mark = "" if row.is_within else f"  beyond {percent(row.limit)}"
-        if row.why_not_counted is not None:
-            mark += f"  not counted: {row.why_not_counted}"
+        alone, timer = case.apart
+        mark = "" if case.is_within else f"  beyond {percent(case.limit)}"
+        if 0 < len(case.counted) < len(case.rounds):
+            mark += f"  {len(case.counted)} of {len(case.rounds)} rounds counted"
+        if not case.counted:
+            mark += f"  not counted: {case.rounds[-1].why_not_counted}"
         lines.append(
-            f"{row.provider:14} {row.shape:44} {row.company_s * 1e6:7.1f} µs "
+            f"{provider:14} {shape:44} {case.company_s * 1e6:7.1f} µs "
             f"{signed_percent(alone):>9} {signed_percent(timer):>9}{mark}"
         )
-    timed = [row for row in found if row.failure is None]
-    counted = [row for row in timed if row.why_not_counted is None]
-    n_within, n_failed = sum(row.is_within for row in counted), len(found) - len(timed)
+    timed = [case for case in cases.values() if case.failure is None]
+    counted = [case for case in timed if case.counted]
+    n_within, n_failed = sum(case.is_within for case in counted), len(cases) - len(timed)
     words = f"{n_within} of {len(counted)} within 3 % of both (5 % below 20 µs)"
     if n_failed:
         words += f"; {n_failed} have no time"

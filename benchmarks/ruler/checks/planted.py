@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.ruler.checks.conclusion import concluded
 from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MUST_FLAG, MUST_BE_SILENT = 0.05, 0.02
 _MOST_UNREST = 0.05
+# So often a disturbance is planted anew while the quiet times around it prove nothing.
+_MOST_TRIES = 6
 _BUDGET_S = 0.4
 _SETTLING_S = 0.3
 _CONTENDERS = (Contender(provider="eager"), Contender(provider="fused"))
@@ -74,15 +76,27 @@ class Row:
     flag: str | None
     was_quiet: bool = True
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the machine was not quiet by itself, which decides nothing about the flag."""
+        return self.bias is None or self.unrest > _MOST_UNREST or not self.was_quiet
+
     def verdict(self) -> str:
         """Return in one word whether the flag follows the harm; between the limits either is right."""
-        if self.bias is None or self.unrest > _MOST_UNREST or not self.was_quiet:
+        if self.bias is None or self.is_unknown:
             return "unknown"
         if self.bias - self.unrest > MUST_FLAG and self.flag is None:
             return "MISSED"
         if self.bias + self.unrest < MUST_BE_SILENT and self.flag is not None:
             return "FALSE"
         return "right"
+
+
+class Measured(NamedTuple):
+    """Seconds of a call by contender, and what the ruler says disturbed them."""
+
+    seconds: Mapping[Contender, float]
+    flag: str | None
 
 
 def plants(n_cpus: int) -> tuple[Plant, ...]:
@@ -136,22 +150,30 @@ def summary(found: Sequence[Row]) -> Conclusion:
 def _rows_of(
     worker: WorkerProcess, shape: Shape, speed: MachineSpeed, threads: int, planted: Sequence[Plant]
 ) -> Iterator[Row]:
-    before, flag_before = _measured(worker, shape, speed)
+    quiet = _measured(worker, shape, speed)
     for plant in planted:
-        with running(plant.programs):
-            during, flag = _measured(worker, shape, speed, told_speed=plant.told_speed)
-        after, flag_after = _measured(worker, shape, speed)
-        bias, unrest = bias_and_unrest(before, during, after)
-        yield Row(
-            plant=plant.name,
-            shape=f"{shape.batch} × {shape.hidden}",
-            threads=threads,
-            bias=None if bias is None else (1 + bias) / plant.told_speed - 1,
-            unrest=unrest,
-            flag=flag,
-            was_quiet=flag_before is None and flag_after is None,
-        )
-        before, flag_before = after, flag_after
+        for _ in range(_MOST_TRIES):
+            with running(plant.programs):
+                during = _measured(worker, shape, speed, told_speed=plant.told_speed)
+            before, quiet = quiet, _measured(worker, shape, speed)
+            row = _row(plant, shape, threads, (before, during, quiet))
+            if not row.is_unknown:
+                break
+        yield row
+
+
+def _row(plant: Plant, shape: Shape, threads: int, measured: tuple[Measured, Measured, Measured]) -> Row:
+    before, during, after = measured
+    bias, unrest = bias_and_unrest(before.seconds, during.seconds, after.seconds)
+    return Row(
+        plant=plant.name,
+        shape=f"{shape.batch} × {shape.hidden}",
+        threads=threads,
+        bias=None if bias is None else (1 + bias) / plant.told_speed - 1,
+        unrest=unrest,
+        flag=during.flag,
+        was_quiet=before.flag is None and after.flag is None,
+    )
 
 
 def bias_and_unrest(
@@ -167,17 +189,15 @@ def bias_and_unrest(
     return max((during[each] / quiet[each] - 1 for each in everywhere), default=None), unrest
 
 
-def _measured(
-    worker: WorkerProcess, shape: Shape, speed: MachineSpeed, *, told_speed: float = 1.0
-) -> tuple[dict[Contender, float], str | None]:
-    """Return seconds by contender, and what the ruler says disturbed them; it is told `told_speed` of the best."""
+def _measured(worker: WorkerProcess, shape: Shape, speed: MachineSpeed, *, told_speed: float = 1.0) -> Measured:
+    """Measure the contenders, where the ruler is told `told_speed` of the machine's best."""
     told = {part: seconds * told_speed for part, seconds in speed.best_s.items()}
     request = Request(task=Task.TIME, shape=shape, contenders=_CONTENDERS, budget_s=_BUDGET_S, best_probe_s=told)
     outcomes, conditions = outcomes_of_group(worker, request)
     speed.see(conditions)
     timed = {each: one for each, one in outcomes.items() if isinstance(one, TimingOutcome) and one.state is State.OK}
     flag = next((one.disturbed for one in timed.values() if one.disturbed), None)
-    return {each: one.latency_s or 0.0 for each, one in timed.items()}, flag
+    return Measured({each: one.latency_s or 0.0 for each, one in timed.items()}, flag)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.ruler.checks.company import Row, report, timer_s
+from benchmarks.ruler.checks.company import Case, Row, report, timer_s
 from benchmarks.ruler.checks.conclusion import Kind
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import Settings
@@ -27,7 +27,7 @@ def row(company_s, alone_s, timer_s, **changes):
     ],
 )
 def test_three_ways_agree_within_3_percent_and_5_of_a_short_call(times, is_within):
-    assert row(*times).is_within is is_within
+    assert Case(rounds=(row(*times),)).is_within is is_within
     assert report([row(*times)])[1].kind is (Kind.PASS if is_within else Kind.FAIL)
 
 
@@ -48,7 +48,7 @@ WAITED = "other processes used 1.0 cores while this was measured, which waited f
     ],
 )
 def test_what_was_disturbed_or_the_timer_itself_does_not_repeat_is_shown_and_not_counted(doubt, said):
-    apart = row(100e-6, 50e-6, 100e-6, **doubt)
+    apart = row(100e-6, 50e-6, 100e-6, shape="linear", **doubt)
     lines, found = report([row(1e-4, 1e-4, 1e-4), apart])
     assert lines[-1].endswith(f"not counted: {said}")
     assert str(found) == (
@@ -60,6 +60,22 @@ def test_what_was_disturbed_or_the_timer_itself_does_not_repeat_is_shown_and_not
 def test_a_machine_that_is_slow_throughout_is_the_same_machine_and_counted():
     slow = row(100e-6, 90e-6, 100e-6, speeds=(0.71, 0.70))
     assert report([slow])[1].kind is Kind.FAIL
+
+
+def test_of_the_rounds_in_which_the_machine_was_the_same_the_middle_one_counts():
+    apart, within, taken = row(1e-4, 0.9e-4, 1e-4), row(1e-4, 1e-4, 1e-4), row(1e-4, 2e-4, 2e-4, taken=WAITED)
+    assert report([apart, within, within])[1].kind is Kind.PASS
+    assert report([apart, apart, within])[1].kind is Kind.FAIL
+    assert report([taken, taken, within])[1].kind is Kind.PASS
+    assert report([taken, taken, apart])[1].kind is Kind.FAIL
+    lines, found = report([taken, taken, taken])
+    assert found.kind is Kind.UNDECIDED
+    assert len(lines) == 2
+
+
+def test_a_round_without_a_time_fails_the_check():
+    failed = Row(provider="eager", shape="mlp", failure="crashed: ended")
+    assert report([row(1e-4, 1e-4, 1e-4), failed])[1].kind is Kind.FAIL
 
 
 def test_a_provider_without_a_time_fails_the_check():

@@ -50,6 +50,27 @@ def test_a_machine_that_was_flagged_with_nothing_planted_proves_nothing():
     assert "the machine was not quiet by itself, 2 of 3 cases not counted" in found.words
 
 
+def test_a_disturbance_is_planted_again_until_the_machine_was_quiet_around_it(monkeypatch, shape):
+    quiet = planted.Measured({EAGER: 1.0, FUSED: 1.0}, None)
+    harmed, unquiet = replace_seconds(quiet, 1.3), planted.Measured(quiet.seconds, "slow")
+    # before, then twice during and after: of the first the machine was not quiet, of the second it was.
+    measured = iter([unquiet, harmed, quiet, harmed, quiet])
+    monkeypatch.setattr(planted, "_measured", lambda *_, **__: next(measured))
+    (found,) = planted._rows_of(None, shape, None, 1, [planted.Plant(name="p")])
+    assert (found.verdict(), found.bias) == ("MISSED", pytest.approx(0.3))
+    assert next(measured, None) is None
+
+
+def test_a_machine_that_is_never_quiet_ends_the_tries(monkeypatch, shape):
+    monkeypatch.setattr(planted, "_measured", lambda *_, **__: planted.Measured({EAGER: 1.0}, "slow"))
+    (found,) = planted._rows_of(None, shape, None, 1, [planted.Plant(name="p")])
+    assert found.verdict() == "unknown"
+
+
+def replace_seconds(measured, factor):
+    return planted.Measured({each: factor * seconds for each, seconds in measured.seconds.items()}, measured.flag)
+
+
 def test_within_the_machines_own_unrest_neither_is_claimed():
     assert Row(plant="p", shape="s", threads=1, bias=0.06, unrest=0.03, flag=None).verdict() == "right"
     assert Row(plant="p", shape="s", threads=1, bias=0.01, unrest=0.03, flag="slow").verdict() == "right"
