@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from statistics import fmean, median, quantiles
+from statistics import median, quantiles
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.measure.conditions import private_cache_bytes
@@ -172,13 +172,16 @@ class MachineWatch:
         return median_times_s(self._readings)
 
     def _times_around(self, window: Window) -> dict[Part, float]:
-        """Probe again; return the mean seconds, before and after `window`, of the parts that the calls use."""
+        """Probe again; return the lesser seconds, before or after `window`, of the parts that the calls use.
+
+        A burst that one probe met and the other did not was over before it could move a median (docs/adr/0021).
+        """
         if self._probe is None:
             return {}
         self._readings.append(self._probe.times_s())
         around = self._readings[-2:]
         used = {part for part in self._demand.parts(window) if min(reading[part] for reading in around) > 0}
-        return {part: fmean(reading[part] for reading in around) for part in used}
+        return {part: min(reading[part] for reading in around) for part in used}
 
 
 def theft(window: Window, durations_s: Mapping[str, Sequence[float]]) -> str | None:

@@ -51,7 +51,7 @@ class Policy:
     least_warm_up_s: float = 0.025
     warm_up_s: float = 0.2
     settled: float = 0.05
-    chunk_s: float = 0.2
+    chunk_s: float = 0.05
     disturbed_share: float = 0.25
 
     def of_visit(self, *, n_visits: int) -> Policy:
