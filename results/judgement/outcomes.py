@@ -254,7 +254,9 @@ def is_relevant(before: float, after: float, *, least_change: float) -> bool:
     smaller, larger = sorted((abs(before), abs(after)))
     if least_change == 0:
         return before != after
-    return larger != 0 and (before * after <= 0 or larger / smaller >= 1 + least_change)
+    # No product of the two: that of 0 and an endless number is none, that of tiny ones is 0.
+    is_across = smaller == 0 or (before < 0) != (after < 0)
+    return larger != 0 and (is_across or larger / smaller >= 1 + least_change)
 
 
 def differs(metric: Metric, before: float, after: float) -> bool:

@@ -180,6 +180,8 @@ def test_its_own_least_change_counts_for_a_series():
         (0.0, 0.0, 0.05, False), (0.0, 1.0, 0.05, True), (1.0, 0.0, 0.05, True),
         (-1.0, 1.0, 0.05, True), (1.0, -1.0, 0.05, True), (-1.0, -1.04, 0.05, False), (-1.0, -2.0, 0.05, True),
         (-2.0, -1.0, 0.05, True), (0.0, 0.5, 0.05, True), (0.3, 0.2, 2.0, False), (0.9, 0.2, 2.0, True),
+        (0.0, math.inf, 0.05, True), (math.inf, 0.0, 0.05, True), (math.inf, math.inf, 0.05, False),
+        (1e-200, 1e-200, 0.05, False), (1e-200, -1e-200, 0.05, True),
     ],
 )  # fmt: skip
 def test_a_relevant_difference(before, after, least_change, expected):
