@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
+from results.output.plain_values import document_as_json
 from results.output.report import ReportFormat
 from results.output.reports.finding_words import (
     OPEN,
@@ -28,7 +28,6 @@ from results.output.reports.history_reports import (
 )
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.printable import json_for_terminal
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -169,29 +168,26 @@ def changes_as_json(
     places: Sequence[PlaceChanges], *, explained: Explained = unexplained, classed: Classed = own_class
 ) -> str:
     """Render every finding as one object in a list, with the places they were looked for in."""
-    return json_for_terminal(
-        json.dumps(
-            {
-                "format": FINDINGS_FORMAT,
-                "places": [
-                    {
-                        "project": place.project,
-                        "machine": place.machine,
-                        "environment": place.environment,
-                        "n_series": place.n_series,
-                        "n_commits": place.n_commits,
-                        "n_controls": place.n_controls,
-                        "n_beside": place.n_beside,
-                    }
-                    for place in places
-                ],
-                "findings": [
-                    finding_as_json(one, explanation=explained(one), class_=classed(one))
-                    for place in places
-                    for one in place.findings
-                ],
-            },
-            indent=2,
-            ensure_ascii=False,
-        )
+    return document_as_json(
+        {
+            "format": FINDINGS_FORMAT,
+            "places": [
+                {
+                    "project": place.project,
+                    "machine": place.machine,
+                    "environment": place.environment,
+                    "n_series": place.n_series,
+                    "n_commits": place.n_commits,
+                    "n_controls": place.n_controls,
+                    "n_beside": place.n_beside,
+                }
+                for place in places
+            ],
+            "findings": [
+                finding_as_json(one, explanation=explained(one), class_=classed(one))
+                for place in places
+                for one in place.findings
+            ],
+        },
+        indent=2,
     )

@@ -34,6 +34,11 @@ def plain_value(value: object) -> object:
     return value
 
 
+def document_as_json(document: object, *, indent: int = 1) -> str:
+    """Render a document without control characters; what is not finite is null, which every reader of JSON knows."""
+    return json_for_terminal(json.dumps(_without_endless(document), indent=indent, ensure_ascii=False))
+
+
 def csv_cell(value: object) -> object:
     """Return `value` with an apostrophe before a text that a spreadsheet would run as a formula; numbers stay."""
     if type(value) is str and value.startswith(FORMULA_STARTS) and not _is_number(value):
@@ -73,6 +78,14 @@ def rows_as_csv(rows: Sequence[Mapping[str, object]]) -> str:
         for cells in (rows[0], *(row.values() for row in rows)):
             writer.write_row(cells)
     return text.getvalue().rstrip("\n")
+
+
+def _without_endless(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_endless(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_endless(one) for one in value]
+    return plain_value(value)
 
 
 def _is_number(text: str) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from results.judgement.commit_findings import findings_of
 from results.judgement.verdicts import Change, Outcome, exit_code
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
+from results.output.plain_values import document_as_json
 from results.output.reports.finding_words import own_class, unexplained
-from results.printable import json_for_terminal
 
 if TYPE_CHECKING:
     from results.judgement.verdicts import Judgement, Verdict
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed: Classed = own_class) -> str:
     """Render everything but the unchanged series, which are counted. explained: why a finding is; classed: as what."""
     counts = judgement.count()
-    document = json.dumps(
+    return document_as_json(
         {
             "format": FINDINGS_FORMAT,
             "base": judgement.base_commit,
@@ -47,11 +46,8 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             "changes": [
                 _fields(v) for v in judgement.with_outcome(*(o for o in Outcome if o is not Outcome.UNCHANGED))
             ],
-        },
-        indent=1,
-        ensure_ascii=False,
+        }
     )
-    return json_for_terminal(document)
 
 
 def _named(row: SeriesValueRow) -> dict[str, object]:

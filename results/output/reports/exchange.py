@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
 from results.judgement.exchange import Factor, exchange_exit_code
 from results.judgement.outcomes import Change, Outcome
+from results.output.plain_values import document_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.printable import json_for_terminal, printable_line
+from results.printable import printable_line
 from results.rows import parameters_in_words
 from results.units import ABSENT, change_in_words
 
@@ -76,7 +76,7 @@ def exchange_as_json(exchange: Exchange, stack: str) -> str:
         "counts": {factor.value: counts[factor] for factor in Factor},
         "series": [_as_json(one) for one in exchange.series],
     }
-    return json_for_terminal(json.dumps(document, indent=1, ensure_ascii=False))
+    return document_as_json(document)
 
 
 def _as_json(one: Exchanged) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from results.judgement.findings import FindingState, Turn
 from results.output.findings import FINDINGS_FORMAT, finding_as_json
+from results.output.plain_values import document_as_json
 from results.output.reports.comments import Table, comment_of
 from results.output.reports.explanation_tables import tables_of, texts_of
 from results.output.reports.finding_words import name_in_words, scope_in_words, size_in_words, worst_in_words
 from results.output.terminal import INDENT, UNLIMITED, Style, Terminal
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.printable import json_for_terminal, printable_line
+from results.printable import printable_line
 from results.units import change_in_words, counted, percent
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def explanations_as_json(explanations: Sequence[Explanation], *, base: str, head
         if one.finding is None and one.subject.head is not None
     ]
     document = {"format": FINDINGS_FORMAT, "base": base, "head": head, "findings": findings, "points": points}
-    return json_for_terminal(json.dumps(document, indent=1, ensure_ascii=False))
+    return document_as_json(document)
 
 
 def explanation_as_json(one: Explanation) -> dict[str, object]:

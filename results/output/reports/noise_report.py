@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from results.metrics import SWEEP_METRICS
+from results.output.plain_values import document_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.printable import json_for_terminal
 from results.rows import parameters_in_words
 from results.units import ABSENT, counted
 
@@ -57,7 +56,7 @@ def noise_as_json(noise: MeasuredNoise) -> str:
         "floor": noise.floor,
         "series": [_fields(one) for one in noise.series],
     }
-    return json_for_terminal(json.dumps(document, indent=1, ensure_ascii=False))
+    return document_as_json(document)
 
 
 def _headline(noise: MeasuredNoise) -> str:

@@ -6,6 +6,7 @@ FUSEBENCH_WRITE_GOLDEN=1 writes the files anew; look at the difference before it
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from dataclasses import replace
@@ -53,6 +54,23 @@ def test_a_report_is_what_it_was(command, report_format):
     if os.environ.get("FUSEBENCH_WRITE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert comparable(text, report_format) == comparable(path.read_text(encoding="utf-8"), report_format)
+
+
+def test_json_has_no_number_that_readers_of_json_refuse():
+    """An endless value, as asv's track_ may return, and what is computed of it, are null."""
+    endless = [row(value, benchmark="suite.track_size", metric="track", unit="") for value in (3.0, math.inf)]
+    found = judge([endless[0]], [replace(endless[1], commit=B)], base_commit=A, head_commit=B)
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    (change,) = json.loads(rendered(found, report_format=ReportFormat.JSON), parse_constant=refuse)["changes"]
+    assert (change["base"], change["head"]) == (3.0, None)
+    histories_ = [replace(one, findings=(finding(floor=math.inf, ratio=math.inf),)) for one in histories()[:1]]
+    (told,) = json.loads(changes_rendered(histories_, report_format=ReportFormat.JSON), parse_constant=refuse)[
+        "findings"
+    ]
+    assert (told["ratio"], told["floor"]) == (None, None)
 
 
 def of_definition(name):
