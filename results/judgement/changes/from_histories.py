@@ -87,12 +87,8 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     judged = {row: limits[row].applied_to(metric) for row, metric in judged.items()}
     timeline = timeline_of(table, known)
     noisy = [row for row, metric in judged.items() if metric.precision is Precision.NOISY]
-    least = min([least_change, *(limits[row].least_change for row in noisy)])
-    members, n_controls, levels = _noisy(
-        table, timeline, np.array(noisy, dtype=np.int64), judged, controls, least, earlier
-    )
-    row_of = {table.series[row].series_id: row for row in noisy}
-    members = [one for one in members if _is_relevant(one, limits[row_of[one.series.series_id]], least_change)]
+    leasts = {row: limits[row].least_change for row in noisy}
+    members, n_controls, levels = _noisy(table, timeline, leasts, judged, controls, least_change, earlier)
     for row, metric in judged.items():
         if metric.precision is Precision.EXACT:
             counts = _counts(table.values[row], timeline.commit_of_run, metric)
@@ -122,22 +118,25 @@ def _limits(series: SeriesRow, thresholds: Sequence[Threshold], least_change: fl
     )
 
 
-def _is_relevant(member: Member, limits: Limits, least_change: float) -> bool:
+def _is_relevant(change: Change, least_change: float) -> bool:
     """Return whether a change counts for its series: they were looked for by the smallest limit of all."""
-    least = least_change if member.everything else limits.least_change
-    return abs(member.change.jump) >= math.log1p(least)
+    return abs(change.jump) >= math.log1p(least_change)
 
 
 def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     table: HistoryTable,
     timeline: Timeline,
-    rows: Integers,
+    leasts: Mapping[int, float],
     metrics: dict[int, Metric],
     patterns: Collection[str],
     least_change: float,
     earlier: Mapping[bytes, JudgedSeries],
 ) -> tuple[list[Member], int, JudgedLevels]:
-    """Return the changes of the noisy series `rows`, the number of controls that were used, and the judged levels."""
+    """Return the changes of the noisy series, the number of controls that were used, and the judged levels.
+
+    leasts: rows of the noisy series, and the least relevant change of each; least_change: that of a whole place.
+    """
+    rows, smallest = np.array(list(leasts), dtype=np.int64), min([least_change, *leasts.values()])
     x = _logarithms(table)[rows]
     is_control = np.array([_is_control(table.series[row], patterns) for row in rows], dtype=np.bool_)
     effect = common_effect(x[is_control]) if len(rows) else None
@@ -148,17 +147,18 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
         levels,
         series_ids=[table.series[row].series_id for row in ours],
         worse=worse,
-        least_change=least_change,
+        least_change=smallest,
         earlier=earlier,
     )
-    found = changes_in(levels, worse=worse, least_change=least_change, settled=judged.settled)
-    withdrawn = withdrawn_in(levels, found, least_change=least_change)
+    found = changes_in(levels, worse=worse, least_change=smallest, settled=judged.settled)
+    withdrawn = withdrawn_in(levels, found, least_change=smallest)
 
     def members_of(changes: Iterable[Change]) -> list[Member]:
         rows_of = [(change, int(ours[change.row])) for change in changes]
         return [
             Member(change=change, series=table.series[row], metric=metrics[row], levels=levels[change.row])
             for change, row in rows_of
+            if _is_relevant(change, leasts[row])
         ]
 
     members = members_of(found)
