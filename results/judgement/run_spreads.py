@@ -48,7 +48,7 @@ def _control_logs(one: RunValues, without: str) -> dict[str, float]:
     return {
         run_id: math.nan if commit == without else math.log(value)
         for run_id, commit, value in zip(one.run_ids, one.commits, one.values, strict=True)
-        if value > 0
+        if 0 < value < math.inf
     }
 
 
@@ -57,7 +57,7 @@ def _latest(one: RunValues, without: str, control: Mapping[str, float] | None) -
     found: list[float] = []
     n_numbers = 0
     for run_id, commit, value in zip(reversed(one.run_ids), reversed(one.commits), reversed(one.values), strict=True):
-        if not value > 0 or (control is not None and run_id not in control):
+        if not 0 < value < math.inf or (control is not None and run_id not in control):
             continue
         if len(found) == MOST_RUNS and n_numbers >= LEAST_RUNS:
             break

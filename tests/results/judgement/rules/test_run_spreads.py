@@ -12,7 +12,7 @@ from results.judgement.comparison.evidence import observe
 from results.judgement.comparison.processes import Pair, Process
 from results.judgement.run_spreads import LEAST_RUNS, MOST_RUNS, run_spreads
 from results.rows import RunValues
-from tests.made_values import B
+from tests.made_values import A, B
 
 
 def series(logs, *, series_id=1, judged=(), runs=None):
@@ -199,3 +199,13 @@ def test_of_nine_control_series_nothing_is_taken_for_what_runs_do():
     pairs = [moved(i, 0.01 * 1.3**i, is_control=True) for i in range(9)] + [moved("ours", 0.1)]
     still = [moved(i, 0.01, is_control=True) for i in range(9)] + [moved("ours", 0.1)]
     np.testing.assert_allclose(observe(pairs).statistics.se, observe(still).statistics.se)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf])
+def test_a_value_that_has_no_logarithm_is_no_run(value):
+    """The spread is that of the others, of the series as of its control."""
+    one = series(ALTERNATING)
+    odd = one._replace(run_ids=(*one.run_ids, "odd"), commits=(*one.commits, A), values=(*one.values, value))
+    assert run_spreads([odd], without=B) == run_spreads([one], without=B)
+    controls = {"controls": {1: 2}, "control_series": [odd._replace(series_id=2)]}
+    assert run_spreads([odd], without=B, **controls)[1].sd == 5e-4
