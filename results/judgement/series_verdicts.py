@@ -127,7 +127,8 @@ def _without_ratio(before: float | None, after: float | None, least_change: floa
         return _Finding(Change.SAME, Outcome.UNCHANGED, "the same number")
     is_large = is_relevant(before or 0.0, after or 0.0, least_change=least_change)
     why = "numbers that are not all positive and finite have no ratio"
-    return _Finding(Change.UNCERTAIN, Outcome.UNDECIDED, why, is_doubtful=is_large)
+    outcome = Outcome.UNDECIDED if is_large else Outcome.UNCHANGED
+    return _Finding(Change.UNCERTAIN, outcome, why, is_doubtful=is_large)
 
 
 def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> _Finding:

@@ -289,7 +289,7 @@ class TestNumbers:
     ):
         verdict = judged(None, base=side(row(before)), head=side(row(after, commit=B)))
         assert (verdict.change, verdict.is_doubtful, verdict.may_be_worse) == (change, is_doubtful, may_be_worse)
-        assert verdict.outcome is (Outcome.UNCHANGED if before == after else Outcome.UNDECIDED)
+        assert verdict.outcome is (Outcome.UNDECIDED if is_doubtful else Outcome.UNCHANGED)
         told = "the same number" if before == after else "numbers that are not all positive and finite have no ratio"
         assert verdict.why == told
         assert verdict.ratio == (after / before if 0 < before < math.inf and 0 <= after < math.inf else None)
