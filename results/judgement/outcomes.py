@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from results.metrics import Direction, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from results.judgement.comparison.evidence import Evidence
     from results.metrics import Metric
@@ -134,7 +134,10 @@ class Judgement:
     failing: tuple[SeriesValueRow, ...] = ()
 
     def only(self, series_ids: Collection[int]) -> Judgement:
-        """Return the judgement of these series alone; what is told of control series and testbeds stays."""
+        """Return the judgement of these series alone, and of the testbeds that they were measured on.
+
+        What is told of control series there stays, whether they are among these or not.
+        """
 
         def chosen(rows: tuple[SeriesValueRow, ...]) -> tuple[SeriesValueRow, ...]:
             return tuple(row for row in rows if row.series_id in series_ids)
@@ -147,6 +150,10 @@ class Judgement:
             not_yet=chosen(self.not_yet),
             failing=chosen(self.failing),
         )
+        of_verdicts = (verdict.head for verdict in found.verdicts)
+        rows = (*of_verdicts, *found.only_at_base, *found.only_at_head, *found.failing)
+        places = {(row.machine, row.environment) for row in rows}
+        found = replace(found, controls=_at(places, self.controls), shifts=_at(places, self.shifts))
         return replace(found, n_not_asked=self.n_not_asked + self.n_of_base - found.n_of_base)
 
     def without_later(self, series_ids: Collection[int]) -> Judgement:
@@ -242,6 +249,10 @@ class Judgement:
         """Count the series by what happened to them."""
         found = Counter(verdict.change for verdict in self.verdicts)
         return found + Counter({Change.NEW: len(self.only_at_head)})
+
+
+def _at(places: Collection[tuple[str, str]], changes: Iterable[ControlChange]) -> tuple[ControlChange, ...]:
+    return tuple(change for change in changes if (change.machine, change.environment) in places)
 
 
 def size_of(ratio: float | None) -> float:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from results.files.settings import Settings
     from results.judgement.explanation import Explanation
     from results.judgement.verdicts import Judgement
-    from results.rows import PlaceFilter
     from results.store import Store
 
 _OF_PLACE = frozenset({"project", "machine", "environment"})
@@ -112,19 +111,15 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
 
 
 def _judged(store: Store, commits: tuple[str, str], selection: Selection, settings: Settings) -> Judgement:
-    """Judge all series of the chosen places, control series included, and keep the verdicts on the chosen ones."""
+    """Judge all series, as `fusebench gate` does, and keep the verdicts on the chosen ones."""
     texts = dict(selection.without("state").texts)
     if "operation" in texts:  # the benchmark of its series
         texts["benchmark"] = texts.pop("operation")
     chosen = series_filter_from(Selection(texts), parameters=parameter_names(store))
-    places: PlaceFilter = {"project": chosen.get("project"), "machine": chosen.get("machine")}
-    places["environment"] = chosen.get("environment")
     base, head = commits
     least = LEAST_RELEVANT_CHANGE if settings.least_change is None else settings.least_change
-    judgement = judged_commits(
-        store, base=base, head=head, least_change=least, thresholds=settings.thresholds, **places
-    )
-    if texts.keys() <= _OF_PLACE:
+    judgement = judged_commits(store, base=base, head=head, least_change=least, thresholds=settings.thresholds)
+    if not texts:
         return judgement
     asked = {row.series_id for commit in commits for row in values_at(store, commit=commit, **chosen)}
     return judgement.only(asked)

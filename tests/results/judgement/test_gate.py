@@ -147,6 +147,22 @@ def test_two_commits_measured_on_different_machines_are_not_comparable(run_gate,
     assert "same machine" in answer.stderr
 
 
+def test_a_machine_that_changed_keeps_no_part_of_another_from_passing(run_gate, tmp_path, journals):
+    """Where the first machine is asked for, what eager did on the second is neither told nor decisive."""
+    calm = journals.Sweep(commit=A)
+    slow = {(operation, provider): 1.3 for operation in calm.operations for provider in calm.providers}
+    changed = [replace(calm, machine="bench-02"), replace(calm, machine="bench-02", commit=B, slowdowns=slow)]
+    journals.write_journals(tmp_path / "data", [calm, replace(calm, commit=B), *changed])
+    whole = run_gate(tmp_path / "data")
+    assert whole.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "The machine or torch changed on bench-02" in whole.stdout
+    part = run_gate(tmp_path / "data", "--where", "machine=bench-01")
+    assert part.return_value == ExitCode.FINE
+    assert "bench-02" not in part.stdout
+    same = run_gate(tmp_path / "data", "--where", "machine=bench-02", "--where", "provider=fused")
+    assert same.return_value == ExitCode.NOTHING_COMPARABLE, "control series count whether they are asked for or not"
+
+
 def test_a_new_ruler_is_not_compared_with_the_old_one(run_gate, two_commits):
     answer = run_gate(two_commits(ruler_version="2", slowdowns={("mlp", "fused"): 3.0}))
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
