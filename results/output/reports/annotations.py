@@ -12,6 +12,7 @@ from results.judgement.findings import FindingClass, FindingState, Turn
 from results.output.reports.finding_words import (
     floor_in_words,
     interval_in_words,
+    is_quoted,
     is_worse_and_open,
     name_in_words,
     place_in_words,
@@ -95,7 +96,7 @@ def _message(finding: Finding, cause: str | None) -> str:
         f"worst at {worst}" if worst else "",
         f"95 %: {interval}" if interval else "",
         f"invisible: {floor}" if floor else "",
-        finding.why,
+        "" if is_quoted(finding, cause) else finding.why,
     ]
     first = f"{finding.state.value}, {range_in_words(finding)}; {place_in_words(finding)}"
     return "\n".join(filter(None, [first, "; ".join(filter(None, facts)), cause]))

@@ -10,7 +10,7 @@ from results.output.findings import FINDINGS_FORMAT, finding_as_json
 from results.output.plain_values import document_as_json
 from results.output.reports.comments import Table, comment_of
 from results.output.reports.explanation_tables import tables_of, texts_of
-from results.output.reports.finding_words import name_in_words, scope_in_words, size_in_words, worst_in_words
+from results.output.reports.finding_words import is_quoted, name_in_words, scope_in_words, size_in_words, worst_in_words
 from results.output.terminal import INDENT, UNLIMITED, Style, Terminal
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import printable_line
@@ -181,7 +181,8 @@ def _title(one: Explanation, *, place: str) -> str:
 def _why(one: Explanation) -> Iterator[str]:
     """Yield what failed, or who knows of it, and what explains it, each as a sentence."""
     finding = one.finding
-    if finding is not None and (finding.turn is Turn.FAILED or finding.state is FindingState.ACKNOWLEDGED):
+    is_told = finding is not None and (finding.turn is Turn.FAILED or finding.state is FindingState.ACKNOWLEDGED)
+    if finding is not None and is_told and not is_quoted(finding, one.sentence):
         yield f"{finding.why[:1].upper()}{finding.why[1:].rstrip('.')}."
     yield one.sentence or f"Not explained: {one.reason}."
 

@@ -8,6 +8,7 @@ from results.output.reports.comments import Table
 from results.output.reports.finding_words import (
     floor_in_words,
     interval_in_words,
+    is_quoted,
     name_in_words,
     place_in_words,
     range_in_words,
@@ -64,6 +65,5 @@ def _row(finding: Finding, cause: str | None, *, has_range: bool, has_place: boo
         floor_in_words(finding),
         scope_in_words(finding),
         worst_in_words(finding),
-        # A cause that quotes the evidence, as how a point failed, says it once.
-        cause if cause and finding.why.lower() in cause.lower() else "; ".join(filter(None, (finding.why, cause))),
+        cause or "" if is_quoted(finding, cause) else "; ".join(filter(None, (finding.why, cause))),
     )

@@ -55,8 +55,16 @@ def place_in_words(finding: Finding) -> str:
 
 
 def size_in_words(finding: Finding) -> str:
-    """Return the change of the worst point: a percentage, a factor, or what became of its state."""
-    return finding.turn.value if finding.turn in {Turn.FAILED, Turn.FIXED} else change_in_words(finding.ratio)
+    """Return the change of the worst point: a percentage, a factor, that it was 0, or what became of its state."""
+    if finding.turn in {Turn.FAILED, Turn.FIXED}:
+        return finding.turn.value
+    is_count = finding.metric in SWEEP_METRICS and finding.turn is Turn.SLOWER
+    return "from 0" if finding.ratio is None and is_count else change_in_words(finding.ratio)
+
+
+def is_quoted(finding: Finding, cause: str | None) -> bool:
+    """Return whether a cause says what the evidence does, as how a point failed: then it is said once."""
+    return cause is not None and finding.why.lower() in cause.lower()
 
 
 def interval_in_words(finding: Finding) -> str:

@@ -312,3 +312,8 @@ def test_a_place_that_is_asked_for_is_judged_as_the_gate_judges_it(tmp_path, jou
     told = [run(gate, ["--base", A, "--head", B, *options]), run(explain, [A, B, *options])]
     (judged,), (explained,) = (json.loads(one.stdout)["findings"] for one in told)
     assert (explained["floor"], explained["interval"]) == (judged["floor"], judged["interval"])
+
+
+def test_how_a_point_failed_is_said_once(compared):
+    text = compared(states={("mlp", "fused"): "crashed"})().stdout
+    assert text.lower().count("crashed: fused is crashed in this test") == 1

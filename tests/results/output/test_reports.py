@@ -24,6 +24,7 @@ from results.output.reports.annotations import MOST_OF_A_LEVEL, Level, annotatio
 from results.output.reports.comments import MOST_OPEN, comment_of, escaped
 from results.output.reports.explanation_tables import tables_of
 from results.output.reports.finding_tables import table_of_findings
+from results.output.reports.finding_words import size_in_words
 from tests.made_explanations import cpu, explained
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import A, B, failed, row
@@ -71,6 +72,16 @@ def test_json_has_no_number_that_readers_of_json_refuse():
         "findings"
     ]
     assert (told["ratio"], told["floor"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "turn", "told"),
+    [("error_rel", Turn.SLOWER, "from 0"), ("time", Turn.SLOWER, ""), ("error_rel", Turn.CHANGED, "")],
+)
+def test_a_count_that_was_0_says_so_where_no_ratio_tells_how_much_it_grew(metric, turn, told):
+    """An undecided one, changed, may have been anything without a ratio."""
+    surface = replace(finding().surface, metric=metric)
+    assert size_in_words(finding(surface=surface, ratio=None, turn=turn)) == told
 
 
 def of_definition(name):
