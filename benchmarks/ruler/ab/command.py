@@ -14,7 +14,7 @@ from benchmarks.ruler.ab.options import chosen_settings, filter_options
 from benchmarks.ruler.ab.runs import Comparison, are_equal_kernels, comparison_of, default_base
 from benchmarks.ruler.commits.stacks import PRESENT, is_made, made_stack, parsed_stack
 from benchmarks.ruler.commits.visit_process import checked_wheel, made_visit
-from benchmarks.ruler.errors import CommitFailed, InvalidSettings
+from benchmarks.ruler.errors import CommitFailed, InvalidSettings, UnknownCommit
 from benchmarks.ruler.record.durable import write_whole
 from benchmarks.ruler.record.provenance import commit_from_git, uncommitted_files
 from benchmarks.ruler.sweep.interruption import Interrupted, interruptible, run_command
@@ -84,6 +84,8 @@ def main(  # noqa: PLR0913 - its options
                 # HEAD may have moved since the first look.
                 first, head = pinned.split(",")
                 base = first if stack is None or base is not None else None
+            else:
+                _refuse_unfetched(*filter(None, (base, head)))
             comparison = _comparison(base, head, settings, stack=stack, again=again, name=name)
             if only is None and first_round == 1:
                 _announce(comparison, is_head_checked_out=is_head_checked_out)
@@ -142,6 +144,13 @@ def _comparison(  # noqa: PLR0913 - what the options ask for
     if not is_made(asked):
         click.echo(f"making an environment with {asked}, which may take minutes")
     return comparison_of(commits, settings, stacks=(PRESENT, made_stack(asked)), again=again, name=name)
+
+
+def _refuse_unfetched(*revisions: str) -> None:
+    """Raise UnknownCommit for a commit of which git has the name alone, as in a shallow clone."""
+    for revision in revisions:
+        if commit_from_git(revision).subject is None:
+            raise UnknownCommit(f"git has no commit {revision[:12]} here, only its name; fetch it, and try again")
 
 
 def _announce(comparison: Comparison, *, is_head_checked_out: bool) -> None:

@@ -172,6 +172,7 @@ def test_the_base_is_where_head_left_the_main_branch_or_its_parent(monkeypatch, 
     [
         (["--axes", "none"], "no axes are called 'none'"),
         (["nothing", "HEAD"], "git knows no commit 'nothing'"),
+        (["f" * 40, "HEAD"], "git has no commit ffffffffffff here, only its name"),
         (["--provider", "fusd"], "did you mean fused?"),
         (["--stack", "torch"], "write torch==VERSION"),
         (["HEAD", "HEAD", "--stack", "torch==2.12"], "BASE and HEAD are one commit"),
