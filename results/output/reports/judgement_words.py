@@ -112,7 +112,8 @@ def notes(judgement: Judgement) -> list[str]:
     parts = _floor(judgement)
     noisy = [verdict for verdict in judgement.verdicts if verdict.metric.precision is Precision.NOISY]
     if n_own := sum(verdict.least_change != judgement.least_change for verdict in noisy):
-        parts.append(f"{n_own:,} series have a least change of their own (pyproject.toml).")
+        own = "has a least change of its own" if n_own == 1 else "have a least change of their own"
+        parts.append(f"{n_own:,} series {own} (pyproject.toml).")
     parts += _moved_controls(judgement)
     if any(control.ratio != 1 for control in judgement.controls):
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
@@ -153,7 +154,7 @@ def _floor(judgement: Judgement) -> list[str]:
         return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
     size = percent(floor, digits=1) if floor < 1 else change_in_words(1 + floor)
     where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
-    return [f"Changes under {size} are invisible in half of {where}."]
+    return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}."]
 
 
 def _moved_controls(judgement: Judgement) -> list[str]:

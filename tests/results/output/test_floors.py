@@ -49,6 +49,11 @@ def test_the_floor_is_the_median_of_those_that_are_known():
     assert lines_of(found) == [told]
 
 
+def test_one_series_has_no_half():
+    assert lines_of(judged(known(1)))[0].endswith(" are invisible in the series.")
+    assert lines_of(judged(known(1), single(2)))[0].endswith("invisible in the 1 series of which that is known, of 2.")
+
+
 def test_where_all_are_known_nothing_more_is_said():
     found = judged(*map(known, range(3)), (row(3, metric="operator_count"), row(3, metric="operator_count", commit=B)))
     assert lines_of(found)[0].endswith(" are invisible in half of the series.")
