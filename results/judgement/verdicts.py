@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median
+from statistics import median, median_high, median_low
 from typing import TYPE_CHECKING
 
 from results.exit_codes import ExitCode
@@ -208,8 +208,10 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
 
 def _is_common(moves: Sequence[float], least: float) -> bool:
     middle = median(moves)
+    # Of an even number this is halfway between two: of half that moved and half that did not, where none is.
+    nearer = min(median_low(moves), median_high(moves), key=abs)
     se = _SE_OF_MEDIAN * median(abs(move - middle) for move in moves) / math.sqrt(len(moves))
-    return abs(middle) > max(least, 3 * se)
+    return abs(nearer) > least and abs(middle) > 3 * se
 
 
 def _cause(pair: Pair | None, *, moved: set[Hashable], shifted: Collection[Hashable]) -> str | None:

@@ -104,6 +104,9 @@ class TestShiftOfEverything:
             ([1.3] * 4 + [1.0] * 6, False),
             ([1.04] * 10, False),
             ([1.3] * 3 + [0.7] * 3 + [1.0] * 5, False),
+            ([1.3] * 40 + [1.0] * 40, False),
+            ([1.3] * 41 + [1.0] * 39, True),
+            ([0.7] * 40 + [1.0] * 40, False),
         ],
     )
     def test_is_no_regression_of_any(self, factors, is_shift):
