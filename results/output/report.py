@@ -128,7 +128,7 @@ def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, li
         verdicts = judgement.with_outcome(*outcomes)
         if verdicts:
             is_cut = limit is not None and len(verdicts) > limit
-            title = f"{heading} ({limit} of {len(verdicts)}, the largest changes)" if is_cut else heading
+            title = f"{heading} ({limit} of {len(verdicts):,}, the largest changes)" if is_cut else heading
             yield title, verdicts[:limit], style
 
 

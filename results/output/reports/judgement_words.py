@@ -22,16 +22,16 @@ def headline(judgement: Judgement) -> str:
     """Return the commits, how much was compared, and how many series had which outcome."""
     counts = judgement.count()
     counted = ", ".join(_counted(counts[outcome], outcome) for outcome in Outcome if counts[outcome])
-    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base} that the base measured"
+    whole = "" if judgement.n_compared == judgement.n_of_base else f" of {judgement.n_of_base:,} that the base measured"
     return (
         f"{judgement.base_commit[:8]} → {judgement.head_commit[:8]}: "
-        f"{judgement.n_compared} compared{whole}{': ' if counted else ''}{counted}"
+        f"{judgement.n_compared:,} compared{whole}{': ' if counted else ''}{counted}"
     )
 
 
 def _counted(n: int, outcome: Outcome) -> str:
     is_noun = outcome in {Outcome.REGRESSION, Outcome.IMPROVEMENT}
-    return f"{n} {outcome}{'s' if is_noun and n != 1 else ''}"
+    return f"{n:,} {outcome}{'s' if is_noun and n != 1 else ''}"
 
 
 def benchmark_in_words(row: SeriesValueRow) -> str:
@@ -134,7 +134,7 @@ def notes(judgement: Judgement) -> list[str]:
         if rows:
             names = sorted({benchmark_in_words(row) for row in rows})
             listed = ", ".join(names[:MANY]) + (", …" if len(names) > MANY else "")
-            parts.append(f"{where}, not compared ({len(rows)}): {listed}")
+            parts.append(f"{where}, not compared ({len(rows):,}): {listed}")
     there = {_place(row) for row in (*(verdict.head for verdict in judgement.verdicts), *judgement.only_at_head)}
     if there and (without_head := sorted({_place(row) for row in judgement.only_at_base} - there)):
         parts.append(f"The head was not measured on {'; '.join(without_head)}.")
