@@ -14,7 +14,10 @@ MOST_OF_A_COMMENT = 65_000
 """Bytes; GitHub takes 65,536."""
 MOST_OPEN = 10
 """Rows of a table that stand open: with those of two tables and the notes a comment fits a screen."""
-_ENDS_CELL = str.maketrans({"\\": "\\\\", "&": "&amp;", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\["})
+_ENDS_CELL = str.maketrans(
+    {"\\": "\\\\", "&": "&amp;", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\[", "~": "\\~"}
+)
+_BREAK = "\u200b"  # nobody sees it, and neither a person nor an issue is mentioned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +52,12 @@ def comment_of(headline: str, tables: Sequence[Table], notes: Sequence[str]) -> 
 
 
 def escaped(text: str) -> str:
-    """Return `text` as one line without what would end a cell, start a tag, mark up text or mention a person."""
-    return printable_line(text).translate(_ENDS_CELL).replace("@", "@\u200b")
+    """Return `text` as one line without what would end a cell, start a tag, mark up text or mention a person or issue.
+
+    One _ within a word marks up nothing; two around one do, as in `__call__`.
+    """
+    safe = printable_line(text).translate(_ENDS_CELL)
+    return safe.replace("__", "\\_\\_").replace("@", f"@{_BREAK}").replace("#", f"#{_BREAK}")
 
 
 def _framed(table: Table, *, shown: int) -> str:

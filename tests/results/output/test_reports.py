@@ -25,6 +25,7 @@ from results.output.reports.comments import MOST_OPEN, comment_of, escaped
 from results.output.reports.explanation_tables import tables_of
 from results.output.reports.finding_tables import table_of_findings
 from results.output.reports.finding_words import size_in_words
+from results.output.reports.judgement_words import headline
 from tests.made_explanations import cpu, explained
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import A, B, failed, row
@@ -82,6 +83,12 @@ def test_a_count_that_was_0_says_so_where_no_ratio_tells_how_much_it_grew(metric
     """An undecided one, changed, may have been anything without a ratio."""
     surface = replace(finding().surface, metric=metric)
     assert size_in_words(finding(surface=surface, ratio=None, turn=turn)) == told
+
+
+def test_thousands_are_told_apart_in_the_first_line():
+    rows = [row((1.0,), series_id=i, provider="fused", batch=i) for i in range(1200)]
+    found = judge(rows, [replace(one, commit=B) for one in rows], base_commit=A, head_commit=B)
+    assert headline(found).endswith("1,200 compared: 1,200 unchanged")
 
 
 def of_definition(name):
@@ -181,7 +188,10 @@ def test_names_in_a_comment_end_no_cell_open_no_tag_and_mention_nobody():
     [
         ("a\\|b", "a\\\\\\|b"),  # a backslash of the text escapes none of ours
         ("\\[x](http://e)", "\\\\\\[x](http://e)"),
-        ("&#64;me &lt;b>", "&amp;#64;me &amp;lt;b>"),
+        ("&#64;me &lt;b>", "&amp;#\u200b64;me &amp;lt;b>"),
+        ("s.C.__call__.time_it_all", "s.C.\\_\\_call\\_\\_.time_it_all"),
+        ("~a~", "\\~a\\~"),
+        ("as owner/name#12", "as owner/name#\u200b12"),
     ],
 )
 def test_a_text_cannot_take_back_what_makes_it_safe(text, expected):
