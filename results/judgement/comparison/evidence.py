@@ -33,6 +33,7 @@ CONFIDENCE = 0.95
 POWER = 0.8
 _LEAST_POOLED = 20
 _DOF_OF_POOLED = 6.0  # heavier tails than those of equal series: no one knows how they differ
+_GAP = 2.0  # times the lower of the two middle moves: neighbours in a noise are nearer
 _EFFICIENCY = 0.37  # of the median absolute deviation, against the standard deviation, for normal noise
 _LEAST_POOLED_SD = 0.003  # quieter than any machine is from run to run
 
@@ -173,7 +174,10 @@ def _pooled(effects: Numbers, factors: Numbers) -> Prior:
     if len(effects) < _LEAST_POOLED:
         return USUAL
     quartile = float(quantile_of_t(np.array([_DOF_OF_POOLED]), 0.75)[0])
-    sd = float(np.median(np.abs(effects) / np.sqrt(factors))) / quartile
+    moves = np.sort(np.abs(effects) / np.sqrt(factors))
+    low, high = moves[(len(moves) - 1) // 2], moves[len(moves) // 2]
+    # Halfway between a half that moved and a half that did not no noise is.
+    sd = float(low if high > _GAP * low else (low + high) / 2) / quartile
     return Prior(sd=max(sd, _LEAST_POOLED_SD), dof=_DOF_OF_POOLED)
 
 
