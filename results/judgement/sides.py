@@ -64,8 +64,6 @@ def sides_of(rows: Iterable[SeriesValueRow]) -> dict[int, Side]:
 
 
 def _side(rows: Sequence[SeriesValueRow]) -> Side:
-    if len(rows) == 1 and rows[0].state == State.OK and rows[0].value is not None:
-        return Side(row=rows[0], n_runs=1, n_failed=0, values=(rows[0].value,), processes=_processes(rows[0]))
     ok = [row for row in rows if row.state == State.OK and row.value is not None]
     failed = [row for row in rows if row.state != State.OK]
     processes = tuple(process for row in ok for process in _processes(row))

@@ -5,77 +5,39 @@ All of it several times: a machine moves a single comparison by more than what i
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.ruler.checks.conclusion import DISTURBED, concluded
+from benchmarks.ruler.checks.timer_process import TimerProcess
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
-from benchmarks.ruler.plan.settings import ROOT, environment_from_settings
+from benchmarks.ruler.plan.roofline import MACHINE_SPEED
 from benchmarks.ruler.plan.units import percent, signed_percent
-from benchmarks.ruler.record.codec import json_from_value
-from benchmarks.ruler.record.outcome import State
+from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.part_speed import disturbs_ratios
-from benchmarks.ruler.sweep.measure import measure
-from benchmarks.ruler.worker.process import python_path
-from benchmarks.ruler.worker.protocol import Task
+from benchmarks.ruler.record.provenance import environment_name, machine_name
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
+from benchmarks.ruler.worker.outcomes import outcomes_of_group
+from benchmarks.ruler.worker.process import WorkerProcess
+from benchmarks.ruler.worker.protocol import Request, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.ruler.checks.conclusion import Conclusion
-    from benchmarks.ruler.plan.points import Contender, Shape
+    from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
-    from benchmarks.ruler.record.lines import TimingLine
-    from benchmarks.ruler.record.outcome import TimingOutcome
-
-    Timings = Mapping[tuple[Shape, Contender], TimingLine]
 
 PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
 OPERATION = "mlp"
-ROUNDS = 3
+ROUNDS = 7
 # Below so many seconds a call is short, and so much may lie between clocks.
 _SHORT_S, _MOST_APART, _MOST_APART_IF_SHORT = 20e-6, 0.03, 0.05
-
-# A process of its own per provider, with the allocator that ours have; the shapes on stdin, the seconds of a call of
-# each on stdout.
-_TIMER = """
-import json, sys
-from contextlib import suppress
-import torch
-from torch.utils.benchmark import Timer
-from benchmarks.ruler.measure.allocator import AllocatorNotSet, set_allocator
-from benchmarks.ruler.plan.points import Allocator, Shape, contender_from_name
-from benchmarks.ruler.providers import registry as providers
-from benchmarks.ruler.providers.built import Built
-from benchmarks.ruler.providers.workload import one_call, workload
-from benchmarks.ruler.record.codec import value_from_json
-
-contender, threads = contender_from_name(sys.argv[1]), int(sys.argv[2])
-torch.set_num_threads(threads)
-with suppress(AllocatorNotSet):
-    set_allocator(Allocator(sys.argv[3]))
-found = []
-for values in json.load(sys.stdin):
-    load = workload(value_from_json(Shape, values), device=torch.device("cpu"))
-    torch._dynamo.reset()
-    built = providers.build(contender, load)
-    if not isinstance(built, Built):
-        found.append(None)
-        continue
-    with torch.inference_mode():
-        call = one_call(load, built.function)
-        call()
-        timer = Timer("call()", globals={"call": call}, num_threads=threads)
-        found.append(timer.blocked_autorange(min_run_time=0.5).median)
-print(json.dumps(found))
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,30 +129,75 @@ class Case:
 
 
 def rows(settings: Settings) -> Iterator[Row]:
-    """Measure every provider in all three ways, `ROUNDS` times; the Timer before and after, so that a drift cancels."""
+    """Measure every provider in all three ways, `ROUNDS` times a shape; the Timer before and after, against a drift.
+
+    What is compared lies seconds apart: a shared machine is another one a minute later.
+    """
     shapes = [group.shape for group in groups(AXES, operation=OPERATION, device=DeviceKind.CPU)]
-    timers = {name: timer_s(settings, name, shapes) for name in PROVIDERS}
-    for number in range(ROUNDS):
-        company = _times(settings, f"company-{number}", PROVIDERS)
-        alone = {name: _times(settings, f"alone-{number}-{at}", (name,)) for at, name in enumerate(PROVIDERS)}
-        before, timers = timers, {name: timer_s(settings, name, shapes) for name in PROVIDERS}
-        for name in PROVIDERS:
-            for at, shape in enumerate(shapes):
-                key = (shape, contender_from_name(name))
-                ours = [timings[key].outcome for timings in (company, alone[name])]
-                yield _row(name, shape, ours, [found[name][at] for found in (before, timers)])
+    speed = MachineSpeed(
+        settings.data_dir,
+        machine=machine_name(settings),
+        environment=environment_name(DeviceKind.CPU, settings),
+        is_kept=False,
+    )
+    with ExitStack() as stack:
+        # Alone is a worker of its own, in which no rival is ever called.
+        in_company, by_itself = (
+            stack.enter_context(
+                WorkerProcess(device=DeviceKind.CPU, threads=settings.threads, point_limit_s=settings.point_limit_s)
+            )
+            for _ in range(2)
+        )
+        for worker in (in_company, by_itself):
+            worker.start()
+        speed.learn_from(in_company)
+        timers = {name: stack.enter_context(TimerProcess(settings, name)) for name in PROVIDERS}
+        for shape in shapes:
+            after = {name: timer.seconds(shape) for name, timer in timers.items()}
+            for number in range(ROUNDS):
+                company = _measured(in_company, _request(shape, PROVIDERS, speed, number))
+                alone = {name: _measured(by_itself, _request(shape, (name,), speed, number)) for name in PROVIDERS}
+                before, after = after, {name: timer.seconds(shape) for name, timer in timers.items()}
+                for name in PROVIDERS:
+                    ours = company[name], alone[name][name]
+                    yield _row(name, shape, ours, (before[name], after[name]))
 
 
-def _times(settings: Settings, run_id: str, providers: tuple[str, ...]) -> Timings:
-    axes = replace(AXES, providers=providers)
-    return measure(replace(settings, run_id=run_id), axes=axes, operation=OPERATION, tasks=(Task.TIME,)).timings
+class _Measured(NamedTuple):
+    outcome: TimingOutcome
+    speed: float | None
 
 
-def _row(provider: str, shape: Shape, ours: Sequence[TimingOutcome], timers_s: Sequence[float | None]) -> Row:
-    in_company, alone = ours
+def _request(shape: Shape, providers: Sequence[str], speed: MachineSpeed, number: int) -> Request:
+    """Ask for a usual visit of the quick axes."""
+    return Request(
+        task=Task.TIME,
+        shape=shape,
+        contenders=tuple(contender_from_name(name) for name in providers),
+        budget_s=AXES.budget_s,
+        n_visits=AXES.visits,
+        is_first_visit=number == 0,
+        best_probe_s=speed.best_s,
+    )
+
+
+def _measured(worker: WorkerProcess, request: Request) -> dict[str, _Measured]:
+    outcomes, conditions = outcomes_of_group(worker, request)
+    speed = conditions.get(MACHINE_SPEED)
+    return {
+        str(contender): _Measured(outcome, speed)
+        for contender, outcome in outcomes.items()
+        if isinstance(outcome, TimingOutcome)
+    }
+
+
+def _row(
+    provider: str, shape: Shape, ours: tuple[_Measured, _Measured], timers_s: tuple[float | None, float | None]
+) -> Row:
+    in_company, alone = (each.outcome for each in ours)
     before_s, after_s = timers_s
     named = Row(provider=provider, shape=shape.label())
-    failed = next((one for one in ours if one.state is not State.OK), None)
+    failed = next((one for one in (in_company, alone) if one.state is not State.OK), None)
     if failed is not None:
         return replace(named, failure=f"{failed.state}: {failed.reason}")
     if in_company.latency_s is None or alone.latency_s is None or before_s is None or after_s is None:
@@ -200,29 +207,9 @@ def _row(provider: str, shape: Shape, ours: Sequence[TimingOutcome], timers_s: S
         company_s=in_company.latency_s,
         alone_s=alone.latency_s,
         timers_s=(before_s, after_s),
-        speeds=(_speed(in_company), _speed(alone)),
-        taken=next((one.disturbed for one in ours if disturbs_ratios(one.disturbed)), None),
+        speeds=(ours[0].speed, ours[1].speed),
+        taken=next((one.disturbed for one in (in_company, alone) if disturbs_ratios(one.disturbed)), None),
     )
-
-
-def _speed(outcome: TimingOutcome) -> float | None:
-    speeds = [one.machine_speed for one in outcome.visits if one.machine_speed is not None]
-    return median(speeds) if speeds else None
-
-
-def timer_s(settings: Settings, provider: str, shapes: Sequence[Shape]) -> list[float | None]:
-    """Return the median seconds of a call at each of `shapes` by torch's Timer, in a new process; None: no call."""
-    done = subprocess.run(
-        [sys.executable, "-c", _TIMER, provider, str(settings.threads), settings.allocator],
-        input=json.dumps([json_from_value(shape) for shape in shapes]),
-        env=environment_from_settings(settings) | {"PYTHONPATH": python_path()},
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    found: list[float | None] = json.loads(done.stdout)
-    return found
 
 
 def report(found: Sequence[Row]) -> tuple[list[str], Conclusion]:

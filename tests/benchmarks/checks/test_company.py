@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.ruler.checks.company import Case, Row, report, timer_s
+from benchmarks.ruler.checks.company import Case, Row, report
 from benchmarks.ruler.checks.conclusion import Kind
+from benchmarks.ruler.checks.timer_process import TimerProcess
 from benchmarks.ruler.plan.points import Operation
 from benchmarks.ruler.plan.settings import Settings
 
@@ -85,10 +86,19 @@ def test_a_provider_without_a_time_fails_the_check():
     assert "1 have no time" in found.words
 
 
-def test_the_timer_times_a_provider_in_a_process_of_its_own(shape):
+def test_the_timer_times_a_provider_in_a_process_of_its_own_again_and_again(shape):
     assert shape.operation is Operation.MLP
-    eager_s, unavailable = (
-        timer_s(Settings(threads=1, is_uncommitted=True), name, [shape]) for name in ("eager", "fused-single")
-    )
-    assert 0 < eager_s[0] < 0.1
-    assert unavailable == [None]
+    settings = Settings(threads=1, is_uncommitted=True)
+    with TimerProcess(settings, "eager") as eager, TimerProcess(settings, "fused-single") as unavailable:
+        found = [eager.seconds(each) for each in (shape, replace(shape, batch=2 * shape.batch), shape)]
+        assert all(0 < each < 0.1 for each in found)
+        assert unavailable.seconds(shape) is None
+
+
+def test_a_timer_that_died_is_said_to_have(shape):
+    with TimerProcess(Settings(threads=1, is_uncommitted=True), "eager") as timer:
+        timer._process.kill()
+        timer._process.wait()
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="ended with exit code -9"):
+                timer.seconds(shape)
