@@ -48,12 +48,13 @@ def timer_of(line):
     if not isinstance(built, Built):
         return None
     call = one_call(load, built.function)
-    call()
+    with torch.inference_mode():
+        call()
     return Timer("call()", globals={"call": call}, num_threads=threads)
 
-with torch.inference_mode():
-    for line in sys.stdin:
-        timer = timer_of(line)
+for line in sys.stdin:
+    timer = timer_of(line)  # built without it: what is packed must be no inference tensor
+    with torch.inference_mode():
         print(json.dumps(timer and timer.blocked_autorange(min_run_time=0.3).median), flush=True)
 """
 

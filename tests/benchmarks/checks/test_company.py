@@ -89,8 +89,8 @@ def test_a_provider_without_a_time_fails_the_check():
 def test_the_timer_times_a_provider_in_a_process_of_its_own_again_and_again(shape):
     assert shape.operation is Operation.MLP
     settings = Settings(threads=1, is_uncommitted=True)
-    with TimerProcess(settings, "eager") as eager, TimerProcess(settings, "fused-single") as unavailable:
-        found = [eager.seconds(each) for each in (shape, replace(shape, batch=2 * shape.batch), shape)]
+    with TimerProcess(settings, "fused:packed") as packed, TimerProcess(settings, "fused-single") as unavailable:
+        found = [packed.seconds(each) for each in (shape, replace(shape, batch=2 * shape.batch), shape)]
         assert all(0 < each < 0.1 for each in found)
         assert unavailable.seconds(shape) is None
 
