@@ -134,16 +134,6 @@ def test_without_controls_what_begins_in_many_modules_at_once_is_told_as_one():
     assert {one.benchmark.partition(".")[0] for one in of_one_module} == {"module0"}
 
 
-@pytest.mark.parametrize("thresholds", [(), (Threshold(benchmark="m0.*", least_change=0.01),)])
-def test_what_is_relevant_of_one_series_alone_hides_no_change_of_others(thresholds):
-    """Small steps of many modules, below what counts of them, are none that all move by: one is slower by a third."""
-    rows = [series(i, benchmark=f"m{i}.time_it", metric="time") for i in range(13)]
-    values = times(13, slow=range(13), by=1.04) ** 0.5
-    values[12, 60:] *= 1.3
-    told = changes_of_place(table(rows, values), thresholds=thresholds).findings
-    assert [one.surface.benchmark for one in told if one.turn is Turn.SLOWER and one.ratio > 1.2] == ["m12.time_it"]
-
-
 def test_a_count_is_compared_exactly_and_memory_with_its_tolerance():
     rows = [
         series(0, metric="operator_count", unit="", provider="fused"),

@@ -6,7 +6,6 @@ FUSEBENCH_WRITE_GOLDEN=1 writes the files anew; look at the difference before it
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from dataclasses import replace
@@ -25,7 +24,6 @@ from results.output.reports.comments import MOST_OPEN, comment_of, escaped
 from results.output.reports.explanation_tables import tables_of
 from results.output.reports.finding_tables import table_of_findings
 from results.output.reports.finding_words import size_in_words
-from results.output.reports.judgement_words import headline
 from tests.made_explanations import cpu, explained
 from tests.made_findings import finding, histories, judgement, named
 from tests.made_values import A, B, failed, row
@@ -58,23 +56,6 @@ def test_a_report_is_what_it_was(command, report_format):
     assert comparable(text, report_format) == comparable(path.read_text(encoding="utf-8"), report_format)
 
 
-def test_json_has_no_number_that_readers_of_json_refuse():
-    """An endless value, as asv's track_ may return, and what is computed of it, are null."""
-    endless = [row(value, benchmark="suite.track_size", metric="track", unit="") for value in (3.0, math.inf)]
-    found = judge([endless[0]], [replace(endless[1], commit=B)], base_commit=A, head_commit=B)
-
-    def refuse(name):
-        raise AssertionError(name)
-
-    (change,) = json.loads(rendered(found, report_format=ReportFormat.JSON), parse_constant=refuse)["changes"]
-    assert (change["base"], change["head"]) == (3.0, None)
-    histories_ = [replace(one, findings=(finding(floor=math.inf, ratio=math.inf),)) for one in histories()[:1]]
-    (told,) = json.loads(changes_rendered(histories_, report_format=ReportFormat.JSON), parse_constant=refuse)[
-        "findings"
-    ]
-    assert (told["ratio"], told["floor"]) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("metric", "turn", "told"),
     [("error_rel", Turn.SLOWER, "from 0"), ("time", Turn.SLOWER, ""), ("error_rel", Turn.CHANGED, "")],
@@ -83,12 +64,6 @@ def test_a_count_that_was_0_says_so_where_no_ratio_tells_how_much_it_grew(metric
     """An undecided one, changed, may have been anything without a ratio."""
     surface = replace(finding().surface, metric=metric)
     assert size_in_words(finding(surface=surface, ratio=None, turn=turn)) == told
-
-
-def test_thousands_are_told_apart_in_the_first_line():
-    rows = [row((1.0,), series_id=i, provider="fused", batch=i) for i in range(1200)]
-    found = judge(rows, [replace(one, commit=B) for one in rows], base_commit=A, head_commit=B)
-    assert headline(found).endswith("1,200 compared: 1,200 unchanged")
 
 
 def of_definition(name):
