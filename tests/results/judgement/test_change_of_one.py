@@ -1,0 +1,20 @@
+"""A change of one series beside many small ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from results.files.settings import Threshold
+from results.judgement.changes.from_histories import changes_of_place
+from results.judgement.findings import Turn
+from tests.results.judgement.test_changes_of_place import series, table, times
+
+
+@pytest.mark.parametrize("thresholds", [(), (Threshold(benchmark="m0.*", least_change=0.01),)])
+def test_what_is_relevant_of_one_series_alone_hides_no_change_of_others(thresholds):
+    """Small steps of many modules, below what counts of them, are none that all move by: one is slower by a third."""
+    rows = [series(i, benchmark=f"m{i}.time_it", metric="time") for i in range(13)]
+    values = times(13, slow=range(13), by=1.04) ** 0.5
+    values[12, 60:] *= 1.3
+    told = changes_of_place(table(rows, values), thresholds=thresholds).findings
+    assert [one.surface.benchmark for one in told if one.turn is Turn.SLOWER and one.ratio > 1.2] == ["m12.time_it"]
