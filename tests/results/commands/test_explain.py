@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from results.commands.ingest import ingest
 from results.commands.judging.changes import changes
 from results.commands.judging.explain import explain
 from results.commands.judging.gate import gate
@@ -21,34 +19,6 @@ from results.output.reports.comments import escaped
 A, B = "a" * 40, "b" * 40
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
 GEMM = "nvjet_sm90_tst_{}_64x4_2x1_v_bz_TNT"
-
-
-@pytest.fixture
-def compared(tmp_path, journals, monkeypatch):
-    """Store journals of commits A and B, each line of B as `planted` changes it; a function runs a command on them."""
-
-    def store(planted=lambda line: line, *, also=lambda line: line, device="cpu", **of_head):
-        base = journals.Sweep(commit=A, device=device, n_visits=3)
-        head = replace(base, commit=B, **of_head)
-        monkeypatch.chdir(tmp_path)  # outside of any repository
-        for sweep, change in ((base, lambda line: line), (head, planted)):
-            path = tmp_path / "data" / "journal" / sweep.machine / f"{sweep.commit[:8]}-{sweep.environment}.jsonl"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [change(line) for line in map(also, journals.lines_of(sweep)) if line is not None]
-            path.write_text("".join(json.dumps(line) + "\n" for line in lines if line is not None))
-        db = str(tmp_path / "explain.db")
-        CliRunner().invoke(ingest, [str(tmp_path / "data"), "--db", db], standalone_mode=False)
-
-        def run(*arguments, command=explain):
-            named = ["--base", A, "--head", B] if command is gate else [] if command is changes else [A, B]
-            found = CliRunner().invoke(command, [*named, *arguments, "--db", db], standalone_mode=False)
-            if found.exception is not None:
-                raise found.exception
-            return found
-
-        return run
-
-    return store
 
 
 def of_fused_mlp(change):
@@ -297,3 +267,8 @@ def test_one_commit_against_itself_is_refused(compared):
     with pytest.raises(Exception, match="are both aaaaaaaa; name two commits"):
         CliRunner().invoke(explain, [A, A[:8], "--db", "explain.db"], standalone_mode=False, catch_exceptions=False)
     assert run("--where", "operation=mlp").return_value == ExitCode.FINE
+
+
+def test_how_a_point_failed_is_said_once(compared):
+    text = compared(states={("mlp", "fused"): "crashed"})().stdout
+    assert text.lower().count("crashed: fused is crashed in this test") == 1
