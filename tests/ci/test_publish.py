@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.made_repositories import git
+from tests.made_repositories import git, output_of_git
 
 ROOT = Path(__file__).parents[2]
 RACE = """#!/bin/sh
@@ -65,7 +65,7 @@ def published(repository, tmp_path):
 
 
 def of_branch(bare, path):
-    return git(bare, "show", f"results:{path}")
+    return output_of_git(bare, "show", f"results:{path}")
 
 
 def test_a_branch_that_is_not_there_is_made_without_the_code(repository, published):
@@ -73,7 +73,7 @@ def test_a_branch_that_is_not_there_is_made_without_the_code(repository, publish
     done = published(files={"journal/m/a.jsonl": "line 1\n"})
     assert done.returncode == 0, done.stderr
     assert git(bare, "ls-tree", "-r", "--name-only", "results").split() == ["journal/m/a.jsonl"]
-    assert git(bare, "rev-list", "--count", "results").strip() == "1"
+    assert git(bare, "rev-list", "--count", "results") == "1"
 
 
 def test_publishing_the_same_again_pushes_nothing(repository, published):
@@ -117,7 +117,7 @@ def test_pushes_that_come_first_lose_nothing_and_are_lost_by_nothing(repository,
     lines = of_branch(bare, "journal/shared.jsonl").splitlines()
     assert sorted(lines) == sorted(["ours before", "ours after", *(f"other {i}" for i in range(n_races))])
     # Every push is there still: nothing was forced.
-    assert git(bare, "rev-list", "--count", "results").strip() == str(2 + n_races)
+    assert git(bare, "rev-list", "--count", "results") == str(2 + n_races)
 
 
 def test_a_push_that_is_not_allowed_is_told_and_not_tried_again(repository, published):
