@@ -12,6 +12,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.ruler.checks.conclusion import DISTURBED, concluded
+from benchmarks.ruler.checks.scratch import scratch_speed
 from benchmarks.ruler.checks.timer_process import TimerProcess
 from benchmarks.ruler.plan.axes import QUICK, groups
 from benchmarks.ruler.plan.points import DeviceKind, contender_from_name
@@ -19,8 +20,6 @@ from benchmarks.ruler.plan.roofline import MACHINE_SPEED
 from benchmarks.ruler.plan.units import percent, signed_percent
 from benchmarks.ruler.record.outcome import State, TimingOutcome
 from benchmarks.ruler.record.part_speed import disturbs_ratios
-from benchmarks.ruler.record.provenance import environment_name, machine_name
-from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import Request, Task
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.points import Shape
     from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 
 PROVIDERS = ("eager", "compiled", "fused", "fused:packed")
 AXES = replace(QUICK, name="company", providers=PROVIDERS, batches=(1, 16, 128, 1024), hiddens=(256, 512))
@@ -134,12 +134,7 @@ def rows(settings: Settings) -> Iterator[Row]:
     What is compared lies seconds apart: a shared machine is another one a minute later.
     """
     shapes = [group.shape for group in groups(AXES, operation=OPERATION, device=DeviceKind.CPU)]
-    speed = MachineSpeed(
-        settings.data_dir,
-        machine=machine_name(settings),
-        environment=environment_name(DeviceKind.CPU, settings),
-        is_kept=False,
-    )
+    speed = scratch_speed(settings, device=DeviceKind.CPU)
     with ExitStack() as stack:
         # Alone is a worker of its own, in which no rival is ever called.
         in_company, by_itself = (

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from benchmarks.ruler.checks.conclusion import DISTURBED, LEAST_COUNTED, Conclusion, Kind, concluded
 from benchmarks.ruler.checks.planted import BUSY, running
+from benchmarks.ruler.checks.scratch import scratch_speed
 from benchmarks.ruler.plan.axes import QUICK
 from benchmarks.ruler.plan.roofline import MEMORY_SWINGS, MOST_PERCENT_OF_FLOOR, SWINGING, Ceilings
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.codec import value_from_json
 from benchmarks.ruler.record.outcome import State
 from benchmarks.ruler.record.part_speed import speed_of_slow
-from benchmarks.ruler.record.provenance import environment_name, machine_name
-from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.sweep.measure import measure
 from benchmarks.ruler.worker.process import WorkerProcess
 from benchmarks.ruler.worker.protocol import CeilingsRequest
@@ -83,12 +82,7 @@ def ceilings_now(settings: Settings, *, device: DeviceKind, n_busy: int = 0) -> 
     nothing would be disturbed. The machine is held against the best that is known of it, and no file is written.
     Raises: JournalError.
     """
-    speed = MachineSpeed(
-        settings.data_dir,
-        machine=machine_name(settings),
-        environment=environment_name(device, settings),
-        is_kept=False,
-    )
+    speed = scratch_speed(settings, device=device)
     n_shared = settings.threads if n_busy else None
     with (
         _on_processors(n_shared),

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.ruler.checks.conclusion import concluded
+from benchmarks.ruler.checks.scratch import scratch_speed
 from benchmarks.ruler.plan.points import CachePolicy, Contender, DeviceKind, Operation, Pass, Shape
 from benchmarks.ruler.plan.units import percent
 from benchmarks.ruler.record.outcome import State, TimingOutcome
-from benchmarks.ruler.record.provenance import environment_name, machine_name
-from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 from benchmarks.ruler.worker.outcomes import outcomes_of_group
 from benchmarks.ruler.worker.parent_death import end_with_parent
 from benchmarks.ruler.worker.process import WorkerProcess
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from benchmarks.ruler.checks.conclusion import Conclusion
     from benchmarks.ruler.plan.settings import Settings
+    from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 
 MUST_FLAG, MUST_BE_SILENT = 0.05, 0.02
 _MOST_UNREST = 0.05
@@ -119,12 +119,7 @@ def rows(settings: Settings, *, n_cpus: int | None = None) -> Iterator[Row]:
     """Plant each disturbance at each shape, with one thread and with all; quiet before and after."""
     n_cpus = n_cpus or len(os.sched_getaffinity(0))
     for threads in sorted({1, n_cpus}):
-        speed = MachineSpeed(
-            settings.data_dir,
-            machine=machine_name(settings),
-            environment=environment_name(DeviceKind.CPU, replace(settings, threads=threads)),
-            is_kept=False,
-        )
+        speed = scratch_speed(replace(settings, threads=threads), device=DeviceKind.CPU)
         with WorkerProcess(device=DeviceKind.CPU, threads=threads, point_limit_s=settings.point_limit_s) as worker:
             worker.start()
             speed.learn_from(worker)

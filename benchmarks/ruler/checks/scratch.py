@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ruler.plan.settings import Settings, settings_from_environment
+from benchmarks.ruler.record.provenance import environment_name, machine_name
+from benchmarks.ruler.sweep.machine_speed import MachineSpeed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from benchmarks.ruler.plan.points import DeviceKind
 
 
 @contextmanager
@@ -21,6 +25,16 @@ def scratch_settings(*, keep: Path | None = None) -> Iterator[Settings]:
     with tempfile.TemporaryDirectory() as name:
         data_dir = keep.absolute() if keep else Path(name) / "data"
         yield replace(settings_from_environment(), data_dir=data_dir, machine="this-machine", is_uncommitted=True)
+
+
+def scratch_speed(settings: Settings, *, device: DeviceKind) -> MachineSpeed:
+    """Return what the measurements of a check know of the machine's speed, which no later one is told."""
+    return MachineSpeed(
+        settings.data_dir,
+        machine=machine_name(settings),
+        environment=environment_name(device, settings),
+        is_kept=False,
+    )
 
 
 @contextmanager
