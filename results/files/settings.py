@@ -19,7 +19,7 @@ SETTINGS_NAME = "pyproject.toml"
 PATTERNS = ("benchmark", "provider", "metric")
 LIMITS = ("least_change", "tolerance")
 BETTER = "better"
-_LARGEST = 10.0  # 1,000 %: more is a percentage that was meant as a fraction
+_LARGEST = 1.0  # 100 %: more is a percentage that was meant as a fraction
 _KEYS, _KEYS_OF_THRESHOLD = {"least_change", "threshold"}, {*PATTERNS, *LIMITS, BETTER}
 
 
@@ -87,6 +87,8 @@ def _settings(fields: object, path: str) -> Settings:
     if not is_object(fields):
         raise Malformed(f"it is {shown(fields)}, not a table")
     _refuse_unknown(fields, _KEYS)
+    if is_object(fields.get("threshold")):
+        raise Malformed("`threshold` is a single table; write [[tool.fusebench.threshold]], with two brackets")
     return Settings(
         least_change=_fraction(fields, "least_change"),
         thresholds=tuple(_threshold(table, place) for place, table in enumerate(list_at(fields, "threshold"), start=1)),

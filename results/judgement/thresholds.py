@@ -7,16 +7,22 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from results.files.settings import PATTERNS
-from results.metrics import ERROR, Direction, Metric, metric_of
+from results.metrics import ERROR, Direction, Metric, Precision, metric_of
 from results.rows import contender_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from results.files.settings import Threshold
     from results.rows import ParameterValue, SeriesRow, SeriesValueRow
 
 _WILD = frozenset("*?[")
+EFFECTIVE: Mapping[str, Callable[[Metric], bool]] = {
+    "least_change": lambda metric: metric.precision is Precision.NOISY,
+    "tolerance": lambda metric: metric.precision is Precision.EXACT,
+    "better": lambda metric: metric.direction is Direction.UNKNOWN,
+}
+"""Of which metrics a key of a threshold says something."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +88,26 @@ def unmatched(
         named = {"benchmark": benchmark, "provider": contender_of(parameters), "metric": metric}
         left = [one for one in left if not _is_match(one, named)]
     return left
+
+
+def without_effect(
+    thresholds: Iterable[Threshold], series: Iterable[SeriesRow | SeriesValueRow]
+) -> list[tuple[Threshold, str]]:
+    """Return what the thresholds say to no purpose, by its key: it is about other metrics than all that they match.
+
+    A threshold that matches nothing is not among them.
+    """
+    left = [(one, key) for one in thresholds for key in EFFECTIVE if getattr(one, key) is not None]
+    matched: set[tuple[Threshold, str]] = set()
+    for row in series:
+        if not left:
+            break
+        metric = metric_of_row(row)
+        named = {"benchmark": row.benchmark, "provider": contender_of(row.parameters), "metric": row.metric}
+        found = {(one, key) for one, key in left if _is_match(one, named)}
+        matched |= found
+        left = [pair for pair in left if pair not in found or not EFFECTIVE[pair[1]](metric)]
+    return [pair for pair in left if pair in matched]
 
 
 def _is_match(threshold: Threshold, named: dict[str, str | None]) -> bool:

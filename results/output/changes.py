@@ -25,6 +25,7 @@ from results.output.reports.history_reports import (
     changes_comment,
     changes_junit,
     commits_in_words,
+    unjudged_in_words,
 )
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
@@ -146,6 +147,8 @@ def _of_place(place: PlaceChanges, terminal: Terminal, *, limit: int | None, exp
     if blocks:
         yield render_blocks(COLUMNS, blocks, terminal)
         yield terminal.paragraph(LEGEND)
+    for note in unjudged_in_words(place):
+        yield terminal.paragraph(note, Style.DOUBTFUL)
     if hidden:
         yield terminal.paragraph(f"{'; '.join(hidden)}. All: --all")
 
@@ -180,6 +183,8 @@ def changes_as_json(
                     "n_commits": place.n_commits,
                     "n_controls": place.n_controls,
                     "n_beside": place.n_beside,
+                    "n_without_ratio": len(place.without_ratio),
+                    "n_failed": place.n_failed,
                 }
                 for place in places
             ],

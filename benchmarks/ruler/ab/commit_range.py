@@ -58,8 +58,10 @@ def commit_range(good: str, bad: str) -> CommitRange:
             candidates.append(commit)
         before = now
     if not candidates:
+        who = "the only commit" if len(commits) == 1 else f"none of the {len(commits)} commits"
+        does = "leaves kernels/ as it is" if len(commits) == 1 else "changes kernels/"
         raise UnknownRange(
-            f"none of the {len(commits)} commits from {good} to {bad} changes kernels/, so both ends have the same "
+            f"{who} from {good} to {bad} {does}, so both ends have the same "
             "code and what differs is noise, the machine or the stack; `fusebench ab` on the two shows whether it does"
         )
     return CommitRange(

@@ -24,7 +24,15 @@ from results.metrics import Precision, Role
 from results.output.changes import changes_rendered
 from results.output.report import ReportFormat
 from results.output.text_tables import MANY
-from results.queries import history_tables, judged_series, known_changes, parameter_names, projects, unjudged_places
+from results.queries import (
+    failures,
+    history_tables,
+    judged_series,
+    known_changes,
+    parameter_names,
+    projects,
+    unjudged_places,
+)
 from results.store import OpenMode, open_store
 from results.upkeep.judged_series import keep_judged
 
@@ -83,6 +91,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         chosen = series_filter_from(selection, parameters=parameter_names(store))
         known, earlier, unjudged = known_changes(store), judged_series(store), unjudged_places(store)
         tables, asked = _tables(store, chosen)
+        failed = {one.series_id for one in failures(store) if one.last_ok is not None} if tables else set()
         found = [
             changes_of_place(
                 table,
@@ -92,6 +101,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
                 known=known,
                 only=asked,
                 earlier=earlier,
+                failed=failed,
             )
             for table in tables
         ]

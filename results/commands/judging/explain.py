@@ -131,6 +131,8 @@ def _print(found: Sequence[Explanation], judgement: Judgement, printed: Explanat
     n_findings = sum(one.finding is not None for one in found)
     of_points = f"no finding, so no change is certain; {counted(len(found), 'point')}"
     what = counted(n_findings, "finding") if n_findings or not found else of_points
+    if not found:
+        what += f" in {judgement.n_compared:,} series; `fusebench gate {base[:8]} {head[:8]} --all` lists them"
     silent = f", {n_silent} of them not explained" if n_silent else ""
     headline = f"{base[:8]} → {head[:8]}: {what}{silent}"
     match printed:

@@ -10,7 +10,7 @@ import click
 from results.commands.echo import echo
 from results.commands.options import NumberRange
 from results.files.settings import settings_from_file, settings_of
-from results.judgement.thresholds import unmatched
+from results.judgement.thresholds import unmatched, without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ settings_option = click.option(
 least_change_option = click.option(
     "--least-change",
     metavar="FRACTION",
-    type=NumberRange(min=0, max=10),
+    type=NumberRange(min=0, max=1),
     help="Smallest relative change of a noisy metric that counts where no threshold says otherwise: 0.05 is 5 %.",
 )
 
@@ -39,9 +39,24 @@ def chosen_settings(path: Path | None) -> Settings:
 
 
 def tell_unmatched(settings: Settings, series: Iterable[SeriesRow | SeriesValueRow]) -> None:
-    """Print each threshold that no judged series matches: most often its name is misspelt, or has gone."""
-    for threshold in unmatched(settings.thresholds, ((one.benchmark, one.metric, one.parameters) for one in series)):
+    """Print each threshold that does nothing: no judged series matches, or none of the kind that it is about."""
+    if not settings.thresholds:
+        return
+    rows = list(series)
+    for threshold in unmatched(settings.thresholds, ((one.benchmark, one.metric, one.parameters) for one in rows)):
         echo(f"{settings.path}: threshold {threshold.place} ({_in_words(threshold)}) matches no series here.", err=True)
+    for threshold, key in without_effect(settings.thresholds, rows):
+        echo(
+            f"{settings.path}: threshold {threshold.place} ({_in_words(threshold)}): {_OF_NONE[key]}. It does nothing.",
+            err=True,
+        )
+
+
+_OF_NONE = {
+    "least_change": "`least_change` is of noisy metrics, as times, and all that it matches are exact: see `tolerance`",
+    "tolerance": "`tolerance` is of exact metrics, as counts, and all that it matches are noisy: see `least_change`",
+    "better": "`better` is of metrics that tell no direction, and all that it matches tell theirs",
+}
 
 
 def _in_words(threshold: Threshold) -> str:

@@ -46,6 +46,8 @@ class PlaceChanges:
 
     n_controls: control series whose common movement was taken out of the others; 0 where there are too few.
     judged: series that were judged for it, and not before. n_beside: measured commits of other branches, left out.
+    without_ratio: benchmarks of series with a value that is 0, negative or infinite, which is left out: noise is judged
+    by ratios. n_failed: series that worked once and have failed since, in whatever way.
     """
 
     project: str
@@ -57,6 +59,8 @@ class PlaceChanges:
     findings: tuple[Finding, ...]
     judged: tuple[JudgedSeries, ...] = ()
     n_beside: int = 0
+    without_ratio: tuple[str, ...] = ()
+    n_failed: int = 0
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -68,6 +72,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     only: Collection[int] | None = None,
     thresholds: Sequence[Threshold] = (),
     earlier: Mapping[bytes, JudgedSeries] = NOTHING_JUDGED,
+    failed: Collection[int] = (),
 ) -> PlaceChanges:
     """Return the findings of one place.
 
@@ -76,6 +81,7 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
     only: ids of the series that are asked for; what moved everything is told all the same. None asks for all.
     thresholds: of series whose least change is another one, or whose exact metrics have a tolerance.
     earlier: judgements of series by digest, taken where they fit; the findings are the same without.
+    failed: ids of series that have failed since they worked, to be counted.
     """
 
     def is_asked(series: SeriesRow) -> bool:
@@ -105,6 +111,12 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
         findings=tuple(findings_from(asked, timeline, floors_of=levels.floors, has_controls=bool(n_controls))),
         judged=levels.made(),
         n_beside=len(table.beside),
+        without_ratio=tuple(
+            table.series[row].benchmark
+            for row in noisy
+            if is_asked(table.series[row]) and np.any((values := table.values[row]) <= 0) | np.any(np.isinf(values))
+        ),
+        n_failed=sum(is_asked(one) and one.series_id in failed for one in table.series),
     )
 
 

@@ -60,7 +60,7 @@ def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = un
     ]
     notes = [
         f"{place.project} on {place.machine}, {place.environment}: {counted(len(place.findings), 'finding')} in "
-        f"{place.n_series:,} series over {commits_in_words(place)}."
+        f"{place.n_series:,} series over {commits_in_words(place)}. {' '.join(unjudged_in_words(place))}".rstrip()
         for place in places[:5]
     ]
     n_worse = sum(is_worse_and_open(one) for one in found)
@@ -72,6 +72,23 @@ def commits_in_words(place: PlaceChanges) -> str:
     """Write over how many commits a place was judged, and how many stand beside them."""
     left_out = left_out_in_words(place.n_beside)
     return counted(place.n_commits, "commit") + (f" ({left_out})" if left_out else "")
+
+
+def unjudged_in_words(place: PlaceChanges) -> list[str]:
+    """Write what of a place could not be judged: values without a ratio, and series that have failed since."""
+    found = []
+    if place.without_ratio:
+        name = place.without_ratio[0]
+        found.append(
+            f"{len(place.without_ratio):,} series of noisy metrics with values that are 0, negative "
+            f"or infinite, such as {name}: these are left out, as they have no ratio."
+        )
+    if place.n_failed:
+        found.append(
+            f"{place.n_failed:,} series that worked once failed when last measured, which no change "
+            "of level tells: `fusebench status` lists them."
+        )
+    return found
 
 
 def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:

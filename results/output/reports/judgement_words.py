@@ -119,10 +119,11 @@ def notes(judgement: Judgement) -> list[str]:
         parts.append("A change is told without the machine's part, by eager: it may differ from head over base.")
     if judgement.n_not_asked:
         parts.append(f"A part was asked for: {judgement.n_not_asked:,} other series of the base are left out.")
-    elif judgement.n_gone > judgement.n_compared and not judgement.is_paired:
+    if judgement.n_gone > judgement.n_compared and not judgement.is_paired:
+        is_part = bool(judgement.n_not_asked)
         parts.append(
-            "Most of what the base measured is gone. Was the head measured in part? --where judges that part, as "
-            "--where benchmark=NAME."
+            f"Most of what {'was asked for' if is_part else 'the base measured'} is gone. Was the head measured in "
+            f"part? --where judges {'a smaller' if is_part else 'that'} part, as --where benchmark=NAME."
         )
     not_yet = {row.series_id for row in judgement.not_yet}
     for where, rows in (

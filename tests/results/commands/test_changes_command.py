@@ -104,3 +104,19 @@ def test_controls_that_are_misspelt_or_too_few_are_told(tmp_path, monkeypatch, j
     assert told("calibration.*") == "--control calibration.* matches no benchmark here.\n"
     assert "--control names 4 series, too few to tell what the machine did (5 at one run)" in told("linear")
     assert not told("linear", "mlp")
+
+
+def test_what_failed_since_is_counted_and_told(tmp_path, monkeypatch, journals):
+    sweeps = journals.history(6, operations=("linear",))
+    broken = {("linear", "fused"): "crashed", ("linear", "compiled"): "crashed"}
+    ended = [replace(one, states=broken) if i == len(sweeps) - 1 else one for i, one in enumerate(sweeps)]
+    journals.write_journals(tmp_path / "data", ended)
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    runner.invoke(ingest, ["data", "--db", "c.db"], standalone_mode=False)
+    text = " ".join(runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout.split())
+    assert "8 series that worked once failed when last measured" in text
+    narrowed = ["--where", "provider=fused", "--db", "c.db", "--format"]
+    [place] = json.loads(runner.invoke(changes, [*narrowed, "json"], standalone_mode=False).stdout)["places"]
+    assert (place["n_failed"], place["n_without_ratio"]) == (4, 0)
+    assert "4 series that worked once failed" in runner.invoke(changes, [*narrowed, "markdown"]).stdout

@@ -62,8 +62,8 @@ def test_settings_are_read():
         ("[tool.fusebench]\nleast_chnage = 0.1", "`least_chnage` is no key here; there are least_change, threshold"),
         ("[[tool.fusebench.threshold]]\nbench = 'x'\nleast_change = 0.1", "threshold 1: `bench` is no key here"),
         ("[[tool.fusebench.threshold]]\nbenchmark = 'x'", "threshold 1: none of `least_change`"),
-        ("[tool.fusebench]\nleast_change = 5.0e9", "`least_change` is 5e+09, not between 0 and 10: 0.05 is 5 %"),
-        ("[tool.fusebench]\nleast_change = -0.1", "not between 0 and 10"),
+        ("[tool.fusebench]\nleast_change = 5.0e9", "`least_change` is 5e+09, not between 0 and 1: 0.05 is 5 %"),
+        ("[tool.fusebench]\nleast_change = -0.1", "not between 0 and 1"),
         ("[tool.fusebench]\nleast_change = true", "`least_change` is True, not a number"),
         ("[tool.fusebench]\nleast_change = nan", "not a finite number"),
         ("[tool.fusebench]\nleast_change = '5%'", "`least_change` is '5%', not a number"),
@@ -216,3 +216,31 @@ def test_a_misspelt_key_ends_the_command_with_the_file_and_the_key(measured):
     assert answer.exception.exit_code == ExitCode.WRONG_USAGE
     assert str(measured.project) in answer.exception.message
     assert "`leastchange` is no key here" in answer.exception.message
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("metric = 'latency_s'\ntolerance = 0.2", "`tolerance` is of exact metrics"),
+        ("metric = 'peak*'\nleast_change = 0.2", "`least_change` is of noisy metrics"),
+        ("provider = 'fused'\nbetter = 'higher'", "`better` is of metrics that tell no direction"),
+        ("metric = '*'\ntolerance = 0.2\nleast_change = 0.2", None),
+    ],
+)
+def test_a_limit_of_another_kind_than_all_that_it_matches_is_told(measured, limit, told):
+    measured.project.write_text(f"[[tool.fusebench.threshold]]\n{limit}\n")
+    for arguments in (("gate", *measured.ends), ("changes",)):
+        found = measured(*arguments).stderr
+        assert "It does nothing." not in found if told is None else told in found
+
+
+def test_a_percentage_for_a_fraction_is_refused(measured):
+    measured.project.write_text("[tool.fusebench]\nleast_change = 5\n")
+    assert "`least_change` is 5, not between 0 and 1: 0.05 is 5 %" in measured("changes").exception.message
+    measured.project.write_text("")
+    assert "5.0 is not in the range 0<=x<=1" in measured("changes", "--least-change", "5").exception.message
+
+
+def test_a_threshold_in_single_brackets_is_told_how_to_write_it(measured):
+    measured.project.write_text("[tool.fusebench.threshold]\nleast_change = 0.2\n")
+    assert "write [[tool.fusebench.threshold]], with two brackets" in measured("changes").exception.message
