@@ -103,6 +103,8 @@ def test_what_worked_at_neither_commit_is_told_as_that():
     assert why_nothing(beside.only({first.series_id})).endswith("at either: 1 series.")
     mended = judged(failing[0], [row(CALM, batch=1, commit=B), failing[1][1]])
     assert [one.series_id for one in mended.failing] == [failing[1][1].series_id]
+    broken = judged([row(CALM, batch=1), failing[0][1]], failing[1])
+    assert [one.series_id for one in broken.failing] == [failing[1][1].series_id]
 
 
 def test_a_machine_that_measured_the_base_alone_is_named():
