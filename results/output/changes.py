@@ -25,6 +25,7 @@ from results.output.reports.history_reports import (
     changes_comment,
     changes_junit,
     commits_in_words,
+    is_of_machine,
     unjudged_in_words,
 )
 from results.output.terminal import UNLIMITED, Style
@@ -66,7 +67,7 @@ SECTIONS: tuple[tuple[str, Callable[[Finding], bool], Style], ...] = (
     ("Slower", _is_open(Turn.SLOWER, FindingState.CONFIRMED), Style.BAD),
     (
         "Everything at once: the machine or its software",
-        lambda one: one.class_ is FindingClass.MACHINE,
+        is_of_machine,
         Style.DOUBTFUL,
     ),
     ("Changed (better direction unknown)", _is_open(Turn.CHANGED, FindingState.CONFIRMED), Style.DOUBTFUL),

@@ -51,7 +51,7 @@ def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = un
             lambda one: is_worse_and_open(one) and one.state is FindingState.SUSPECTED,
             is_open=True,
         ),
-        table("Everything at once: the machine or its software", lambda one: one.class_ is FindingClass.MACHINE),
+        table("Everything at once: the machine or its software", is_of_machine),
         table("Changed (better direction unknown)", lambda one: is_of_code(one) and one.turn is Turn.CHANGED),
         table("Faster", lambda one: is_of_code(one) and one.turn is Turn.FASTER),
         table("Acknowledged", lambda one: one.state is FindingState.ACKNOWLEDGED),
@@ -106,6 +106,11 @@ def changes_junit(places: Sequence[PlaceChanges], *, explained: Explained = unex
 def changes_annotations(places: Sequence[PlaceChanges], *, explained: Explained = unexplained) -> str:
     """Render the annotations of a workflow: an error for each confirmed slowdown that is still there."""
     return annotations_of(findings_of_places(places), explained=explained)
+
+
+def is_of_machine(finding: Finding) -> bool:
+    """Return whether a finding is told as the machine's; one that a person knows of is told as known, and once."""
+    return finding.class_ is FindingClass.MACHINE and finding.state is not FindingState.ACKNOWLEDGED
 
 
 def findings_of_places(places: Iterable[PlaceChanges]) -> list[Finding]:
