@@ -166,11 +166,11 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     withdrawn = withdrawn_in(levels, found, least_change=smallest)
 
     def members_of(changes: Iterable[Change]) -> list[Member]:
-        rows_of = [(change, int(ours[change.row])) for change in changes]
+        rows_of = [(replace(change, row=int(ours[change.row])), levels[change.row]) for change in changes]
         return [
-            Member(change=change, series=table.series[row], metric=metrics[row], levels=levels[change.row])
-            for change, row in rows_of
-            if _is_relevant(change, leasts[row])
+            Member(change=change, series=table.series[change.row], metric=metrics[change.row], levels=own)
+            for change, own in rows_of
+            if _is_relevant(change, leasts[change.row])
         ]
 
     members = members_of(found)
@@ -183,7 +183,7 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     why = f"{n_controls} control series moved together: the machine or torch changed, not the code"
     everything = [
         Member(
-            change=change,
+            change=replace(change, row=int(control)),
             series=table.series[control],
             metric=metrics[int(control)],
             levels=of_machine[0],
