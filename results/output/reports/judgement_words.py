@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.verdicts import Outcome
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
-from results.units import change_in_words, counted, percent
+from results.units import change_in_words, counted, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +59,16 @@ def warnings(judgement: Judgement) -> list[str]:
     if not judgement.n_compared:
         found.append(why_nothing(judgement))
     return [*found, *_moved_controls(judgement)]
+
+
+def why_undecided(judgement: Judgement) -> str | None:
+    """Return why a judgement does not pass that found nothing worse for certain; None where nothing was compared."""
+    if n_undecided := judgement.n_perhaps_worse:
+        look = "look" if n_undecided > 1 else "looks"
+        return f"{n_undecided:,} undecided {look} worse, each with its reason: a gate does not pass on that."
+    if judgement.is_control_moved:
+        return "The machine or torch changed: nothing is said of kernels, and a gate does not pass on that."
+    return None
 
 
 def why_nothing(judgement: Judgement) -> str:
@@ -153,7 +163,7 @@ def _floor(judgement: Judgement) -> list[str]:
         return []
     if floor is None:
         return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
-    size = percent(floor, digits=1) if floor < 1 else change_in_words(1 + floor)
+    size = visible_from(floor, digits=1)
     where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
     return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}."]
 

@@ -66,6 +66,7 @@ def test_json_has_the_fields_of_a_finding(run_changes):
 
 def test_a_selection_is_looked_at_alone(run_changes):
     assert "0 findings in" in run_changes("--where", "benchmark=linear").stdout
+    assert run_changes("--where", "operation=mlp").stdout == run_changes("--where", "benchmark=mlp").stdout
     answer = run_changes("--where", "provider=fused").stdout
     assert "1 finding in" in answer
     assert "what 8 control series share is taken out" in answer, (

@@ -229,9 +229,19 @@ def test_without_a_profile_at_the_base_a_slowdown_is_not_explained(compared):
 
 def test_equal_commits_have_nothing_to_explain(compared):
     told = " ".join(compared()().stdout.split())
-    assert re.fullmatch(
-        f"{A[:8]} → {B[:8]}: 0 findings in [1-9][0-9]* series; `fusebench gate .* --all` lists them", told
-    )
+    assert re.fullmatch(f"{A[:8]} → {B[:8]}: 0 findings in [1-9][0-9]* series", told)
+
+
+def test_what_is_undecided_is_no_finding_and_named_with_the_command_that_lists_it(compared):
+    def wild(line):
+        visits = [one | {"median_s": one["median_s"] * 1.4**i} for i, one in enumerate(line.get("visits", ()))]
+        return line | ({"visits": visits} if visits else {})
+
+    run = compared(of_fused_mlp(wild))
+    told = run().stdout
+    [(count, command)] = re.findall(r"0 findings in \d+ series; (\d+) undecided, which `(fusebench [^`]*)` lists", told)
+    assert command == f"fusebench gate --base {A[:8]} --head {B[:8]}"
+    assert f"{count} undecided" in run(command=gate).stdout
 
 
 def test_a_point_without_finding_is_shown_when_it_is_asked_for(compared):
