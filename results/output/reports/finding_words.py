@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.metrics import SWEEP_METRICS
 from results.rows import parameters_in_words
-from results.units import change_in_words, change_interval_in_words, percent
+from results.units import change_in_words, change_interval_in_words, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def interval_in_words(finding: Finding) -> str:
 
 def floor_in_words(finding: Finding) -> str:
     """Return what is invisible at the worst point, as `< 2.3 %`; empty where that is not known."""
-    return f"< {percent(finding.floor)}" if finding.floor else ""
+    return f"< {visible_from(finding.floor)}" if finding.floor else ""
 
 
 def scope_in_words(finding: Finding) -> str:
