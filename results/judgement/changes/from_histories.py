@@ -17,7 +17,7 @@ from results.judgement.changes.detection import changes_in
 from results.judgement.changes.evidence import LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
-from results.judgement.changes.surfaces import Member, findings_from, timeline_of
+from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
 from results.judgement.outcomes import differs
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Direction, Precision, Role
@@ -235,6 +235,7 @@ def _is_control(series: SeriesRow, patterns: Collection[str]) -> bool:
 def _with_global(members: list[Member], table: HistoryTable, levels: Floats, rows: Integers) -> list[Member]:
     """Make one change of what began at once in more of the suite than a commit changes, where there are no controls."""
     modules = [table.series[row].benchmark.partition(".")[0] for row in rows]
+    surfaces = [surface_of(table.series[row]) for row in rows]
     found: list[Member] = []
     for column, n_changed in Counter(member.change.first_bad for member in members).items():
         of_column = [member for member in members if member.change.first_bad == column]
@@ -242,7 +243,11 @@ def _with_global(members: list[Member], table: HistoryTable, levels: Floats, row
         measured = np.flatnonzero(~np.isnan(levels[:, column]))
         n_modules = len({modules[row] for row in measured})
         is_wide = n_modules >= LEAST_MODULES and len(changed) >= SHARE_OF_MODULES * n_modules
-        if not is_wide and (len(measured) < LEAST_MODULES or n_changed <= SHARE_OF_SERIES * len(measured)):
+        is_most = len(measured) >= LEAST_MODULES and n_changed > SHARE_OF_SERIES * len(measured)
+        if is_most:  # one benchmark of many parameters is not everything
+            n_surfaces = len({surfaces[row] for row in measured})
+            is_most = len({surface_of(member.series) for member in of_column}) > max(1, SHARE_OF_SERIES * n_surfaces)
+        if not is_wide and not is_most:
             found += of_column
             continue
         # What goes back to where all was before is told once, with the change that it takes back.
