@@ -18,6 +18,7 @@ from results.output.reports.finding_words import (
     scope_in_words,
     size_in_words,
     unexplained,
+    why_in_words,
     worst_in_words,
 )
 from results.output.reports.history_reports import (
@@ -164,7 +165,7 @@ def _row(one: Finding, style: Style, cause: str | None) -> tuple[Cell, ...]:
         Cell(interval_in_words(one)),
         Cell(floor_in_words(one)),
         Cell(f"worst at {worst}" if worst else ""),
-        Cell("; ".join(filter(None, (one.why, cause)))),
+        Cell(why_in_words(one, cause)),
     )
 
 

@@ -8,13 +8,13 @@ from results.output.reports.comments import Table
 from results.output.reports.finding_words import (
     floor_in_words,
     interval_in_words,
-    is_quoted,
     name_in_words,
     place_in_words,
     range_in_words,
     scope_in_words,
     size_in_words,
     unexplained,
+    why_in_words,
     worst_in_words,
 )
 
@@ -65,5 +65,5 @@ def _row(finding: Finding, cause: str | None, *, has_range: bool, has_place: boo
         floor_in_words(finding),
         scope_in_words(finding),
         worst_in_words(finding),
-        cause or "" if is_quoted(finding, cause) else "; ".join(filter(None, (finding.why, cause))),
+        why_in_words(finding, cause),
     )

@@ -67,6 +67,11 @@ def is_quoted(finding: Finding, cause: str | None) -> bool:
     return cause is not None and finding.why.lower() in cause.lower()
 
 
+def why_in_words(finding: Finding, cause: str | None) -> str:
+    """Return the evidence and the cause, which is said once where one says what the other does."""
+    return cause or "" if is_quoted(finding, cause) else "; ".join(filter(None, (finding.why, cause)))
+
+
 def interval_in_words(finding: Finding) -> str:
     """Return the interval of the worst point's change; empty where there is none."""
     return (

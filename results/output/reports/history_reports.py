@@ -18,6 +18,7 @@ from results.output.reports.finding_words import (
     scope_in_words,
     size_in_words,
     unexplained,
+    why_in_words,
     worst_in_words,
 )
 from results.printable import printable
@@ -134,7 +135,8 @@ def _suite(root: ET.Element, place: PlaceChanges, explained: Explained) -> None:
     )
     for one in place.findings:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"{name_in_words(one)} {range_in_words(one)}")
-        details = [scope_in_words(one), worst_in_words(one), interval_in_words(one), one.why, explained(one) or ""]
+        why = why_in_words(one, explained(one))
+        details = [scope_in_words(one), worst_in_words(one), interval_in_words(one), why]
         text = "\n".join(filter(None, details))
         if is_worse_and_open(one) and one.state is FindingState.CONFIRMED:
             ET.SubElement(case, "failure", message=f"{one.turn.value} {size_in_words(one)}").text = text

@@ -84,6 +84,18 @@ def test_what_is_the_machines_and_known_is_told_once():
         assert "Acknowledged" in text
 
 
+@pytest.mark.parametrize("report_format", ReportFormat)
+def test_a_cause_that_says_what_the_evidence_does_is_told_once(report_format):
+    one = finding(why="8 series moved together")
+    text = changes_rendered(
+        [replace(histories()[0], findings=(one,))],
+        report_format=report_format,
+        explained=lambda _: "8 series moved together (cpu_mhz 2600 → 2000).",
+    )
+    # In JSON they are a field each.
+    assert text.count("8 series moved together") == (2 if report_format is ReportFormat.JSON else 1)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("x=_foo_", "x=\\_foo\\_"), ("a._b_.c", "a.\\_b\\_.c"), ("time_it_all", "time_it_all"), ("_é_", "\\_é\\_")],
