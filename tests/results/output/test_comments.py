@@ -84,6 +84,16 @@ def test_what_is_the_machines_and_known_is_told_once():
         assert "Acknowledged" in text
 
 
+@pytest.mark.parametrize(("report_format", "most"), [(ReportFormat.GITHUB, 10), (ReportFormat.MARKDOWN, 1000)])
+def test_what_is_not_shown_is_not_explained(report_format, most):
+    """Of ten thousand each would take its time."""
+    asked = []
+    place = replace(histories()[0], findings=tuple(named(f"suite_{i}") for i in range(5000)))
+    text = changes_rendered([place], report_format=report_format, explained=lambda one: asked.append(one) or "by it")
+    assert 0 < text.count("by it") <= len(asked) <= most
+    assert len(set(asked)) == len(asked)
+
+
 @pytest.mark.parametrize("report_format", ReportFormat)
 def test_a_cause_that_says_what_the_evidence_does_is_told_once(report_format):
     one = finding(why="8 series moved together")
