@@ -203,6 +203,7 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
             ratio=math.exp(median(moves)),
             n_series=len(moves),
             is_moved=True,
+            metric=testbed[3],
         )
         for testbed, moves in moves_of.items()
         if len(moves) >= _LEAST_OF_ALL and _is_common(moves, least) and isinstance(testbed, tuple)

@@ -134,7 +134,7 @@ def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, li
 
 def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
     n_hidden = sum(max(0, len(judgement.with_outcome(*outcomes)) - (limit or 0)) for _, outcomes, _ in SECTIONS)
-    return [f"{n_hidden} more changes are not listed; all of them: --all"] if limit is not None and n_hidden else []
+    return [f"{n_hidden:,} more changes are not listed; all of them: --all"] if limit is not None and n_hidden else []
 
 
 def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> list[tuple[Cell, ...]]:

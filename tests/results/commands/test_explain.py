@@ -170,7 +170,7 @@ def test_where_everything_moved_and_there_is_no_eager_that_is_one_finding(compar
     text = compared(throttled, **uncontrolled, slowdowns=slowdowns)().stdout
     assert "1 finding" in text
     assert "everything: +30.0 %  (machine" in text
-    assert "More than half of 24 series moved together: the machine, or all code" in text
+    assert "More than half of 24 series of latency_s moved together: the machine, or all code" in text
     assert "(cpu_mhz 2600 → 2000)" in text
 
 
