@@ -187,6 +187,7 @@ def changes_as_json(
                     "n_beside": place.n_beside,
                     "n_without_ratio": len(place.without_ratio),
                     "n_failed": place.n_failed,
+                    "n_short": place.n_short,
                 }
                 for place in places
             ],

@@ -14,7 +14,7 @@ import numpy as np
 from results.judgement.changes.alarms import withdrawn_in
 from results.judgement.changes.control import by_commit, common_effect
 from results.judgement.changes.detection import changes_in
-from results.judgement.changes.evidence import LEAST_CHANGE
+from results.judgement.changes.evidence import LEAST_BEFORE, LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 CONTROL_PROVIDER = "eager"
 NOTHING_JUDGED: Mapping[bytes, JudgedSeries] = MappingProxyType({})
 WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
+LEAST_VALUES = LEAST_BEFORE + 6
+"""Measured commits of the shortest history with a step: of fewer no rank is as rare as `evidence.LARGEST_P`."""
 # What no code changes at once, in a suite without controls.
 LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2
 
@@ -47,7 +49,8 @@ class PlaceChanges:
     n_controls: control series whose common movement was taken out of the others; 0 where there are too few.
     judged: series that were judged for it, and not before. n_beside: measured commits of other branches, left out.
     without_ratio: benchmarks of series with a value that is 0, negative or infinite, which is left out: noise is judged
-    by ratios. n_failed: series that worked once and have failed since, in whatever way.
+    by ratios. n_failed: series that worked once and have failed since, in whatever way. n_short: noisy series with
+    fewer than LEAST_VALUES measured commits, in which nothing can be found yet.
     """
 
     project: str
@@ -61,6 +64,7 @@ class PlaceChanges:
     n_beside: int = 0
     without_ratio: tuple[str, ...] = ()
     n_failed: int = 0
+    n_short: int = 0
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -117,6 +121,10 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
             if is_asked(table.series[row]) and np.any((values := table.values[row]) <= 0) | np.any(np.isinf(values))
         ),
         n_failed=sum(is_asked(one) and one.series_id in failed for one in table.series),
+        n_short=sum(
+            is_asked(table.series[row]) and 0 < int(np.count_nonzero(timeline.measured[row])) < LEAST_VALUES
+            for row in noisy
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from results.judgement.changes.from_histories import LEAST_VALUES
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.output.reports.annotations import annotations_of
 from results.output.reports.comments import comment_of
@@ -76,13 +77,18 @@ def commits_in_words(place: PlaceChanges) -> str:
 
 
 def unjudged_in_words(place: PlaceChanges) -> list[str]:
-    """Write what of a place could not be judged: values without a ratio, and series that have failed since."""
+    """Write what of a place could not be judged: values without a ratio, short series, and what has failed since."""
     found = []
     if place.without_ratio:
         name = place.without_ratio[0]
         found.append(
             f"{len(place.without_ratio):,} series of noisy metrics with values that are 0, negative "
             f"or infinite, such as {name}: these are left out, as they have no ratio."
+        )
+    if place.n_short:
+        found.append(
+            f"{place.n_short:,} series with fewer than {LEAST_VALUES} measured commits, too few to find a change in: "
+            "`fusebench gate` compares two commits."
         )
     if place.n_failed:
         found.append(
