@@ -20,7 +20,7 @@ from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
 from results.judgement.outcomes import differs
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
-from results.metrics import Direction, Precision, Role
+from results.metrics import SWEEP_METRICS, Direction, Precision, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -237,6 +237,8 @@ def _logarithms(table: HistoryTable) -> Floats:
 def _is_control(series: SeriesRow, patterns: Collection[str]) -> bool:
     if any(fnmatchcase(series.benchmark, pattern) for pattern in patterns):
         return True
+    if series.metric not in SWEEP_METRICS:  # what another suite calls so is its own code
+        return False
     return any(one.name == "provider" and one.value == CONTROL_PROVIDER for one in series.parameters)
 
 

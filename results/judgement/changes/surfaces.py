@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
-from results.metrics import Direction
+from results.metrics import SWEEP_METRICS, Direction
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -83,14 +83,15 @@ def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
 
 
 def surface_of(series: SeriesRow) -> Surface:
-    """Return the surface that a series is a point of."""
+    """Return the surface that a series is a point of, as of two commits (`sides.surface_parameters`)."""
+    shared = SHARED if series.metric in SWEEP_METRICS else ()
     return Surface(
         project=series.project,
         machine=series.machine,
         environment=series.environment,
         benchmark=series.benchmark,
         metric=series.metric,
-        shared=tuple(one for one in series.parameters if one.name in SHARED),
+        shared=tuple(one for one in series.parameters if one.name in shared),
     )
 
 

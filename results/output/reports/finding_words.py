@@ -42,7 +42,8 @@ def is_worse_and_open(finding: Finding) -> bool:
 def name_in_words(finding: Finding) -> str:
     """Return benchmark, metric where the benchmark's name does not say it, and what the points share."""
     name = f"{finding.benchmark} {finding.metric}" if finding.metric in SWEEP_METRICS else finding.benchmark
-    shared = parameters_in_words(finding.surface.shared)
+    # In one order, whichever command found it.
+    shared = parameters_in_words(sorted(finding.surface.shared, key=lambda one: one.name))
     if finding.benchmark == "*":
         return "everything"
     return f"{name} [{shared}]" if shared else name

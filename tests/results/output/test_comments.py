@@ -12,6 +12,7 @@ from results.output.changes import changes_rendered
 from results.output.report import ReportFormat
 from results.output.reports.comments import MOST_COUNTED, MOST_NOTES, Table, comment_of, escaped
 from results.output.reports.explanation_report import explanations_as_markdown
+from results.output.reports.finding_words import name_in_words
 from results.rows import ParameterValue
 from tests import made_explanations as made
 from tests.made_findings import finding, histories, named
@@ -112,3 +113,12 @@ def test_a_cause_that_says_what_the_evidence_does_is_told_once(report_format):
 )
 def test_a_name_between_underscores_keeps_them(text, expected):
     assert escaped(text) == expected
+
+
+def test_a_surface_is_named_alike_by_every_command():
+    shared = [ParameterValue(name=name, value=name.upper()) for name in ("provider", "pass", "weights")]
+    named_as = {
+        name_in_words(finding(surface=replace(finding().surface, shared=tuple(order))))
+        for order in (shared, sorted(shared, key=lambda one: one.name))
+    }
+    assert named_as == {"mlp latency_s [pass=PASS, provider=PROVIDER, weights=WEIGHTS]"}
