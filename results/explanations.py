@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Calls = tuple[ProfiledCall | None, ProfiledCall | None]
 
 _OF_CONTROL = BASELINE + " moved over {n} series: nothing is said of kernels"
-_OF_ALL = "more than half of {n} series moved together: the machine, or all code; measure the base again"
+_OF_ALL = "more than half of {n} series of {metric} moved together: the machine, or all code; measure the base again"
 
 
 def explanations_of(store: Store, judgement: Judgement) -> list[Explanation]:
@@ -149,7 +149,7 @@ def _of_everything(judgement: Judgement, change: ControlChange, *, why: str) -> 
         turn=Turn.CHANGED,
         state=FindingState.SUSPECTED,
         class_=FindingClass.MACHINE,
-        why=why.format(n=f"{change.n_series:,}"),
+        why=why.format(n=f"{change.n_series:,}", metric=change.metric),
     )
 
 

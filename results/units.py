@@ -148,6 +148,11 @@ def percent(fraction: float, *, digits: int | None = None) -> str:
     return f"{100 * fraction:z.{decimals}f}{THIN_SPACE}%"
 
 
+def visible_from(floor: float, *, digits: int | None = None) -> str:
+    """Write the smallest relative change that is visible: a share, or from 200 % on the factor: `× 1,190`."""
+    return percent(floor, digits=digits) if floor < FACTOR_FROM - 1 else _as_factor(1 + floor)
+
+
 def signed(number: float) -> str:
     """Write a number with its sign and one decimal, none from 100 on; what rounds to zero has no sign."""
     if abs(number) >= MOST_WHOLE:

@@ -12,7 +12,7 @@ from dashboard.finding_words import change_of, range_of, since_of, title_of
 from dashboard.tables.findings import cause_of, state_badge
 from dashboard.widgets import command_code
 from results.rows import parameters_in_words
-from results.units import change_interval_in_words, counted, percent
+from results.units import change_interval_in_words, counted, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ def _size(finding: Finding) -> str:
         at = f" at {worst}" if worst else ""
         points = f"{len(finding.points):,} of {counted(finding.n_points, 'point')} changed"
         where = f"{at}; {points}"
-    floor = f"; changes under {percent(finding.floor)} are invisible there" if finding.floor else ""
+    floor = f"; changes under {visible_from(finding.floor)} are invisible there" if finding.floor else ""
     return f"{change_of(finding)}{interval}{where}{floor}."
 
 

@@ -11,7 +11,7 @@ from dash import dcc, html
 from dashboard.finding_words import change_of, kind_of, range_of, since_of, title_of
 from dashboard.widgets import labelled_cells, sparkline
 from results.judgement.findings import FindingState
-from results.units import change_interval_in_words, counted, percent
+from results.units import change_interval_in_words, counted, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ def _row(found: RankedFinding, *, link: str, is_chosen: bool) -> Component:
     kind = kind_of(finding)
     course = _decimated(found.course)
     low_high = "" if finding.interval is None else f"95 % interval {_interval(finding)}"
-    floor = f"; changes under {percent(finding.floor)} are invisible there" if finding.floor else ""
+    floor = f"; changes under {visible_from(finding.floor)} are invisible there" if finding.floor else ""
     cells = labelled_cells(
         HEADINGS,
         [

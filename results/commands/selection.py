@@ -84,14 +84,15 @@ def _texts_or_none(name: str, texts: tuple[str, ...]) -> list[str | None]:
 def series_filter_from(selection: Selection, *, parameters: Collection[str]) -> SeriesFilter:
     """Return the selection as a filter of series of any suite; `parameters`: the names of the stored parameters.
 
-    A number matches however it is written: `n=1000` matches `1e3`.
-    Raises: UnknownParameter for a name that nothing stored has.
+    A number matches however it is written: `n=1000` matches `1e3`. An operation of the sweep is a benchmark here,
+    unless a parameter is called so. Raises: UnknownParameter for a name that nothing stored has.
     """
-    found: dict[str, object] = {}
+    found: dict[str, list[str]] = {}
     by_name: dict[str, object] = {}
     for name, texts in selection.without("state").texts.items():
-        if name in SERIES_FIELDS:
-            found[name] = list(texts)
+        field = "benchmark" if name == "operation" and name not in parameters else name
+        if field in SERIES_FIELDS:
+            found[field] = [text for text in texts if text in found.get(field, texts)]
         elif name in parameters:
             by_name[name] = _between(name, texts) or [value for text in texts for value in _meanings(text)]
         else:

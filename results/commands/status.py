@@ -15,7 +15,6 @@ from results.exit_codes import ExitCode
 from results.judgement.stopped import stopped_among
 from results.output.status import status_as_json, status_as_text, statuses_from
 from results.output.text_tables import MANY
-from results.printable import json_for_terminal
 from results.queries import failures, freshness, known_changes, unjudged_places
 from results.store import OpenMode, open_store
 from results.units import counted
@@ -94,7 +93,7 @@ def status(  # noqa: PLR0913, PLR0917 - its options
         return nothing_to_show(f"Nothing is stored of {chosen}." if chosen else EMPTY_STORE)
     stopped = stopped_among(rows, now=datetime.now(UTC), most_days=most_days, most_behind=most_behind)
     if status_format == StatusFormat.JSON:
-        echo(json_for_terminal(status_as_json(statuses, stopped)))
+        echo(status_as_json(statuses, stopped))
     else:
         limit = None if shows_all else MANY
         echo_rendered(status_as_text(statuses, terminal_of_output(), limit=limit, stopped=stopped))

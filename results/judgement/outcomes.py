@@ -98,13 +98,17 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class ControlChange:
-    """Change of the control series of a testbed. is_moved: whether it forbids verdicts on other times there."""
+    """Change of the control series of a testbed, or without them of all of a metric.
+
+    is_moved: whether it forbids verdicts on other times there. metric: of all, where there are no control series.
+    """
 
     machine: str
     environment: str
     ratio: float
     n_series: int
     is_moved: bool
+    metric: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

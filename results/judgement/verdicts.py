@@ -186,13 +186,16 @@ def _control_changes(controls: Mapping[Hashable, Controls], *, least_change: flo
 def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) -> dict[Hashable, ControlChange]:
     """Return how far the testbeds without control series moved in which more than half of many series did so.
 
-    They did so if their median did by a relevant change beyond its noise.
+    They did so if their median did by a relevant change beyond its noise; and that of more than half of the surfaces,
+    where there are several: one benchmark of many parameters is not everything.
     """
-    of_testbed: dict[Hashable, list[float]] = {}
+    of_testbed: dict[Hashable, dict[Hashable, list[float]]] = {}
     for pair, evidence in zip(pairs, compared.evidence, strict=True):
         if compared.controls[pair.testbed].move is None:
-            of_testbed.setdefault(pair.testbed, []).append(math.log(evidence.ratio))
+            of_surface = of_testbed.setdefault(pair.testbed, {})
+            of_surface.setdefault(pair.surface, []).append(math.log(evidence.ratio))
     least = math.log1p(least_change)
+    moves_of = {testbed: [move for moves in each.values() for move in moves] for testbed, each in of_testbed.items()}
     return {
         testbed: ControlChange(
             machine=testbed[1],
@@ -200,10 +203,18 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
             ratio=math.exp(median(moves)),
             n_series=len(moves),
             is_moved=True,
+            metric=testbed[3],
         )
-        for testbed, moves in of_testbed.items()
+        for testbed, moves in moves_of.items()
         if len(moves) >= _LEAST_OF_ALL and _is_common(moves, least) and isinstance(testbed, tuple)
+        if _is_of_most(of_testbed[testbed].values(), median(moves), least)
     }
+
+
+def _is_of_most(surfaces: Collection[Sequence[float]], middle: float, least: float) -> bool:
+    """Return whether most surfaces moved as all series did, or there is but one."""
+    n_moved = sum(abs(of_surface) > least and of_surface * middle > 0 for of_surface in map(median, surfaces))
+    return len(surfaces) == 1 or 2 * n_moved > len(surfaces)
 
 
 def _is_common(moves: Sequence[float], least: float) -> bool:

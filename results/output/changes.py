@@ -18,6 +18,7 @@ from results.output.reports.finding_words import (
     scope_in_words,
     size_in_words,
     unexplained,
+    why_in_words,
     worst_in_words,
 )
 from results.output.reports.history_reports import (
@@ -25,6 +26,7 @@ from results.output.reports.history_reports import (
     changes_comment,
     changes_junit,
     commits_in_words,
+    is_of_machine,
     unjudged_in_words,
 )
 from results.output.terminal import UNLIMITED, Style
@@ -66,7 +68,7 @@ SECTIONS: tuple[tuple[str, Callable[[Finding], bool], Style], ...] = (
     ("Slower", _is_open(Turn.SLOWER, FindingState.CONFIRMED), Style.BAD),
     (
         "Everything at once: the machine or its software",
-        lambda one: one.class_ is FindingClass.MACHINE,
+        is_of_machine,
         Style.DOUBTFUL,
     ),
     ("Changed (better direction unknown)", _is_open(Turn.CHANGED, FindingState.CONFIRMED), Style.DOUBTFUL),
@@ -163,7 +165,7 @@ def _row(one: Finding, style: Style, cause: str | None) -> tuple[Cell, ...]:
         Cell(interval_in_words(one)),
         Cell(floor_in_words(one)),
         Cell(f"worst at {worst}" if worst else ""),
-        Cell("; ".join(filter(None, (one.why, cause)))),
+        Cell(why_in_words(one, cause)),
     )
 
 
@@ -185,6 +187,7 @@ def changes_as_json(
                     "n_beside": place.n_beside,
                     "n_without_ratio": len(place.without_ratio),
                     "n_failed": place.n_failed,
+                    "n_short": place.n_short,
                 }
                 for place in places
             ],

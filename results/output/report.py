@@ -23,7 +23,7 @@ from results.output.reports.junit import gate_junit
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.rows import parameters_in_words
-from results.units import change_in_words, in_words, percent
+from results.units import change_in_words, in_words, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,7 +134,7 @@ def _sections(judgement: Judgement, limit: int | None) -> Iterator[tuple[str, li
 
 def _hidden(judgement: Judgement, limit: int | None) -> list[str]:
     n_hidden = sum(max(0, len(judgement.with_outcome(*outcomes)) - (limit or 0)) for _, outcomes, _ in SECTIONS)
-    return [f"{n_hidden} more changes are not listed; all of them: --all"] if limit is not None and n_hidden else []
+    return [f"{n_hidden:,} more changes are not listed; all of them: --all"] if limit is not None and n_hidden else []
 
 
 def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> list[tuple[Cell, ...]]:
@@ -148,7 +148,7 @@ def _rows(judgement: Judgement, verdicts: Sequence[Verdict], style: Style) -> li
             Cell(in_words(verdict.base.value, unit=verdict.base.unit)),
             Cell(in_words(verdict.head.value, unit=verdict.head.unit), style),
             Cell(change_in_words(verdict.ratio), style),
-            Cell("" if verdict.floor is None else f"< {percent(verdict.floor)}"),
+            Cell("" if verdict.floor is None else f"< {visible_from(verdict.floor)}"),
             Cell(verdict.why),
         )
         for verdict in verdicts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from results.judgement.commit_findings import findings_of
@@ -12,7 +11,7 @@ from results.output.plain_values import document_as_json
 from results.output.reports.finding_words import own_class, unexplained
 
 if TYPE_CHECKING:
-    from results.judgement.verdicts import Judgement, Verdict
+    from results.judgement.verdicts import ControlChange, Judgement, Verdict
     from results.output.reports.finding_words import Classed, Explained
     from results.rows import KnownChange, SeriesValueRow
 
@@ -33,7 +32,7 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             "floor": judgement.floor,
             "with_floor": judgement.n_with_floor,
             "noisy": judgement.n_noisy,
-            "controls": [asdict(control) for control in judgement.controls],
+            "controls": [_control(control) for control in judgement.controls],
             "counts": {outcome.value: counts[outcome] for outcome in Outcome},
             "verdicts": {change.value: judgement.count_changes()[change] for change in Change},
             "only_at_base": [_named(row) for row in judgement.only_at_base],
@@ -48,6 +47,11 @@ def as_json(judgement: Judgement, *, explained: Explained = unexplained, classed
             ],
         }
     )
+
+
+def _control(control: ControlChange) -> dict[str, object]:
+    fields = ("machine", "environment", "ratio", "n_series", "is_moved")
+    return {name: getattr(control, name) for name in fields}
 
 
 def _named(row: SeriesValueRow) -> dict[str, object]:

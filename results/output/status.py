@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from results.output.known_changes import known_changes_as_text
-from results.output.plain_values import plain_fields
+from results.output.plain_values import document_as_json, plain_fields
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import MANY, Block, Cell, Column, render_blocks
 from results.units import ABSENT, counted
@@ -94,7 +93,7 @@ def status_as_text(
 
 def status_as_json(statuses: Sequence[PlaceStatus], stopped: Sequence[Stopped] = ()) -> str:
     """Return a JSON list with an object for each place and everything the rows have."""
-    return json.dumps(
+    return document_as_json(
         [
             _fields(status)
             | {
@@ -105,9 +104,7 @@ def status_as_json(statuses: Sequence[PlaceStatus], stopped: Sequence[Stopped] =
                 ]
             }
             for status in statuses
-        ],
-        indent=1,
-        ensure_ascii=False,
+        ]
     )
 
 

@@ -107,7 +107,8 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
         ]
         if not found:
             return nothing_to_show("No stored series matches the selection: `fusebench status` lists what is stored.")
-        tell_unmatched(settings, (one for table in tables for one in table.series))
+        judged = (one for table in tables for one in table.series if metric_of_row(one).role is Role.JUDGED)
+        tell_unmatched(settings, judged)
         _tell_unused(controls, tables, found)
         printed = ReportFormat(report_format)
         limit = None if shows_all else MANY

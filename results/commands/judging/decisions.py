@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -231,6 +232,7 @@ def _parameters(where: Sequence[str]) -> dict[str, str | float | bool]:
             raise UnknownParameter(f"{name} is given twice; acknowledge the series of one value after the other")
         typed = typed_from_repr(texts[0])
         value = value_from_typed(typed.type, typed.text, typed.number)
-        is_text = value is None or typed.type in {ParameterType.STR, ParameterType.OTHER}
+        is_endless = isinstance(value, float) and not math.isfinite(value)  # which no number of a file may be
+        is_text = value is None or is_endless or typed.type in {ParameterType.STR, ParameterType.OTHER}
         found[name] = typed.text if is_text or value is None else value
     return found

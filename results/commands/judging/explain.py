@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.asked_series import asked_of, nothing_asked
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_to_show, why_nothing_compares
 from results.commands.options import db_option, where_option
 from results.commands.selected_rows import SelectedPoints, select_rows
-from results.commands.selection import Selection, selection_from_texts, series_filter_from
+from results.commands.selection import AXES, selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.explanations import explanations_of, explanations_of_points
-from results.judgement.verdicts import LEAST_RELEVANT_CHANGE
+from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome
 from results.output.reports.explanation_report import (
     MOST_DETAILED,
     explanations_as_json,
     explanations_as_markdown,
     explanations_as_text,
 )
-from results.queries import judged_commits, parameter_names, values_at
+from results.queries import judged_commits, projects
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
 from results.units import counted
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from results.commands.selection import Selection
     from results.files.settings import Settings
     from results.judgement.explanation import Explanation
     from results.judgement.verdicts import Judgement
+    from results.rows import PointFilter
     from results.store import Store
 
 _OF_PLACE = frozenset({"project", "machine", "environment"})
@@ -90,8 +93,7 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
     if least_change is not None:
         settings = replace(settings, least_change=least_change)
     with open_store(db, mode=OpenMode.READ) as store:
-        selected = select_rows(store, selection)
-        if selected is None:
+        if not projects(store):
             return nothing_to_show(EMPTY_STORE)
         try:
             commits = commit_of(store, base), commit_of(store, head)
@@ -99,30 +101,33 @@ def explain(  # noqa: PLR0913, PLR0917 - its options
             return not_measured(store, error)
         if commits[0] == commits[1]:
             raise click.UsageError(f"{base} and {head} are both {commits[0][:8]}; name two commits")
-        judgement = _judged(store, commits, selection, settings)
+        whole = _judged(store, commits, settings)
+        judgement = asked_of(store, whole, selection)
+        if judgement is None:
+            return nothing_to_show(nothing_asked(whole))
         if not judgement.verdicts:
             return nothing_to_show(why_nothing_compares(store, judgement))
         found = explanations_of(store, judgement)
-        is_narrowed = any(name not in _OF_PLACE for name in selection.texts)
-        if not found and is_narrowed and isinstance(selected, SelectedPoints):
-            found = explanations_of_points(store, judgement, selected.axes)
+        if not found and (axes := _axes_of(store, selection)) is not None:
+            found = explanations_of_points(store, judgement, axes)
         _print(found, judgement, ExplanationFormat(explanation_format), shows_all=shows_all)
     return ExitCode.FINE
 
 
-def _judged(store: Store, commits: tuple[str, str], selection: Selection, settings: Settings) -> Judgement:
-    """Judge all series, as `fusebench gate` does, and keep the verdicts on the chosen ones."""
-    texts = dict(selection.without("state").texts)
-    if "operation" in texts:  # the benchmark of its series
-        texts["benchmark"] = texts.pop("operation")
-    chosen = series_filter_from(Selection(texts), parameters=parameter_names(store))
+def _judged(store: Store, commits: tuple[str, str], settings: Settings) -> Judgement:
+    """Judge all series, as `fusebench gate` does."""
     base, head = commits
     least = LEAST_RELEVANT_CHANGE if settings.least_change is None else settings.least_change
-    judgement = judged_commits(store, base=base, head=head, least_change=least, thresholds=settings.thresholds)
-    if not texts:
-        return judgement
-    asked = {row.series_id for commit in commits for row in values_at(store, commit=commit, **chosen)}
-    return judgement.only(asked)
+    return judged_commits(store, base=base, head=head, least_change=least, thresholds=settings.thresholds)
+
+
+def _axes_of(store: Store, selection: Selection) -> PointFilter | None:
+    """Return which points of the sweep are asked for; None where all are, or the selection is not of its axes."""
+    names = selection.texts.keys()
+    if names <= _OF_PLACE or not names <= {*AXES, "state"}:
+        return None
+    selected = select_rows(store, selection)
+    return selected.axes if isinstance(selected, SelectedPoints) else None
 
 
 def _print(found: Sequence[Explanation], judgement: Judgement, printed: ExplanationFormat, *, shows_all: bool) -> None:
@@ -132,7 +137,7 @@ def _print(found: Sequence[Explanation], judgement: Judgement, printed: Explanat
     of_points = f"no finding, so no change is certain; {counted(len(found), 'point')}"
     what = counted(n_findings, "finding") if n_findings or not found else of_points
     if not found:
-        what += f" in {judgement.n_compared:,} series; `fusebench gate {base[:8]} {head[:8]} --all` lists them"
+        what += f" in {judgement.n_compared:,} series{_undecided_in_words(judgement)}"
     silent = f", {n_silent} of them not explained" if n_silent else ""
     headline = f"{base[:8]} → {head[:8]}: {what}{silent}"
     match printed:
@@ -143,3 +148,12 @@ def _print(found: Sequence[Explanation], judgement: Judgement, printed: Explanat
         case ExplanationFormat.TEXT:
             limit = None if shows_all else MOST_DETAILED
             echo_rendered(explanations_as_text(found, terminal_of_output(), headline=headline, limit=limit))
+
+
+def _undecided_in_words(judgement: Judgement) -> str:
+    """Return how many series are undecided, which are no findings, and what lists them; empty for none."""
+    n_undecided = judgement.count()[Outcome.UNDECIDED]
+    if not n_undecided:
+        return ""
+    listed = f"`fusebench gate --base {judgement.base_commit[:8]} --head {judgement.head_commit[:8]}`"
+    return f"; {n_undecided:,} undecided, which {listed} lists"

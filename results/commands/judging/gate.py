@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.asked_series import asked_of, nothing_asked
 from results.commands.judging.report_files import format_option, report_option, report_paths, write_reports
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
 from results.commands.no_data import not_measured, nothing_to_show, why_nothing_compares
 from results.commands.options import all_option, db_option, where_option
-from results.commands.selection import Selection, selection_from_texts, series_filter_from
+from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
 from results.judgement.exact_only import exact_only
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, exit_code
 from results.output.report import ReportFormat, rendered
+from results.output.reports.judgement_words import why_undecided
 from results.output.text_tables import MANY
-from results.queries import all_values_at, judged_commits, parameter_names
+from results.queries import judged_commits
 from results.questions.revisions import commit_of
 from results.store import OpenMode, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from results.store import Store
 
 
 @click.command()
@@ -96,13 +96,10 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
         )
         if judgement.verdicts:  # all of them: a threshold of times is no misspelt one where only counts are judged
             tell_unmatched(settings, (verdict.head for verdict in judgement.verdicts))
-        if selection:
-            asked = _series_of(store, selection, base_commit, head_commit)
-            if not asked:
-                return nothing_to_show(
-                    f"Nothing measured at {base_commit[:8]} or {head_commit[:8]} matches the selection."
-                )
-            judgement = judgement.only(asked)
+        asked = asked_of(store, judgement, selection)
+        if asked is None:
+            return nothing_to_show(nothing_asked(judgement))
+        judgement = asked
         if is_exact_only:
             judgement = exact_only(judgement)
         printed = ReportFormat(report_format)
@@ -113,26 +110,5 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
         write_reports(files, printed, lambda each: report(report_format=each))
         answer = exit_code(judgement)
         if answer is ExitCode.NOTHING_COMPARABLE:
-            if n_undecided := judgement.n_perhaps_worse:
-                look = "look" if n_undecided > 1 else "looks"
-                echo(
-                    f"{n_undecided:,} undecided {look} worse, each with its reason: a gate does not pass on that.",
-                    err=True,
-                )
-            elif judgement.is_control_moved:
-                echo(
-                    "The machine or torch changed: nothing is said of kernels, and a gate does not pass on that.",
-                    err=True,
-                )
-            else:
-                echo(why_nothing_compares(store, judgement), err=True)
+            echo(why_undecided(judgement) or why_nothing_compares(store, judgement), err=True)
     return answer
-
-
-def _series_of(store: Store, selection: Selection, *commits: str) -> set[int]:
-    """Return the ids of the series that `selection` takes of what any of the commits measured."""
-    texts = dict(selection.without("state").texts)
-    if "operation" in texts:  # the benchmark of its series
-        texts["benchmark"] = texts.pop("operation")
-    chosen = series_filter_from(Selection(texts), parameters=parameter_names(store))
-    return {row.series_id for commit in commits for row in all_values_at(store, commit=commit, **chosen)}

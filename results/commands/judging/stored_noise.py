@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_to_show
-from results.commands.selection import Selection, selection_from_texts, series_filter_from
+from results.commands.selection import selection_from_texts, series_filter_from
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.reports.noise_report import noise_as_json, noise_as_text
@@ -24,14 +24,12 @@ NOTHING = (
 
 def print_noise(revision: str | None, where: Sequence[str], db: str | None, noise_format: str) -> int:
     """Print the noise of the points that `where` chooses at a commit, the newest stored one by default."""
-    texts = dict(selection_from_texts(where).without("state").texts)
-    if "operation" in texts:  # the benchmark of its series
-        texts["benchmark"] = texts.pop("operation")
+    selection = selection_from_texts(where)
     with open_store(db, mode=OpenMode.READ) as store:
         stored = commits(store)
         if not stored:
             return nothing_to_show(EMPTY_STORE)
-        chosen = series_filter_from(Selection(texts), parameters=parameter_names(store))
+        chosen = series_filter_from(selection, parameters=parameter_names(store))
         try:
             commit = stored[-1].commit if revision is None else commit_of(store, revision)
         except UnknownRevision as error:

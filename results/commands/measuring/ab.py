@@ -94,11 +94,12 @@ def _measured(
 def _told(
     judgement: Judgement, place: tower.Place, *, report_format: str, reports: tuple[str, ...], shows_all: bool
 ) -> int:
-    from results.commands.echo import echo_rendered, terminal_of_output  # noqa: PLC0415 - needs the store's modules
+    from results.commands.echo import echo, echo_rendered, terminal_of_output  # noqa: PLC0415 - needs the store's modules
     from results.commands.judging.report_files import report_paths, write_reports  # noqa: PLC0415 - the same
     from results.explanations import reasons_of  # noqa: PLC0415 - the same
     from results.judgement.verdicts import exit_code  # noqa: PLC0415 - the same
     from results.output.report import ReportFormat, rendered  # noqa: PLC0415 - the same
+    from results.output.reports.judgement_words import why_nothing, why_undecided  # noqa: PLC0415 - the same
     from results.output.text_tables import MANY  # noqa: PLC0415 - the same
     from results.store import OpenMode, open_store  # noqa: PLC0415 - the same
 
@@ -108,4 +109,7 @@ def _told(
         report = partial(rendered, judgement, limit=limit, explained=why.sentence, classed=why.class_)
         echo_rendered(report(report_format=printed, terminal=terminal_of_output()))
         write_reports(report_paths(reports), printed, lambda each: report(report_format=each))
-    return exit_code(judgement)
+    answer = exit_code(judgement)
+    if answer is ExitCode.NOTHING_COMPARABLE:
+        echo(why_undecided(judgement) or why_nothing(judgement), err=True)
+    return answer

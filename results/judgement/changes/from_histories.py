@@ -14,13 +14,13 @@ import numpy as np
 from results.judgement.changes.alarms import withdrawn_in
 from results.judgement.changes.control import by_commit, common_effect
 from results.judgement.changes.detection import changes_in
-from results.judgement.changes.evidence import LEAST_CHANGE
+from results.judgement.changes.evidence import LEAST_BEFORE, LEAST_CHANGE
 from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
-from results.judgement.changes.surfaces import Member, findings_from, timeline_of
+from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
 from results.judgement.outcomes import differs
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
-from results.metrics import Direction, Precision, Role
+from results.metrics import SWEEP_METRICS, Direction, Precision, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 CONTROL_PROVIDER = "eager"
 NOTHING_JUDGED: Mapping[bytes, JudgedSeries] = MappingProxyType({})
 WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
+LEAST_VALUES = LEAST_BEFORE + 6
+"""Measured commits of the shortest history with a step: of fewer no rank is as rare as `evidence.LARGEST_P`."""
 # What no code changes at once, in a suite without controls.
 LEAST_MODULES, SHARE_OF_MODULES, SHARE_OF_SERIES = 8, 1 / 4, 1 / 2
 
@@ -47,7 +49,8 @@ class PlaceChanges:
     n_controls: control series whose common movement was taken out of the others; 0 where there are too few.
     judged: series that were judged for it, and not before. n_beside: measured commits of other branches, left out.
     without_ratio: benchmarks of series with a value that is 0, negative or infinite, which is left out: noise is judged
-    by ratios. n_failed: series that worked once and have failed since, in whatever way.
+    by ratios. n_failed: series that worked once and have failed since, in whatever way. n_short: noisy series with
+    fewer than LEAST_VALUES measured commits, in which nothing can be found yet.
     """
 
     project: str
@@ -61,6 +64,7 @@ class PlaceChanges:
     n_beside: int = 0
     without_ratio: tuple[str, ...] = ()
     n_failed: int = 0
+    n_short: int = 0
 
 
 def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
@@ -117,6 +121,10 @@ def changes_of_place(  # noqa: PLR0913 - a table, and how to look at it
             if is_asked(table.series[row]) and np.any((values := table.values[row]) <= 0) | np.any(np.isinf(values))
         ),
         n_failed=sum(is_asked(one) and one.series_id in failed for one in table.series),
+        n_short=sum(
+            is_asked(table.series[row]) and 0 < int(np.count_nonzero(timeline.measured[row])) < LEAST_VALUES
+            for row in noisy
+        ),
     )
 
 
@@ -166,11 +174,11 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     withdrawn = withdrawn_in(levels, found, least_change=smallest)
 
     def members_of(changes: Iterable[Change]) -> list[Member]:
-        rows_of = [(change, int(ours[change.row])) for change in changes]
+        rows_of = [(replace(change, row=int(ours[change.row])), levels[change.row]) for change in changes]
         return [
-            Member(change=change, series=table.series[row], metric=metrics[row], levels=levels[change.row])
-            for change, row in rows_of
-            if _is_relevant(change, leasts[row])
+            Member(change=change, series=table.series[change.row], metric=metrics[change.row], levels=own)
+            for change, own in rows_of
+            if _is_relevant(change, leasts[change.row])
         ]
 
     members = members_of(found)
@@ -183,7 +191,7 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     why = f"{n_controls} control series moved together: the machine or torch changed, not the code"
     everything = [
         Member(
-            change=change,
+            change=replace(change, row=int(control)),
             series=table.series[control],
             metric=metrics[int(control)],
             levels=of_machine[0],
@@ -229,12 +237,15 @@ def _logarithms(table: HistoryTable) -> Floats:
 def _is_control(series: SeriesRow, patterns: Collection[str]) -> bool:
     if any(fnmatchcase(series.benchmark, pattern) for pattern in patterns):
         return True
+    if series.metric not in SWEEP_METRICS:  # what another suite calls so is its own code
+        return False
     return any(one.name == "provider" and one.value == CONTROL_PROVIDER for one in series.parameters)
 
 
 def _with_global(members: list[Member], table: HistoryTable, levels: Floats, rows: Integers) -> list[Member]:
     """Make one change of what began at once in more of the suite than a commit changes, where there are no controls."""
     modules = [table.series[row].benchmark.partition(".")[0] for row in rows]
+    surfaces = [surface_of(table.series[row]) for row in rows]
     found: list[Member] = []
     for column, n_changed in Counter(member.change.first_bad for member in members).items():
         of_column = [member for member in members if member.change.first_bad == column]
@@ -242,7 +253,11 @@ def _with_global(members: list[Member], table: HistoryTable, levels: Floats, row
         measured = np.flatnonzero(~np.isnan(levels[:, column]))
         n_modules = len({modules[row] for row in measured})
         is_wide = n_modules >= LEAST_MODULES and len(changed) >= SHARE_OF_MODULES * n_modules
-        if not is_wide and (len(measured) < LEAST_MODULES or n_changed <= SHARE_OF_SERIES * len(measured)):
+        is_most = len(measured) >= LEAST_MODULES and n_changed > SHARE_OF_SERIES * len(measured)
+        if is_most:  # one benchmark of many parameters is not everything
+            n_surfaces = len({surfaces[row] for row in measured})
+            is_most = len({surface_of(member.series) for member in of_column}) > max(1, SHARE_OF_SERIES * n_surfaces)
+        if not is_wide and not is_most:
             found += of_column
             continue
         # What goes back to where all was before is told once, with the change that it takes back.

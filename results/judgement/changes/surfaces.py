@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
-from results.metrics import Direction
+from results.metrics import SWEEP_METRICS, Direction
 from results.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from results.judgement.changes.arrays import Booleans, Floats, Integers
     from results.judgement.changes.detection import Change
@@ -33,8 +33,8 @@ SAME_COMMIT = 1  # columns; boundaries so near to each other are one finding
 class Member:
     """Change of one series on its way into a finding; metric: its own.
 
-    levels: the series' values, logarithms, [commits]; None where they are exact. everything: why it is a finding about
-    all series of the place; empty if it is one about this series.
+    change: its row is the series' in the table. levels: the series' values, logarithms, [commits]; None where they are
+    exact. everything: why it is a finding about all series of the place; empty if it is one about this series.
     """
 
     change: Change
@@ -83,14 +83,15 @@ def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
 
 
 def surface_of(series: SeriesRow) -> Surface:
-    """Return the surface that a series is a point of."""
+    """Return the surface that a series is a point of, as of two commits (`sides.surface_parameters`)."""
+    shared = SHARED if series.metric in SWEEP_METRICS else ()
     return Surface(
         project=series.project,
         machine=series.machine,
         environment=series.environment,
         benchmark=series.benchmark,
         metric=series.metric,
-        shared=tuple(one for one in series.parameters if one.name in SHARED),
+        shared=tuple(one for one in series.parameters if one.name in shared),
     )
 
 
@@ -154,7 +155,7 @@ def _finding(group: Sequence[Member], timeline: Timeline, *, floor: float | None
         points=() if worst.everything else tuple(member.series.parameters for member in group),
         n_points=len(timeline.measured)
         if worst.everything
-        else int(np.count_nonzero(timeline.measured[timeline.rows[surface], first_bad])),
+        else _n_measured(timeline, surface, {member.change.first_bad for member in group}),
         last_good=timeline.commits[last_good].commit,
         first_bad=timeline.commits[first_bad].commit,
         n_unmeasured=_n_between(timeline, last_good, first_bad, n_measured=_n_crept(worst, timeline)),
@@ -166,6 +167,11 @@ def _finding(group: Sequence[Member], timeline: Timeline, *, floor: float | None
         class_=_class(group, has_controls=has_controls or is_exact),
         why=worst.everything or reason or _why(group, timeline, is_exact=is_exact),
     )
+
+
+def _n_measured(timeline: Timeline, surface: Surface, columns: Collection[int]) -> int:
+    """Return how many points of a surface were measured at some of the commits: points may take turns."""
+    return int(np.count_nonzero(timeline.measured[np.ix_(timeline.rows[surface], sorted(columns))].any(axis=1)))
 
 
 def _ratio(jump: float) -> float:

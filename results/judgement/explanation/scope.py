@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class Scope:
     def words(self) -> str:
         """Write `3 of 12 points, all with batch ≤ 64`."""
         if self.n_points <= 1:
-            return "the only point measured"
+            return "the only point compared"
         if self.n_changed >= self.n_points:
             return f"all {self.n_points:,} points"
         along = f", {self.along}" if self.along else ""
@@ -53,7 +54,7 @@ def scope_of(
 
 
 def _key(point: Iterable[ParameterValue]) -> frozenset[tuple[str, object]]:
-    return frozenset((one.name, one.value) for one in point)
+    return frozenset((one.name, _comparable(one.value)) for one in point)
 
 
 def _along(name: str, changed: Iterable[Iterable[ParameterValue]], others: Iterable[Iterable[ParameterValue]]) -> str:
@@ -77,4 +78,9 @@ def _along(name: str, changed: Iterable[Iterable[ParameterValue]], others: Itera
 
 
 def _values(name: str, points: Iterable[Iterable[ParameterValue]]) -> set[object]:
-    return {one.value for point in points for one in point if one.name == name}
+    return {_comparable(one.value) for point in points for one in point if one.name == name}
+
+
+def _comparable(value: object) -> object:
+    """Return the value; of NaN, which is not even itself, its text."""
+    return str(value) if isinstance(value, float) and math.isnan(value) else value

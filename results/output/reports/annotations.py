@@ -57,23 +57,25 @@ def annotations_of(
     worse and suspected; a history waits for another run, a gate does not. others: warnings that are about no finding.
     What is left out is counted in the last line of its level.
     """
-    of_level: dict[Level, list[str]] = {level: [] for level in Level}
-    for text in others:
-        of_level[Level.WARNING].append(annotation(Level.WARNING, title="fusebench", message=text))
+    of_level: dict[Level, list[Finding | str]] = {level: [] for level in Level}
+    of_level[Level.WARNING] += others
     for finding in findings:
-        level = level_of(finding, suspicion=suspicion)
-        title = f"{name_in_words(finding)}: {size_in_words(finding) or finding.turn.value}"
-        of_level[level].append(annotation(level, title=title, message=_message(finding, explained(finding))))
+        of_level[level_of(finding, suspicion=suspicion)].append(finding)
     lines = []
     for level, found in of_level.items():
-        if len(found) > MOST_OF_A_LEVEL:
-            n_left_out = len(found) - MOST_OF_A_LEVEL + 1
-            rest = annotation(
-                level, title="fusebench", message=f"{counted(n_left_out, 'finding')} more; see the summary"
-            )
-            found = [*found[: MOST_OF_A_LEVEL - 1], rest]  # noqa: PLW2901 - what is told of it
-        lines += found
+        # Explaining one takes a while: only what is shown is.
+        n_shown = len(found) if len(found) <= MOST_OF_A_LEVEL else MOST_OF_A_LEVEL - 1
+        lines += [_annotated(level, one, explained) for one in found[:n_shown]]
+        if n_left_out := len(found) - n_shown:
+            lines.append(_annotated(level, f"{counted(n_left_out, 'finding')} more; see the summary", explained))
     return "\n".join(lines)
+
+
+def _annotated(level: Level, told: Finding | str, explained: Explained) -> str:
+    if isinstance(told, str):
+        return annotation(level, title="fusebench", message=told)
+    title = f"{name_in_words(told)}: {size_in_words(told) or told.turn.value}"
+    return annotation(level, title=title, message=_message(told, explained(told)))
 
 
 def annotation(level: Level, *, title: str, message: str) -> str:

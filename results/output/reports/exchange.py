@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
-
 from results.judgement.exchange import Factor, exchange_exit_code
 from results.judgement.outcomes import Change, Outcome
 from results.output.plain_values import document_as_json
+from results.output.reports.comments import Table, comment_of
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
-from results.printable import printable_line
 from results.rows import parameters_in_words
 from results.units import ABSENT, change_in_words
 
@@ -56,13 +54,13 @@ def exchange_as_text(
 
 
 def exchange_as_markdown(exchange: Exchange, stack: str, *, limit: int | None = None) -> str:
-    """Render the same as Markdown."""
-    parts = [f"**{_headline(exchange, stack)}**"]
-    names, shared = [column.name for column in _COLUMNS], _shared(exchange)
-    for title, found in _sections(exchange, limit):
-        lines = [[_plain(cell.text) for cell in _cells(one, shared)] for one in found]
-        parts.append(f"### {title}\n\n{tabulate(lines, headers=names, disable_numparse=True, tablefmt='github')}")
-    return "\n\n".join([*parts, *_notes(exchange, limit)])
+    """Render the same as Markdown that fits a comment."""
+    names, shared = tuple(column.name for column in _COLUMNS), _shared(exchange)
+    tables = [
+        Table(title=title, columns=names, rows=[_texts(one, shared) for one in found], is_open=True)
+        for title, found in _sections(exchange, limit)
+    ]
+    return comment_of(_headline(exchange, stack), tables, _notes(exchange, limit))
 
 
 def exchange_as_json(exchange: Exchange, stack: str) -> str:
@@ -157,5 +155,5 @@ def _cell(verdict: Verdict | None) -> Cell:
             return Cell(change_in_words(verdict.ratio), style)
 
 
-def _plain(text: str) -> str:
-    return printable_line(text).replace("|", "\\|").replace("<", "&lt;")
+def _texts(one: Exchanged, shared: frozenset[str]) -> tuple[str, ...]:
+    return tuple(cell.text for cell in _cells(one, shared))

@@ -14,7 +14,7 @@ from results.output.reports.finding_words import is_quoted, name_in_words, scope
 from results.output.terminal import INDENT, UNLIMITED, Style, Terminal
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.printable import printable_line
-from results.units import change_in_words, counted, percent
+from results.units import change_in_words, counted, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -199,7 +199,7 @@ def _scope(one: Explanation) -> str:
 
 def _floor(one: Explanation) -> str:
     floor = None if one.finding is None else one.finding.floor
-    return f"changes under {percent(floor, digits=1)} are invisible here" if floor else ""
+    return f"changes under {visible_from(floor, digits=1)} are invisible here" if floor else ""
 
 
 def _call_of(one: Explanation) -> tuple[object, ...]:

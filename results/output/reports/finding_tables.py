@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from results.output.reports.comments import Table
+from results.output.reports.comments import MOST_OF_A_COMMENT, Table
 from results.output.reports.finding_words import (
     floor_in_words,
     interval_in_words,
-    is_quoted,
     name_in_words,
     place_in_words,
     range_in_words,
     scope_in_words,
     size_in_words,
     unexplained,
+    why_in_words,
     worst_in_words,
 )
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from results.judgement.findings import Finding
     from results.output.reports.finding_words import Explained
 
+MOST_EXPLAINED = MOST_OF_A_COMMENT // 80
+"""Rows of a table that may have room: none with a cause is shorter than 80 bytes."""
 COLUMNS = ("benchmark", "change", "interval", "invisible", "points", "worst at", "why")
 
 
@@ -38,7 +41,12 @@ def table_of_findings(
     """Return a row for each finding, in their order. has_range: each is of a range of commits of its own."""
     has_place = len({place_in_words(finding) for finding in findings}) > 1
     columns = [*(["good..bad"] if has_range else []), *(["where"] if has_place else []), *COLUMNS]
-    rows = [_row(finding, explained(finding), has_range=has_range, has_place=has_place) for finding in findings]
+    # Explaining one takes a while: what is sure to have no room is not.
+    causes = chain(map(explained, findings[:MOST_EXPLAINED]), repeat(None))
+    rows = [
+        _row(finding, cause, has_range=has_range, has_place=has_place)
+        for finding, cause in zip(findings, causes, strict=False)
+    ]
     return without_empty_columns(title, columns, rows, is_open=is_open)
 
 
@@ -65,5 +73,5 @@ def _row(finding: Finding, cause: str | None, *, has_range: bool, has_place: boo
         floor_in_words(finding),
         scope_in_words(finding),
         worst_in_words(finding),
-        cause or "" if is_quoted(finding, cause) else "; ".join(filter(None, (finding.why, cause))),
+        why_in_words(finding, cause),
     )

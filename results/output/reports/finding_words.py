@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.metrics import SWEEP_METRICS
 from results.rows import parameters_in_words
-from results.units import change_in_words, change_interval_in_words, percent
+from results.units import change_in_words, change_interval_in_words, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,8 @@ def is_worse_and_open(finding: Finding) -> bool:
 def name_in_words(finding: Finding) -> str:
     """Return benchmark, metric where the benchmark's name does not say it, and what the points share."""
     name = f"{finding.benchmark} {finding.metric}" if finding.metric in SWEEP_METRICS else finding.benchmark
-    shared = parameters_in_words(finding.surface.shared)
+    # In one order, whichever command found it.
+    shared = parameters_in_words(sorted(finding.surface.shared, key=lambda one: one.name))
     if finding.benchmark == "*":
         return "everything"
     return f"{name} [{shared}]" if shared else name
@@ -67,6 +68,11 @@ def is_quoted(finding: Finding, cause: str | None) -> bool:
     return cause is not None and finding.why.lower() in cause.lower()
 
 
+def why_in_words(finding: Finding, cause: str | None) -> str:
+    """Return the evidence and the cause, which is said once where one says what the other does."""
+    return cause or "" if is_quoted(finding, cause) else "; ".join(filter(None, (finding.why, cause)))
+
+
 def interval_in_words(finding: Finding) -> str:
     """Return the interval of the worst point's change; empty where there is none."""
     return (
@@ -78,7 +84,7 @@ def interval_in_words(finding: Finding) -> str:
 
 def floor_in_words(finding: Finding) -> str:
     """Return what is invisible at the worst point, as `< 2.3 %`; empty where that is not known."""
-    return f"< {percent(finding.floor)}" if finding.floor else ""
+    return f"< {visible_from(finding.floor)}" if finding.floor else ""
 
 
 def scope_in_words(finding: Finding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from results.judgement.changes.from_histories import LEAST_VALUES
 from results.judgement.findings import FindingClass, FindingState, Turn
 from results.output.reports.annotations import annotations_of
 from results.output.reports.comments import comment_of
@@ -18,6 +19,7 @@ from results.output.reports.finding_words import (
     scope_in_words,
     size_in_words,
     unexplained,
+    why_in_words,
     worst_in_words,
 )
 from results.printable import printable
@@ -51,7 +53,7 @@ def changes_comment(places: Sequence[PlaceChanges], *, explained: Explained = un
             lambda one: is_worse_and_open(one) and one.state is FindingState.SUSPECTED,
             is_open=True,
         ),
-        table("Everything at once: the machine or its software", lambda one: one.class_ is FindingClass.MACHINE),
+        table("Everything at once: the machine or its software", is_of_machine),
         table("Changed (better direction unknown)", lambda one: is_of_code(one) and one.turn is Turn.CHANGED),
         table("Faster", lambda one: is_of_code(one) and one.turn is Turn.FASTER),
         table("Acknowledged", lambda one: one.state is FindingState.ACKNOWLEDGED),
@@ -75,13 +77,18 @@ def commits_in_words(place: PlaceChanges) -> str:
 
 
 def unjudged_in_words(place: PlaceChanges) -> list[str]:
-    """Write what of a place could not be judged: values without a ratio, and series that have failed since."""
+    """Write what of a place could not be judged: values without a ratio, short series, and what has failed since."""
     found = []
     if place.without_ratio:
         name = place.without_ratio[0]
         found.append(
             f"{len(place.without_ratio):,} series of noisy metrics with values that are 0, negative "
             f"or infinite, such as {name}: these are left out, as they have no ratio."
+        )
+    if place.n_short:
+        found.append(
+            f"{place.n_short:,} series with fewer than {LEAST_VALUES} measured commits, too few to find a change in: "
+            "`fusebench gate` compares two commits."
         )
     if place.n_failed:
         found.append(
@@ -108,6 +115,11 @@ def changes_annotations(places: Sequence[PlaceChanges], *, explained: Explained 
     return annotations_of(findings_of_places(places), explained=explained)
 
 
+def is_of_machine(finding: Finding) -> bool:
+    """Return whether a finding is told as the machine's; one that a person knows of is told as known, and once."""
+    return finding.class_ is FindingClass.MACHINE and finding.state is not FindingState.ACKNOWLEDGED
+
+
 def findings_of_places(places: Iterable[PlaceChanges]) -> list[Finding]:
     """Return the findings of all places: what is worse and still there first, then in the order of each place."""
     found = [one for place in places for one in place.findings]
@@ -129,7 +141,8 @@ def _suite(root: ET.Element, place: PlaceChanges, explained: Explained) -> None:
     )
     for one in place.findings:
         case = ET.SubElement(suite, "testcase", classname=name, name=f"{name_in_words(one)} {range_in_words(one)}")
-        details = [scope_in_words(one), worst_in_words(one), interval_in_words(one), one.why, explained(one) or ""]
+        why = why_in_words(one, explained(one))
+        details = [scope_in_words(one), worst_in_words(one), interval_in_words(one), why]
         text = "\n".join(filter(None, details))
         if is_worse_and_open(one) and one.state is FindingState.CONFIRMED:
             ET.SubElement(case, "failure", message=f"{one.turn.value} {size_in_words(one)}").text = text

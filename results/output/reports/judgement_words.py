@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from results.judgement.verdicts import Outcome
 from results.metrics import SWEEP_METRICS, Precision
 from results.output.text_tables import MANY
-from results.units import change_in_words, counted, percent
+from results.units import change_in_words, counted, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +59,16 @@ def warnings(judgement: Judgement) -> list[str]:
     if not judgement.n_compared:
         found.append(why_nothing(judgement))
     return [*found, *_moved_controls(judgement)]
+
+
+def why_undecided(judgement: Judgement) -> str | None:
+    """Return why a judgement does not pass that found nothing worse for certain; None where nothing was compared."""
+    if n_undecided := judgement.n_perhaps_worse:
+        look = "look" if n_undecided > 1 else "looks"
+        return f"{n_undecided:,} undecided {look} worse, each with its reason: a gate does not pass on that."
+    if judgement.is_control_moved:
+        return "The machine or torch changed: nothing is said of kernels, and a gate does not pass on that."
+    return None
 
 
 def why_nothing(judgement: Judgement) -> str:
@@ -125,11 +135,14 @@ def notes(judgement: Judgement) -> list[str]:
             f"Most of what {'was asked for' if is_part else 'the base measured'} is gone. Was the head measured in "
             f"part? --where judges {'a smaller' if is_part else 'that'} part, as --where benchmark=NAME."
         )
-    not_yet = {row.series_id for row in judgement.not_yet}
+    versions = other_versions(judgement)
+    told = {row.series_id for row in (*judgement.not_yet, *(row for pair in versions for row in pair))}
     for where, rows in (
         ("Not there yet at the head, which is from before they were first measured", judgement.not_yet),
-        ("Measured at the base only", [row for row in judgement.only_at_base if row.series_id not in not_yet]),
-        ("Measured at the head only", judgement.only_at_head),
+        ("In another version at the head (fusebench store join says of one that it is the same)", _of_suites(versions)),
+        ("By another ruler at the head", [one for one, _ in versions if one.metric in SWEEP_METRICS]),
+        ("Measured at the base only", [row for row in judgement.only_at_base if row.series_id not in told]),
+        ("Measured at the head only", [row for row in judgement.only_at_head if row.series_id not in told]),
         ("Working at neither commit", judgement.failing if judgement.n_compared else ()),
     ):
         if rows:
@@ -140,6 +153,20 @@ def notes(judgement: Judgement) -> list[str]:
     if there and (without_head := sorted({_place(row) for row in judgement.only_at_base} - there)):
         parts.append(f"The head was not measured on {'; '.join(without_head)}.")
     return parts
+
+
+def other_versions(judgement: Judgement) -> list[tuple[SeriesValueRow, SeriesValueRow]]:
+    """Return the series that both measured, each in another version, as its rows at base and head."""
+    at_head = {_point(row): row for row in judgement.only_at_head}
+    return [(row, at_head[point]) for row in judgement.only_at_base if (point := _point(row)) in at_head]
+
+
+def _of_suites(versions: Iterable[tuple[SeriesValueRow, SeriesValueRow]]) -> list[SeriesValueRow]:
+    return [row for row, _ in versions if row.metric not in SWEEP_METRICS]
+
+
+def _point(row: SeriesValueRow) -> tuple[object, ...]:
+    return row.project, row.machine, row.environment, row.benchmark, row.metric, row.parameters
 
 
 def _place(row: SeriesValueRow) -> str:
@@ -153,7 +180,7 @@ def _floor(judgement: Judgement) -> list[str]:
         return []
     if floor is None:
         return [f"How small a change would be seen is known of none of {counted(n_noisy, 'noisy number')}."]
-    size = percent(floor, digits=1) if floor < 1 else change_in_words(1 + floor)
+    size = visible_from(floor, digits=1)
     where = "the series" if n == n_noisy else f"the {n:,} series of which that is known, of {n_noisy:,}"
     return [f"Changes under {size} are invisible in {'half of ' if n > 1 else ''}{where}."]
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from results.exit_codes import ExitCode
 from results.judgement.verdicts import Outcome, exit_code
-from results.output.reports.judgement_words import benchmark_in_words, warnings
+from results.output.reports.judgement_words import benchmark_in_words, other_versions, warnings
 from results.printable import printable
 from results.rows import parameters_in_words
 from results.units import change_in_words, in_words
@@ -43,10 +43,10 @@ def gate_junit(judgement: Judgement) -> str:
     for text in told:
         case = ET.SubElement(suite, "testcase", classname="fusebench", name="the gate decides")
         ET.SubElement(case, "error", message=text)
-    not_yet = {row.series_id for row in judgement.not_yet}
+    why = {row.series_id: "not there yet at the head" for row in judgement.not_yet}
+    why |= {row.series_id: "in another version at the head" for row, _ in other_versions(judgement)}
     for row in judgement.only_at_base:
-        why = "not there yet at the head" if row.series_id in not_yet else "not measured at the head"
-        ET.SubElement(_case(suite, row), "skipped", message=why)
+        ET.SubElement(_case(suite, row), "skipped", message=why.get(row.series_id, "not measured at the head"))
     ET.indent(suite)
     # XML cannot hold control characters, and stored texts may have some.
     return printable(ET.tostring(suite, encoding="unicode"))

@@ -9,7 +9,7 @@ from results.output.plain_values import document_as_json
 from results.output.terminal import UNLIMITED, Style
 from results.output.text_tables import Block, Cell, Column, render_blocks
 from results.rows import parameters_in_words
-from results.units import ABSENT, counted
+from results.units import ABSENT, counted, visible_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _headline(noise: MeasuredNoise) -> str:
 def _told(noise: MeasuredNoise) -> Iterator[str]:
     if noise.floor is not None:
         by = "the machine's part taken out" if noise.is_corrected else "not corrected"
-        yield f"Changes under {_share(noise.floor)} are invisible here, in half of the points ({by})."
+        yield f"Changes under {_floor(noise.floor)} are invisible here, in half of the points ({by})."
         if noise.floor > MUCH:
             rounds = "More runs (--rounds)" if _is_ours(noise) else "More runs of the suite's own runner"
             yield f"{rounds}, or a quieter machine (fusebench doctor), make smaller changes visible."
@@ -117,9 +117,9 @@ def _row(surface: SurfaceNoise, *, is_corrected: bool) -> tuple[Cell, ...]:
         Cell(f"{max(one.n_runs for one in surface.series)}"),
         Cell(_share(surface.sd)),
         Cell(_share(surface.corrected_sd) if is_corrected else ABSENT),
-        Cell(f"< {_share(surface.floor)}"),
-        Cell(f"< {_share(surface.corrected_floor)}" if is_corrected else ABSENT),
-        Cell(f"noisiest: < {_share(worst.corrected_floor)} at {at}" if at and len(surface.series) > 1 else ""),
+        Cell(f"< {_floor(surface.floor)}"),
+        Cell(f"< {_floor(surface.corrected_floor)}" if is_corrected else ABSENT),
+        Cell(f"noisiest: < {_floor(worst.corrected_floor)} at {at}" if at and len(surface.series) > 1 else ""),
     )
 
 
@@ -127,6 +127,10 @@ def _share(share: float | None) -> str:
     if share is None:
         return ABSENT
     return f"{100 * share:.1f} %" if share < 1 else f"{100 * share:.0f} %"
+
+
+def _floor(floor: float | None) -> str:
+    return _share(floor) if floor is None or floor < 1 else visible_from(floor)
 
 
 def _fields(one: SeriesNoise) -> dict[str, object]:

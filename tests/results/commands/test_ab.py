@@ -17,6 +17,7 @@ from results.commands.measuring.ab import LOOKS, ab
 from results.exit_codes import ExitCode
 
 A, B = "a" * 40, "b" * 40
+OPERATIONS = ("linear", "mlp", "gated_mlp")
 OTHER_STACK = "torch==2.12.0"
 
 
@@ -25,11 +26,12 @@ def compared(monkeypatch, tmp_path, journals):
     """Run `ab` on two commits; `noise` of a visit and `slowdown` of the head by (operation, batch)."""
     asked = []
 
-    def run(*arguments, noise=0.01, slowdown=None, wild=(), code=0):
+    def run(*arguments, noise=0.01, slowdown=None, wild=(), states=None, code=0):
         rng = np.random.default_rng(3)
         data = tmp_path / "data"
         slowdown = slowdown or {}
         sweep = journals.Sweep(providers=("eager", "fused"), ruler_version="3", batches=(1, 16, 64, 256))
+        sweep = replace(sweep, states=states or {})
         drawn = {}
 
         def measure(command, folder, environ, *, stdout):
@@ -68,7 +70,7 @@ def compared(monkeypatch, tmp_path, journals):
         def visited(line, side, n_rounds):
             # A later line of the same point counts.
             line["measured_at"] = re.sub(r":05:", f":{5 + n_rounds:02}:", line["measured_at"])
-            if line["kind"] != "timing":
+            if line["kind"] != "timing" or line["state"] != "ok":
                 return line
             point = line["point"]
             name = (point["operation"], point["batch"])
@@ -132,6 +134,13 @@ def test_a_threshold_that_matches_nothing_is_told(compared, tmp_path, monkeypatc
     told = compared(*arguments, noise=0.003)[0].stderr
     assert "threshold 1 (benchmark mpl, metric latency_s) matches no series here" in told
     assert "threshold 2" not in told
+
+
+def test_why_it_does_not_pass_is_told_where_nothing_worked(compared):
+    broken = {(operation, provider): "crashed" for operation in OPERATIONS for provider in ("eager", "fused")}
+    answer, _ = compared(states=broken)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "nothing worked at either" in answer.stderr
 
 
 @pytest.mark.parametrize("code", [64, 130, 143])

@@ -66,6 +66,7 @@ def test_json_has_the_fields_of_a_finding(run_changes):
 
 def test_a_selection_is_looked_at_alone(run_changes):
     assert "0 findings in" in run_changes("--where", "benchmark=linear").stdout
+    assert run_changes("--where", "operation=mlp").stdout == run_changes("--where", "benchmark=mlp").stdout
     answer = run_changes("--where", "provider=fused").stdout
     assert "1 finding in" in answer
     assert "what 8 control series share is taken out" in answer, (
@@ -104,6 +105,22 @@ def test_controls_that_are_misspelt_or_too_few_are_told(tmp_path, monkeypatch, j
     assert told("calibration.*") == "--control calibration.* matches no benchmark here.\n"
     assert "--control names 4 series, too few to tell what the machine did (5 at one run)" in told("linear")
     assert not told("linear", "mlp")
+
+
+@pytest.mark.parametrize(("n_commits", "is_short"), [(2, True), (10, True), (11, False)])
+def test_a_history_too_short_for_any_finding_is_told(tmp_path, monkeypatch, journals, n_commits, is_short):
+    """Five commits before a step and six from it on are the fewest that it is found in."""
+    sweeps = journals.history(n_commits, operations=("linear",), providers=("eager", "fused"))
+    slow = [replace(one, slowdowns={("linear", "fused"): 1.5}) for one in sweeps[5:]]
+    journals.write_journals(tmp_path / "data", [*sweeps[:5], *slow])
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    runner.invoke(ingest, ["data", "--db", "c.db"], standalone_mode=False)
+    text = " ".join(runner.invoke(changes, ["--db", "c.db"], standalone_mode=False).stdout.split())
+    assert ("8 series with fewer than 11 measured commits, too few to find a change in" in text) is is_short
+    assert ("1 finding in" in text) is not is_short
+    told = json.loads(runner.invoke(changes, ["--db", "c.db", "--format", "json"], standalone_mode=False).stdout)
+    assert [place["n_short"] for place in told["places"]] == [8 if is_short else 0]
 
 
 def test_what_failed_since_is_counted_and_told(tmp_path, monkeypatch, journals):

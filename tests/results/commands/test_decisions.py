@@ -285,3 +285,15 @@ def test_what_was_written_by_hand_stays_when_a_decision_is_added_or_taken_out(tm
     assert (left.benchmark, left.parameters) == ("s.track_grid", {"we ird": 1.5, "x": "y"})
     assert file.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["decisions.toml"]
+
+
+@pytest.mark.parametrize("end", ["nan", "inf", "-inf"])
+def test_a_parameter_that_is_no_finite_number_can_be_named(tmp_path, write_asv_run, end):
+    grid = {"result": [1.0, 2.0], "params": [["1.0", end]], "version": "g"}
+    write_asv_run(tmp_path / "tree", {"s.time_it": grid}, commit=B)
+    db, file = tmp_path / "d.db", tmp_path / "decisions.toml"
+    run(ingest, tmp_path / "tree", "--db", db)
+    answer = run(store, "acknowledge", B, "--where", f"param1={end}", "--db", db, "--file", file)
+    assert "accepted for 1 series" in answer.stdout
+    with open_store(str(db)) as opened:
+        assert acknowledged(opened) == [("s.time_it", end, "accepted")]

@@ -170,7 +170,7 @@ def test_where_everything_moved_and_there_is_no_eager_that_is_one_finding(compar
     text = compared(throttled, **uncontrolled, slowdowns=slowdowns)().stdout
     assert "1 finding" in text
     assert "everything: +30.0 %  (machine" in text
-    assert "More than half of 24 series moved together: the machine, or all code" in text
+    assert "More than half of 24 series of latency_s moved together: the machine, or all code" in text
     assert "(cpu_mhz 2600 → 2000)" in text
 
 
@@ -229,9 +229,19 @@ def test_without_a_profile_at_the_base_a_slowdown_is_not_explained(compared):
 
 def test_equal_commits_have_nothing_to_explain(compared):
     told = " ".join(compared()().stdout.split())
-    assert re.fullmatch(
-        f"{A[:8]} → {B[:8]}: 0 findings in [1-9][0-9]* series; `fusebench gate .* --all` lists them", told
-    )
+    assert re.fullmatch(f"{A[:8]} → {B[:8]}: 0 findings in [1-9][0-9]* series", told)
+
+
+def test_what_is_undecided_is_no_finding_and_named_with_the_command_that_lists_it(compared):
+    def wild(line):
+        visits = [one | {"median_s": one["median_s"] * 1.4**i} for i, one in enumerate(line.get("visits", ()))]
+        return line | ({"visits": visits} if visits else {})
+
+    run = compared(of_fused_mlp(wild))
+    told = run().stdout
+    [(count, command)] = re.findall(r"0 findings in \d+ series; (\d+) undecided, which `(fusebench [^`]*)` lists", told)
+    assert command == f"fusebench gate --base {A[:8]} --head {B[:8]}"
+    assert f"{count} undecided" in run(command=gate).stdout
 
 
 def test_a_point_without_finding_is_shown_when_it_is_asked_for(compared):

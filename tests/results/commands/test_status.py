@@ -164,3 +164,16 @@ def test_data_that_stopped_coming_alarms_with_an_exit_code_and_words(fusebench, 
 @pytest.mark.parametrize("option", [("--stale-after", "-1"), ("--stale-after", "nan"), ("--most-behind", "1.5")])
 def test_an_impossible_limit_is_wrong_usage(fusebench, swept, option):
     assert "Invalid value" in fusebench("status", *option).exception.format_message()
+
+
+def test_json_is_json_whatever_a_parameter_is(fusebench, tmp_path, write_asv_run, timed):
+    ends = {"result": [None, None], "params": [["nan", "inf"]], "version": "v"}
+    write_asv_run(tmp_path / "tree", {"s.time_it": timed(1.0), "s.time_ends": ends})
+    fusebench("ingest", "tree", "--project", "p")
+    text = fusebench("status", "--format", "json").stdout
+
+    def refused(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    [place] = json.loads(text, parse_constant=refused)
+    assert [one["parameters"] for one in place["failures"]] == [{"param1": None}, {"param1": None}]

@@ -18,3 +18,12 @@ def test_what_is_relevant_of_one_series_alone_hides_no_change_of_others(threshol
     values[12, 60:] *= 1.3
     told = changes_of_place(table(rows, values), thresholds=thresholds).findings
     assert [one.surface.benchmark for one in told if one.turn is Turn.SLOWER and one.ratio > 1.2] == ["m12.time_it"]
+
+
+def test_what_another_suite_calls_provider_is_its_own_code_and_tells_no_surfaces_apart():
+    given = {"benchmark": "s.time_it", "metric": "time"}
+    rows = [series(i, provider=name, n=i, **given) for i, name in enumerate(["eager"] * 8 + ["graph"] * 12)]
+    place = changes_of_place(table(rows, times(20, slow=range(8))))
+    [found] = place.findings
+    assert (found.benchmark, len(found.points), found.n_points) == ("s.time_it", 8, 20)
+    assert (found.surface.shared, place.n_controls) == ((), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,17 @@ def test_text_and_markdown_name_the_factor_and_all_four_effects():
         for name in ("code, present stack", "code, other stack", "stack, at base", "stack, at head", "whole"):
             assert name in said
     assert "5 more series are not listed" in exchange_as_text(exchange, STACK, limit=1)
+
+
+def test_markdown_fits_a_comment_and_mentions_nobody():
+    exchange = exchanged(code=1.1)
+    [one, *_] = [each for each in exchange.series if each.factor is Factor.CODE]
+    head = replace(one.whole.head, benchmark="@me `x` <b> [a](http://b)")
+    many = (replace(one, whole=replace(one.whole, head=head)),) * 10_000
+    text = exchange_as_markdown(replace(exchange, series=many), STACK)
+    assert len(text.encode()) <= 65_536
+    assert "have no room here" in text
+    assert not any(mark in text for mark in ("@me", "<b>", " `x`", " [a]("))
 
 
 def test_json_has_every_series_with_its_factor():

@@ -210,7 +210,7 @@ def test_the_command_measures_the_worst_point_of_both_commits_again():
         ((1, 16), (1, 16, 64), "2 of 3 points, all with batch ≤ 16"),
         ((64, 256), (1, 16, 64, 256), "2 of 4 points, all with batch ≥ 64"),
         ((16,), (1, 16, 64), "1 of 3 points, all with batch 16"),
-        ((16,), (16,), "the only point measured"),
+        ((16,), (16,), "the only point compared"),
     ],
 )
 def test_the_scope_names_the_axis_that_parts_what_changed(batches, measured, words):
@@ -229,6 +229,15 @@ def test_the_scope_names_no_axis_where_what_changed_is_spread():
     ]
     found = explained(cpu(FUSED, 100), cpu(EAGER, 130), found=finding(points=(points[0], points[3])), measured=points)
     assert found.scope.words == "2 of 4 points"
+
+
+def test_a_value_that_is_not_even_itself_parts_nothing():
+    points = [
+        (ParameterValue(name="tol", value=float("nan")), ParameterValue(name="batch", value=batch))
+        for batch in (1, 16, 64, 256)
+    ]
+    found = explained(cpu(FUSED, 100), cpu(EAGER, 130), found=finding(points=(points[0], points[2])), measured=points)
+    assert found.scope.words == "2 of 4 points, all with batch 1 or 64"
 
 
 def row_of(name, allocated_bytes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,19 @@ def test_the_floor_is_the_median_of_those_that_are_known():
     size = f"{100 * floors[1]:.1f}\N{NARROW NO-BREAK SPACE}%"
     told = f"Changes under {size} are invisible in half of the 3 series of which that is known, of 8."
     assert lines_of(found) == [told]
+
+
+def test_a_floor_that_is_a_multiple_is_told_as_a_factor():
+    """With two degrees of freedom of 30 % of noise it is a number of 22 digits."""
+    base, head = zip(*(known(batch, 1.5) for batch in range(2)), strict=True)
+    spread = {one.series_id: Prior(sd=0.3, dof=2.0) for one in head}
+    found = judge(base, head, base_commit=A, head_commit=B, spreads=spread)
+    assert min(one.floor for one in found.verdicts) > 10
+    for report_format in (ReportFormat.TEXT, ReportFormat.MARKDOWN):
+        text = rendered(found, report_format=report_format)
+        assert re.search(r"Changes under × [0-9.,e+]+ are invisible", text)
+        assert re.search(r"(<|&lt;) × [0-9.,e+]+ ", text)
+        assert not re.search(r"\d{5}", text)
 
 
 def test_one_series_has_no_half():

@@ -115,3 +115,22 @@ def test_a_machine_that_measured_the_base_alone_is_named():
     assert "not measured on" not in " ".join(notes(gone))
     new = row(CALM, machine="n", commit=B, benchmark="linear")
     assert "not measured on" not in " ".join(notes(judged(base, [row(CALM, commit=B), new])))
+
+
+@pytest.mark.parametrize(
+    ("of_row", "told"),
+    [
+        (
+            OF_ASV,
+            "In another version at the head (fusebench store join says of one that it is the same), not compared (1)",
+        ),
+        ({}, "By another ruler at the head, not compared (1)"),
+    ],
+)
+def test_what_both_measured_in_other_versions_is_not_told_as_measured_at_one_only(of_row, told):
+    base, head = row(CALM, **of_row, version="a"), row(CALM, **of_row, version="b", commit=B)
+    found = judged([base, row(CALM, batch=1)], [head, row(CALM, batch=1, commit=B)])
+    text = " ".join(notes(found))
+    assert told in text
+    assert "only" not in text
+    assert "in another version at the head" in rendered(found, report_format=ReportFormat.JUNIT)

@@ -92,6 +92,13 @@ def test_what_a_value_has_besides_parameters_is_chosen_by_name():
     assert states_from(selection_from_texts(["state=ok", "state=failed"])) == {"ok", "failed"}
 
 
+def test_an_operation_is_a_benchmark_of_its_series_unless_a_parameter_is_called_so():
+    assert series("operation=mlp")["benchmark"] == ["mlp"]
+    assert series("operation=mlp", "benchmark=mlp", "benchmark=linear")["benchmark"] == ["mlp"]
+    assert series("benchmark=linear", "operation=mlp")["benchmark"] == []
+    assert series("operation=add", parameters=("operation",)) == {"parameters": {"operation": ["add"]}}
+
+
 @pytest.mark.parametrize(
     ("choose", "texts", "said"),
     [

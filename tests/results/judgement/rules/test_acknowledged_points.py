@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from results.judgement.changes.from_histories import changes_of_place
 from results.judgement.findings import FindingState
+from tests.results.judgement import test_changes_of_place as histories
 from tests.results.judgement.rules.test_surface_rules import N, acknowledged, commit, found_in, member
 
 
@@ -45,3 +47,15 @@ def test_only_if_each_of_its_points_is():
     assert (whole.state, "reason 1" in whole.why) == (FindingState.ACKNOWLEDGED, True)
     [part] = found_in(*members, known=known[1:])
     assert (part.state, part.why) == (FindingState.CONFIRMED, "certain 2 measured commits later")
+
+
+def test_a_point_that_was_not_measured_there_is_the_findings_and_not_another_series():
+    """Where the machine's part is taken out, rows of what is judged are not those of the table."""
+    given = {"batch": 1, "weights": "plain", "pass": "forward"}
+    controls = [histories.series(i, provider="eager", **given | {"batch": i}) for i in range(8)]
+    values = histories.times(9, slow=[8])
+    values[:8, 60] = np.nan  # the commit that is to blame was measured in part
+    measured = histories.table([*controls, histories.series(8, provider="fused", **given)], values)
+    known = acknowledged(8, histories.commit(60), "on purpose")
+    [found] = changes_of_place(measured, known=[known]).findings
+    assert (found.first_bad, found.state) == (histories.commit(60), FindingState.ACKNOWLEDGED)

@@ -131,11 +131,11 @@ class TestWhatIsOneFinding:
         assert (found.last_good, found.first_bad) == (commit(9), commit(10))
         assert len(found.points) == 4
 
-    def test_points_are_counted_that_were_measured_at_the_first_bad_commit(self):
-        values = np.ones((3, N))
-        values[2, 10] = np.nan
-        [found] = found_in(member(0), member(2, first_bad=11), member(1, jump=0.1), values=values)
-        assert (len(found.points), found.n_points) == (3, 2)
+    def test_points_are_counted_that_were_measured_where_one_of_them_changed(self):
+        values = np.ones((4, N))
+        values[0, 11] = values[1, 10] = values[2, [10, 11]] = np.nan
+        [found] = found_in(member(0), member(1, first_bad=11), member(3, jump=0.1), values=values)
+        assert (len(found.points), found.n_points) == (3, 3), "never 3 of 2: points may be measured in turns"
 
     def test_what_moved_everything_has_no_points_and_is_of_all_series(self):
         [found] = found_in(member(1, everything="it was the machine"))

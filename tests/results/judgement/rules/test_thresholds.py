@@ -205,6 +205,12 @@ def test_a_threshold_that_matches_nothing_is_told(measured):
         assert "threshold 1 (benchmark mpl) matches no series here" in measured(*arguments).stderr
 
 
+def test_a_threshold_of_a_metric_that_nobody_judges_is_told(measured):
+    measured.project.write_text("[[tool.fusebench.threshold]]\nmetric = 'speedup_vs_eager'\nleast_change = 0.2\n")
+    for arguments in (("gate", *measured.ends), ("changes",)):
+        assert "threshold 1 (metric speedup_vs_eager) matches no series here" in measured(*arguments).stderr
+
+
 def test_a_threshold_of_times_is_not_misspelt_where_counts_alone_are_judged(measured):
     measured.project.write_text("[[tool.fusebench.threshold]]\nmetric = 'latency_s'\nleast_change = 0.2\n")
     assert "matches no series" not in measured("gate", *measured.ends, "--exact").stderr

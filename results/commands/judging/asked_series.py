@@ -1,0 +1,33 @@
+"""The part of a judgement that `--where` asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from results.commands.selection import series_filter_from
+from results.queries import all_values_at, parameter_names
+
+if TYPE_CHECKING:
+    from results.commands.selection import Selection
+    from results.judgement.outcomes import Judgement
+    from results.store import Store
+
+NOTHING = "Nothing measured at {base} or {head} matches the selection."
+
+
+def asked_of(store: Store, judgement: Judgement, selection: Selection) -> Judgement | None:
+    """Return the judgement of the series that `selection` takes; None where neither commit measured one of them.
+
+    All series are judged before, so that a part is judged as the whole is. Raises: UnknownParameter.
+    """
+    if not selection.without("state"):
+        return judgement
+    chosen = series_filter_from(selection, parameters=parameter_names(store))
+    commits = (judgement.base_commit, judgement.head_commit)
+    asked = {row.series_id for commit in commits for row in all_values_at(store, commit=commit, **chosen)}
+    return judgement.only(asked) if asked else None
+
+
+def nothing_asked(judgement: Judgement) -> str:
+    """Return what is told where neither commit measured what was asked for."""
+    return NOTHING.format(base=judgement.base_commit[:8], head=judgement.head_commit[:8])
