@@ -40,6 +40,7 @@ YES, NO, PERHAPS, UNKNOWN = (
     Tone("Perhaps", "doubt"),
     Tone("Not known", "doubt"),
 )
+TONES = (YES, PERHAPS, NO, UNKNOWN)  # the more one has to look, the earlier
 
 
 @dataclass(frozen=True, kw_only=True)
