@@ -83,7 +83,8 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
         panels = {name: _marked(panel, _lines_of(view, name), found) for name, panel in panels.items()}
     measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
-    shown = tuple(row for row in stored if row.commit in set(measured))
+    is_measured = frozenset(measured)
+    shown = tuple(row for row in stored if row.commit in is_measured)
     beside = beside_among(shown)
     return ExploreDrawing(
         view=view,
@@ -213,7 +214,7 @@ def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView
     found = [commit for commit in measured if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, commit=found[0]))
-    problem = f"{len(found) or 'No'} commits measured here begin with {requested}; showing the latest."
+    problem = f"{len(found) or 'No'} commits measured here begin with {requested[:40]}; showing the latest."
     return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
 
 
