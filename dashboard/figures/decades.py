@@ -1,11 +1,13 @@
-"""Labels of logarithmic axes: at round numbers between decades where these are few, with their unit, never too many."""
+"""Logarithmic axes: labels between decades where these are few, never too many; intervals that reach below zero."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dashboard.figures.chart import Chart, Mark
     from dashboard.quantities import Ordinate
 
 # Possible tick labels of a logarithmic axis before their suffix, with SI prefixes and without.
@@ -45,3 +47,22 @@ def decade_ticks(decades: float, ordinate: Ordinate, *, most_ratio: float = MOST
 def decades_of_labels(decades: float) -> int:
     """Return how many decades lie between two labels; drawing hundreds of labels takes a browser a minute."""
     return math.ceil(decades / MOST_DECADES) or 1
+
+
+def above_zero(chart: Chart) -> Chart:
+    """Return the chart with intervals cut where they leave a logarithmic axis: at the least number on it.
+
+    A chart of a value that is not above zero is returned as it is, since it has no such axis.
+    """
+    readings = [mark.reading for curve in chart.curves for mark in curve.marks]
+    ends = [end for one in readings for end in (one.value, one.low) if end is not None]
+    if not ends or min(ends) > 0 or min(one.value for one in readings) <= 0:
+        return chart
+    least = min(end for end in ends if end > 0)
+
+    def cut(mark: Mark) -> Mark:
+        low = mark.reading.low
+        return mark if low is None or low > 0 else mark._replace(reading=mark.reading._replace(low=least))
+
+    curves = (replace(one, pieces=tuple(tuple(map(cut, piece)) for piece in one.pieces)) for one in chart.curves)
+    return replace(chart, curves=tuple(curves))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboard.figures.change_points import with_change_points
 from dashboard.figures.chart import Across
-from dashboard.figures.decades import MOST_RATIO, SMALL_RATIO, decade_ticks
+from dashboard.figures.decades import MOST_RATIO, SMALL_RATIO, above_zero, decade_ticks
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.scales import Scale
@@ -60,6 +60,8 @@ def figure_from_chart(
     A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same.
     frame: chart whose axes are drawn, where several share them.
     """
+    if scale is Scale.LOG:
+        chart, frame = above_zero(chart), frame and above_zero(frame)
     traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=chart.interval_level)]
     shapes: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []

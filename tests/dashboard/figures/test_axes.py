@@ -22,17 +22,24 @@ PLAIN = Look(colour="#2a8bd8", symbol="square")
 
 
 def axes_of(values, *, scale=Scale.LOG):
+    layout = figure_of(values, scale=scale)["layout"]
+    return layout["xaxis"], layout["yaxis"]
+
+
+def figure_of(values, *, scale=Scale.LOG, low=None):
     marks = tuple(
-        Mark(at=f"c{i}", key=f"{i:040x}", text="", note="", is_disturbed=False, reading=Reading(value=value))
+        Mark(
+            at=f"c{i}", key=f"{i:040x}", text="", note="", is_disturbed=False,
+            reading=Reading(value=value, low=low, high=None if low is None else 2 * value),
+        )
         for i, value in enumerate(values)
-    )
+    )  # fmt: skip
     chart = Chart(
         ordinate=Ordinate(title="Value", better="", has_prefix=False), across=Across.COMMITS,
         positions=tuple((mark.at, mark.key) for mark in marks), absences=(),
         curves=(Curve(name="line", look=PLAIN, pieces=(marks,)),),
     )  # fmt: skip
-    layout = figure_from_chart(chart, scale=scale, chosen=None, keeps_zoom_of="")["layout"]
-    return layout["xaxis"], layout["yaxis"]
+    return figure_from_chart(chart, scale=scale, chosen=None, keeps_zoom_of="")
 
 
 def scatter(values):
@@ -62,6 +69,14 @@ def test_an_axis_of_any_range_has_few_labels():
 )
 def test_from_0_holds_the_values_on_either_side_of_it(values, ends):
     assert axes_of(values, scale=Scale.ZERO)[1]["range"] == pytest.approx(ends)
+
+
+def test_an_interval_that_reaches_below_zero_leaves_the_axis_logarithmic():
+    figure = figure_of([4e-5, 8.0], low=-3.0)
+    assert figure["layout"]["yaxis"]["type"] == "log"
+    band, _ = figure["data"]
+    assert [value for value in band["y"] if value is not None] == [8e-5, 16.0, 4e-5, 4e-5]
+    assert figure_of([4e-5, 0.0], low=-3.0)["layout"]["yaxis"].get("type") is None
 
 
 def test_values_within_a_decade_have_more_labels_than_one():
