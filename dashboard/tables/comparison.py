@@ -131,6 +131,8 @@ def _difference(mean: Mean) -> str:
         certain = f"{mean.n_changed:,} changed beyond the noise, better direction unknown"
         if mean.n_worse or mean.n_better:
             certain = f"{mean.n_worse:,} worse, {mean.n_better:,} better and {certain}"
+    if mean.n_undecided:
+        certain = f"{certain}, {mean.n_undecided:,} undecided"
     covered = f" of the {mean.n:,} with a ratio" if mean.n_failing else ""
     n = mean.n + mean.n_failing
     return f"{certain}, of {counted(n, 'point')}, geometric mean {change_in_words(mean.mean)}{covered}"

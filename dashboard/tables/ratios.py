@@ -77,7 +77,7 @@ class Mean:
     n: points in it. n_without: points of the first side without a ratio there; n_only: points only this side has.
     n_failing: of those without a ratio, the ones that count as worse or better, as what fails now. n_changed: points
     that changed certainly, of which it is not known which way is better. n_unknown: of those in it, the ones without an
-    interval, which nothing certain can be said of.
+    interval, which nothing certain can be said of. n_undecided: what looks changed and is not known well enough.
     """
 
     mean: float | None
@@ -91,6 +91,7 @@ class Mean:
     n_failing: int = 0
     n_changed: int = 0
     n_unknown: int = 0
+    n_undecided: int = 0
 
     @property
     def is_of_unknown_noise(self) -> bool:
@@ -198,6 +199,7 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
         n_failing=sum(one.is_significant and one.kind in {BAD, GOOD} and not one.ratio for one in found),
         n_changed=sum(one.is_significant and one.word in WITHOUT_DIRECTION for one in found),
         n_unknown=sum(one.word == NOISE_UNKNOWN for one in found),
+        n_undecided=sum(one.word == WORDS[Outcome.UNDECIDED] for one in found),
     )
 
 

@@ -131,3 +131,14 @@ def test_values_of_several_units_stand_on_an_axis_without_one(tmp_path, write_as
     assert props["figure"].layout.xaxis.title.text.startswith(title)
     cells = [str(one.children) for part in props["rows"] for one in part._traverse() if hasattr(one, "children")]
     assert ("3" in cells) is (other == "unit")  # asv calls it so where there is none
+
+
+def test_what_looks_changed_and_is_not_known_is_counted_in_the_answer(journal_store, journals):
+    sweeps = journals.history(2, operations=("mlp",), batches=(16,), hiddens=(256,))
+    sweeps[1] = journals.replace(sweeps[1], slowdowns={("mlp", "fused"): 1.5}, disturbed="somebody else")
+    drawing = compare_drawing_of(journal_store(sweeps), query="")
+    [mean] = drawing.means
+    assert mean.n_undecided == 1
+    assert answer_of(drawing.names, drawing.means).startswith(
+        "0 worse and 0 better beyond the noise, 1 undecided, of 3 points, geometric mean +14.5 %: "
+    )
