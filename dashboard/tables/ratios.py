@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs, metric_of_row
 from results.metrics import Direction, Precision
+from results.printable import printable_line
 from results.rows import parameters_in_words
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def shared_parameters(rows: Iterable[SeriesValueRow]) -> tuple[ParameterValue, .
 def name_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> str:
     """Write a point: its benchmark and its parameters."""
     words = parameters_in_words(row.parameters, without=without)
-    return f"{row.benchmark} [{words}]" if words else row.benchmark
+    return printable_line(f"{row.benchmark} [{words}]" if words else row.benchmark)
 
 
 def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()) -> list[RatioRow]:

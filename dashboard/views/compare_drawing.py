@@ -17,6 +17,7 @@ from dashboard.tables.ratios import (
 from dashboard.views.compare_choice import Along, Show, compare_choice_of
 from dashboard.views.judged_sides import is_judged, judged_sides, values_of_side
 from results.judgement.explanation.conditions import differing_conditions
+from results.printable import printable_line
 from results.queries import run_conditions
 from results.rows import contender_of, parameters_in_words
 
@@ -198,7 +199,7 @@ def _name(choice: CompareChoice, value: str, stored: Sequence[CommitRow]) -> str
     if choice.along is not Along.COMMIT:
         return value
     row = next((one for one in stored if one.commit == value), None)
-    subject = (row and row.subject) or ""
+    subject = printable_line((row and row.subject) or "")
     day = f" {row.date:%Y-%m-%d}" if row and row.date else ""
     return f"{value[:8]}{day} {subject if len(subject) <= 32 else subject[:31] + '…'}".strip()
 

@@ -16,6 +16,7 @@ from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
 from results.metrics import Role, metric_of
+from results.printable import printable_line
 from results.queries import commits, history_of, judged_commits
 from results.rows import beside_among, contender_of
 from results.units import counted
@@ -176,7 +177,7 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
 def answer_of_changes(drawing: ExploreDrawing) -> str:
     """Write in a sentence what the chosen commit changed, or what is shown where nothing is judged."""
     choice = drawing.view.choice
-    name = f"{choice.benchmark}, {metric_of(choice.metric, unit='').label}"
+    name = f"{printable_line(choice.benchmark)}, {metric_of(choice.metric, unit='').label}"
     if drawing.judgement is None:
         return f"{name}: {note_of_changes(drawing) or 'nothing measured for this choice'}"
     return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
