@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from results.judgement.findings import EVERYTHING, Turn
 from results.metrics import metric_of
+from results.printable import printable_line
 from results.rows import contender_of
 from results.units import change_in_words, counted
 
@@ -32,7 +33,7 @@ def title_of(finding: Finding) -> str:
     parts += [
         str(one.value) for one in finding.surface.shared if one.name.rstrip("_") == "pass" and one.value != "forward"
     ]
-    return " · ".join([*parts, metric_of(finding.metric, unit="").label])
+    return printable_line(" · ".join([*parts, metric_of(finding.metric, unit="").label]))
 
 
 def change_of(finding: Finding) -> str:
@@ -53,5 +54,5 @@ def since_of(found: RankedFinding) -> str:
     if run is None:
         return found.finding.first_bad[:8]
     day = "no date" if run.commit_date is None else f"{run.commit_date:%Y-%m-%d}"
-    subject = run.commit_subject or ""
+    subject = printable_line(run.commit_subject or "")
     return f"{day} {subject if len(subject) <= LONGEST_SUBJECT else subject[: LONGEST_SUBJECT - 1] + '…'}".strip()

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.metrics import Direction, metric_of
-from results.units import BYTE_NAMES, SECOND_NAMES, TIMES, ratio, si, si_interval
+from results.units import BYTE_NAMES, SECOND_NAMES, THIN_SPACE, TIMES, ratio, si, si_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,19 +151,32 @@ class MetricFormat:
     def ordinate(self) -> Ordinate:
         """Y axis of the values, with the unit on its labels or in its title."""
         metric = metric_of(self.metric, unit=self.unit)
-        label, symbol = metric.label[:1].upper() + metric.label[1:], self._symbol
+        symbol = self._symbol
         if symbol is not None:
-            return Ordinate(title=label, better=BETTER[metric.direction], suffix=symbol)
-        title = label if self.unit in {NO_UNIT, ""} else f"{self.unit[:1].upper()}{self.unit[1:]}"
+            return Ordinate(title=self.label, better=BETTER[metric.direction], suffix=symbol)
+        # Letters keep their case: Ms is a million seconds.
+        title = f"{self.label}, {self._named_unit}".removesuffix(", ")
         return Ordinate(title=title, better=BETTER[metric.direction], has_prefix=False)
 
+    @property
+    def label(self) -> str:
+        """What is measured, as a title begins."""
+        label = metric_of(self.metric, unit=self.unit).label
+        return label[:1].upper() + label[1:]
+
     def text(self, value: float) -> str:
-        """Write one value: with its unit where that is a symbol, else the bare number, as on the axis."""
-        return f"{value:.4g}" if self._symbol is None else si(value, self._symbol)
+        """Write one value with its unit, if it has one."""
+        if self._symbol is not None:
+            return si(value, self._symbol)
+        return f"{value:.4g}{THIN_SPACE}{self._named_unit}".rstrip()
 
     def interval_text(self, value: float, low: float, high: float) -> str:
         """Write an interval in the prefix that `text` gives `value`."""
         return f"[{low:.4g}, {high:.4g}]" if self._symbol is None else si_interval(value, low, high)
+
+    @property
+    def _named_unit(self) -> str:
+        return "" if self.unit == NO_UNIT else self.unit
 
     @property
     def _symbol(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import quote
@@ -54,7 +55,13 @@ def contender_label(contender: str) -> Component:
 
 
 def sparkline(values: Sequence[float], *, kind: str) -> Component:
-    """Build a small curve of two or more values, its end a dot in the colour of `kind`: good, bad or neither."""
+    """Build a small curve of the finite values, its end a dot in the colour of `kind`: good, bad or neither.
+
+    Of fewer than two its place stays empty.
+    """
+    values = [value for value in values if math.isfinite(value)]
+    if len(values) < 2:
+        return html.Span(className="sparkline")
     low, high = min(values), max(values)
     span = max(high - low, 0.05 * abs(high), 1e-300)
     points = [

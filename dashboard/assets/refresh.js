@@ -8,7 +8,9 @@
   const LOCKED = "Another program has the database to itself just now: wait until it is done, or end it if it hangs";
   let known = null, isAway = false, nRedrawn = 0;
   const isUnread = () => document.querySelector(".unread") !== null;
-  const say = text => window.dash_clientside?.set_props?.("stale", {children: text});
+  const say = text => {
+    try { window.dash_clientside?.set_props?.("stale", {children: text}); } catch { /* not drawn yet: the next look says it */ }
+  };
   const look = async () => {
     let state = null, why = SILENT;
     try {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dashboard.figures.change_points import with_change_points
 from dashboard.figures.chart import Across
+from dashboard.figures.decades import MOST_RATIO, SMALL_RATIO, above_zero, decade_ticks
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.scales import Scale
@@ -45,15 +46,6 @@ PLAIN: dict[str, object] = {
     "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
     "showlegend": False,
 }
-# Possible tick labels of a logarithmic axis before their suffix, with SI prefixes and without.
-PREFIXED_LABELS = tuple(
-    f"{digit * ten}{prefix}"
-    for prefix in ("n", "µ", "m", "", "k", "M", "G", "T")
-    for ten in (1, 10, 100)
-    for digit in (1, 2, 5)
-)
-PLAIN_LABELS = tuple(f"{digit * 10.0**power:.12g}" for power in range(-6, 10) for digit in (1, 2, 5))
-MOST_RATIO, SMALL_RATIO = 1e5, 1e2
 MOST_MARKERS = 120
 MOST_COMMITS, FEW_COMMITS = 5, 3  # labels of two lines, and of them in a small chart
 MOST_PLACED = 60  # commits whose labels are placed, the newest first; more are thinned by plotly
@@ -68,6 +60,8 @@ def figure_from_chart(
     A line marks the key `chosen`; zoom survives while `keeps_zoom_of` stays the same.
     frame: chart whose axes are drawn, where several share them.
     """
+    if scale is Scale.LOG:
+        chart, frame = above_zero(chart), frame and above_zero(frame)
     traces = [trace for curve in chart.curves for trace in _traces_of_curve(curve, level=chart.interval_level)]
     shapes: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
@@ -228,7 +222,8 @@ def _x_axis(chart: Chart, *, is_shared: bool) -> dict[str, object]:
             "categoryorder": "array",
             "categoryarray": names,
             **_commit_ticks(len(names), most=FEW_COMMITS if is_shared else MOST_COMMITS),
-            **({"range": [-0.5, len(names) - 0.5]} if is_shared and names else {}),
+            # Where it begins further to the left, plotly counts the labels from the first commit and not to the newest.
+            **({"range": [-0.5, len(names) - 0.5]} if names else {}),
             "labelalias": dict(chart.labels),
             "autotickangles": [0, 90],
             "tickfont": {"size": 11},
@@ -260,26 +255,17 @@ def _y_axis(chart: Chart, *, scale: Scale, most_ratio: float) -> dict[str, objec
     readings = [mark.reading for curve in chart.curves for mark in curve.marks]
     lows = [reading.value if reading.low is None else reading.low for reading in readings]
     highs = [reading.value if reading.high is None else reading.high for reading in readings]
-    suffix, has_prefix = chart.ordinate.suffix, chart.ordinate.has_prefix
-    axis: dict[str, object] = {"ticksuffix": suffix, **({"tickformat": "~s"} if has_prefix else {})}
+    axis = decade_ticks(0, chart.ordinate)
     if not readings:
         return {**axis, "showticklabels": False, "showgrid": False, "range": [0, 1]}
     low, high = min(lows), max(highs)
     if scale is Scale.LOG and low > 0:
-        pad = max(0.06 * math.log10(high / low), 0.04)
-        # Left alone, an axis of one decade labels 900k and 1M into each other.
-        if high / low > 3:
-            axis["dtick"] = "D2" if high / low < most_ratio else 1
-            # Without a format plotly writes 200 between 100 and 1000 as a small 2.
-            axis["tickformat"] = "~s" if has_prefix else "~g"
-            if suffix:
-                del axis["ticksuffix"]
-                # plotly leaves the suffix out between decades; it shows an alias everywhere.
-                labels = PREFIXED_LABELS if has_prefix else PLAIN_LABELS
-                axis["labelalias"] = {label: f"{label}{suffix}" for label in labels}
-        return {**axis, "type": "log", "range": [math.log10(low) - pad, math.log10(high) + pad]}
+        decades = math.log10(high) - math.log10(low)  # a quotient of the two may be beyond all numbers
+        pad = max(0.06 * decades, 0.04)
+        ticks = decade_ticks(decades, chart.ordinate, most_ratio=most_ratio)
+        return {**ticks, "type": "log", "range": [math.log10(low) - pad, math.log10(high) + pad]}
     if scale is Scale.ZERO:
-        return {**axis, "range": [0, 1.06 * high]}
+        return {**axis, "range": [min(1.06 * low, 0), max(1.06 * high, 0) if low or high else 1]}
     least = 0.2 * (low + high) / 2
     pad = max(0.08 * (high - low), (least - (high - low)) / 2)
     return {**axis, "range": [low - pad, high + pad]}

@@ -129,7 +129,7 @@ def _curve(
     before: tuple[float, str] | None = None
     for value, version in values:
         at, number = places[value.commit], value.value
-        if number is None:
+        if number is None or not math.isfinite(number):
             pieces.append([])
             absences.append(
                 Absence(
@@ -142,10 +142,11 @@ def _curve(
         if before is not None and before[1] != version:
             pieces.append([])
             before = None
+        text = metric_format.text(number)
         pieces[-1].append(
             Mark(
-                at=at, key=value.commit, reading=_reading(value, number), text=metric_format.text(number),
-                note=_note(line, value, number, before=before and before[0], metric_format=metric_format),
+                at=at, key=value.commit, reading=_reading(value, number), text=text,
+                note=_note(line, value, text, before=before and before[0], metric_format=metric_format),
                 is_disturbed=value.reason is not None,
             )
         )  # fmt: skip
@@ -162,14 +163,15 @@ def _reading(value: HistoryValue, number: float) -> Reading:
 
 
 def _note(
-    line: HistoryLine, value: HistoryValue, number: float, *, before: float | None, metric_format: MetricFormat
+    line: HistoryLine, value: HistoryValue, text: str, *, before: float | None, metric_format: MetricFormat
 ) -> str:
+    number = value.value or 0.0
     reading = _reading(value, number)
     interval = ""
     if reading.low is not None and reading.high is not None:
         level = 100 * line.series[0].interval_level
         interval = f" {metric_format.interval_text(number, reading.low, reading.high)} ({level:g} % interval)"
-    lines = [f"<b>{escaped(metric_format.text(number))}</b>{interval}", wrapped(line.label)]
+    lines = [f"<b>{escaped(text)}</b>{interval}", wrapped(line.label)]
     if before:
         lines.append(f"{change_in_words(number / before)} against the commit before")
     if value.reason is not None:
@@ -178,6 +180,8 @@ def _note(
 
 
 def _note_of_absence(line: HistoryLine, value: HistoryValue) -> str:
-    head = f"<b>{value.state.replace('_', ' ')}</b>  {wrapped(line.label)}"
+    state, reason = value.state.replace("_", " "), value.reason or "no reason given"
+    if value.value is not None:  # infinite
+        state, reason = f"{value.value}", value.reason or "not a number that an axis holds"
     commit = commit_lines(value.commit, value.commit_date, value.commit_subject)
-    return "<br>".join([head, wrapped(value.reason or "no reason given"), *commit])
+    return "<br>".join([f"<b>{state}</b>  {wrapped(line.label)}", wrapped(reason), *commit])

@@ -6,6 +6,8 @@ import html
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from results.printable import printable, printable_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -33,13 +35,14 @@ def tick_label(commit: str, date: datetime | None, subject: str | None, *, has_r
 
 
 def cut_short(text: str, *, longest: int) -> str:
-    """Cut a text to so many characters, the last an ellipsis."""
+    """Cut a text to so many characters, the last an ellipsis; control characters are escaped."""
+    text = printable_line(text)
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def escaped(text: str) -> str:
-    """Escape `text` for plotly's subset of HTML, which has no entity for quotation marks."""
-    return html.escape(text, quote=False)
+    """Escape `text` for plotly's subset of HTML, without an entity for quotation marks, and what turns text around."""
+    return html.escape(printable(text), quote=False)
 
 
 @lru_cache(maxsize=16384)  # the same names at each commit, and in each figure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
+from dashboard.figures.decades import decade_ticks, decades_of_labels
 from dashboard.figures.drawing import PLAIN, TITLE
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of_side
@@ -22,6 +23,7 @@ MOST_POINTS = 5000  # of a figure
 MOST_TICKS = 12
 FINE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0)
 LEAST = (0.98, 1.02)  # that the axis holds
+BETWEEN = 1e2  # ratio of the ends of the axis of values up to which it has labels between its decades
 COARSE = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -85,7 +87,8 @@ def scatter_of_ratios(sides: Sequence[RatioSide], *, ordinate: Ordinate, base: s
                 "hovertext": [mark.note for mark in side.marks], "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )  # fmt: skip
-    layout = _layout(ordinate, base=base, ratios=[mark.ratio for side in sides for mark in side.marks])
+    marks = [mark for side in sides for mark in side.marks]
+    layout = _layout(ordinate, base=base, ratios=[one.ratio for one in marks], values=[one.value for one in marks])
     # Looking each symbol up among all that there are takes plotly longer than all the rest of a figure.
     figure = go.Figure(data=traces, layout=go.Layout(layout), _validate=False)
     figure.add_shape(type="line", x0=0, x1=1, xref="paper", y0=1, y1=1, layer="below",
@@ -109,7 +112,7 @@ def _ticks(ratios: Sequence[float]) -> dict[str, object]:
     if len(shown) > MOST_TICKS or low < FINE[0] or high > FINE[-1]:
         shown = [tick for tick in COARSE if low <= tick <= high]
     if low < COARSE[0] or high > COARSE[-1]:
-        return {"tickformat": "~g", "ticksuffix": TIMES, "dtick": 1}
+        return {"tickformat": "~g", "ticksuffix": TIMES, "dtick": decades_of_labels(_decades(ratios))}
     margin = 0.03 * math.log10(high / low)
     return {
         "tickmode": "array", "tickvals": shown, "ticktext": [f"{tick:g}{TIMES}" for tick in shown],
@@ -117,13 +120,18 @@ def _ticks(ratios: Sequence[float]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _layout(ordinate: Ordinate, *, base: str, ratios: Sequence[float]) -> dict[str, object]:
+def _decades(values: Sequence[float]) -> float:
+    known = [math.log10(value) for value in values if 0 < value < math.inf]
+    return max(known) - min(known) if known else 0.0
+
+
+def _layout(ordinate: Ordinate, *, base: str, ratios: Sequence[float], values: Sequence[float]) -> dict[str, object]:
     rule = {"gridcolor": RULE_COLOUR, "zeroline": False, "linecolor": RULE_COLOUR, "automargin": True}
     return {
         **PLAIN,
         "xaxis": {
-            **rule, "type": "log", "ticksuffix": ordinate.suffix, "dtick": 1, "ticks": "outside", "showgrid": False,
-            **({"tickformat": "~s"} if ordinate.has_prefix else {}),
+            **rule, "type": "log", **decade_ticks(_decades(values), ordinate, most_ratio=BETWEEN), "ticks": "outside",
+            "showgrid": False,
             "title": {**TITLE, "text": escaped(f"{ordinate.title} at {base}")},
         },
         "yaxis": {

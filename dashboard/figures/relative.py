@@ -25,7 +25,7 @@ class RelativeFormat(MetricFormat):
     def ordinate(self) -> Ordinate:
         """Y axis of the ratios, 1 where nothing differs."""
         own = super().ordinate
-        title = f"{own.title} over that at {self.base[:8]}"
+        title = f"{self.label} over that at {self.base[:8]}"
         return Ordinate(title=title, better=own.better, suffix=TIMES, has_prefix=False, reference=1.0)
 
     def text(self, value: float) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from dash import html
 
 from dashboard.looks import look_of_side
+from dashboard.quantities import NO_UNIT
+from dashboard.tables.ratios import NOISE_UNKNOWN
 from dashboard.widgets import labelled_cells, labelled_stroke
 from results.units import change_in_words, change_interval_in_words, counted, in_words
 
@@ -85,7 +87,7 @@ def _base_cell(row: RatioRow) -> Component | str:
     """Build the value at the first side, or what state it is in there."""
     if row.base.value is None:
         return html.Span(row.base.state.replace("_", " "), className="dimmed")
-    return in_words(row.base.value, unit=row.base.unit)
+    return in_words(row.base.value, unit="" if row.base.unit == NO_UNIT else row.base.unit)
 
 
 def short_name(name: str) -> str:
@@ -102,9 +104,7 @@ def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
     known = sorted((mean.mean, name, mean) for name, mean in zip(names[1:], means, strict=True) if mean.mean)
     if len(known) >= MANY_SIDES:
         ends = " to ".join(
-            f"{name} {change_in_words(value)} ({mean.n_worse:,} worse, {mean.n_better:,} better{_changed(mean)} "
-            "beyond the noise)"
-            for value, name, mean in (known[0], known[-1])
+            f"{name} {change_in_words(value)} ({_certainly(mean)})" for value, name, mean in (known[0], known[-1])
         )
         return f"Against {base}, {counted(len(means), 'side')}: from {ends}"
     if len(means) == 1:
@@ -114,18 +114,25 @@ def answer_of(names: Sequence[str], means: Sequence[Mean]) -> str:
     return f"Against {base}, {'; '.join(parts)}"
 
 
-def _changed(mean: Mean) -> str:
-    return f", {mean.n_changed:,} changed" if mean.n_changed else ""
+def _certainly(mean: Mean) -> str:
+    if mean.is_of_unknown_noise:
+        return NOISE_UNKNOWN
+    changed = f", {mean.n_changed:,} changed" if mean.n_changed else ""
+    return f"{mean.n_worse:,} worse, {mean.n_better:,} better{changed} beyond the noise"
 
 
 def _difference(mean: Mean) -> str:
     if mean.mean is None:
         return "no point was measured on both sides"
+    if mean.is_of_unknown_noise:
+        return f"geometric mean {change_in_words(mean.mean)} of {counted(mean.n, 'point')}, whose noise is not known"
     certain = f"{mean.n_worse:,} worse and {mean.n_better:,} better beyond the noise"
     if mean.n_changed:
         certain = f"{mean.n_changed:,} changed beyond the noise, better direction unknown"
         if mean.n_worse or mean.n_better:
             certain = f"{mean.n_worse:,} worse, {mean.n_better:,} better and {certain}"
+    if mean.n_undecided:
+        certain = f"{certain}, {mean.n_undecided:,} undecided"
     covered = f" of the {mean.n:,} with a ratio" if mean.n_failing else ""
     n = mean.n + mean.n_failing
     return f"{certain}, of {counted(n, 'point')}, geometric mean {change_in_words(mean.mean)}{covered}"
@@ -148,8 +155,7 @@ def _mean_cells(
         " to ".join(ends),
         f"{mean.n:,}",
         ", ".join(without) or "–",
-        f"{mean.n_worse:,}",
-        f"{mean.n_better:,}",
+        *(["–"] * 2 if mean.is_of_unknown_noise else [f"{mean.n_worse:,}", f"{mean.n_better:,}"]),
         conditions,
     ]
 

@@ -74,12 +74,19 @@ def _finding(found: RankedFinding) -> list[object]:
     ]  # fmt: skip
 
 
-def csv_of_ratios(rows: Iterable[RatioRow], names: Sequence[str]) -> str:
-    """Write a line for each point and side but the first; ratios are over the first side's value."""
-    heading = ["point", "unit", "base", "base_value", "side", "value", "ratio", "ratio_low", "ratio_high", "outcome"]
+def csv_of_ratios(rows: Iterable[RatioRow], names: Sequence[str], *, shared: str = "") -> str:
+    """Write a line for each point and side but the first; ratios are over the first side's value.
+
+    shared: the parameters that all points have, in words, which their names leave out.
+    """
+    heading = [
+        "project", "base_machine", "base_environment", "metric", "point", "shared_parameters", "unit", "base",
+        "base_value", "side", "value", "ratio", "ratio_low", "ratio_high", "outcome",
+    ]  # fmt: skip
     lines: Iterable[list[object]] = (
         [
-            row.name, row.base.unit, names[0], row.base.value, name,
+            *(getattr(row.base, column) for column in ("project", "machine", "environment", "metric")),
+            row.name, shared, row.base.unit, names[0], row.base.value, name,
             *((None,) * 4 if one is None else (one.value, one.ratio, one.low, one.high)),
             "not measured" if one is None else one.word,
         ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs, metric_of_row
 from results.metrics import Direction, Precision
+from results.printable import printable_line
 from results.rows import parameters_in_words
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ CERTAIN = frozenset(
 )
 BAD, GOOD = "bad", "good"
 DIFFERS = "differs"
+NOISE_UNKNOWN = "noise not known"
 WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
 
 
@@ -75,7 +77,8 @@ class Mean:
 
     n: points in it. n_without: points of the first side without a ratio there; n_only: points only this side has.
     n_failing: of those without a ratio, the ones that count as worse or better, as what fails now. n_changed: points
-    that changed certainly, of which it is not known which way is better.
+    that changed certainly, of which it is not known which way is better. n_unknown: of those in it, the ones without an
+    interval, which nothing certain can be said of. n_undecided: what looks changed and is not known well enough.
     """
 
     mean: float | None
@@ -88,6 +91,13 @@ class Mean:
     n_better: int
     n_failing: int = 0
     n_changed: int = 0
+    n_unknown: int = 0
+    n_undecided: int = 0
+
+    @property
+    def is_of_unknown_noise(self) -> bool:
+        """Whether nothing certain can be said of any point in it."""
+        return self.n_unknown == self.n > 0
 
 
 def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
@@ -110,7 +120,7 @@ def shared_parameters(rows: Iterable[SeriesValueRow]) -> tuple[ParameterValue, .
 def name_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> str:
     """Write a point: its benchmark and its parameters."""
     words = parameters_in_words(row.parameters, without=without)
-    return f"{row.benchmark} [{words}]" if words else row.benchmark
+    return printable_line(f"{row.benchmark} [{words}]" if words else row.benchmark)
 
 
 def rows_from_values(sides: Sequence[Mapping[Key, SeriesValueRow]], *, unnamed: Collection[str] = ()) -> list[RatioRow]:
@@ -163,7 +173,8 @@ def ratio_of(base: SeriesValueRow, head: SeriesValueRow) -> Ratio:
         is_apart = low is not None and high is not None and not low <= 1 <= high
         is_significant = is_apart and abs(math.log(ratio)) >= math.log1p(LEAST_RELEVANT_CHANGE)
     direction = metric.direction
-    word, kind = "no certain difference", ""
+    is_known = low is not None or metric.precision is Precision.EXACT
+    word, kind = "no certain difference" if is_known else NOISE_UNKNOWN, ""
     if is_significant and direction is Direction.UNKNOWN:
         word = DIFFERS
     elif is_significant:
@@ -188,6 +199,8 @@ def mean_of(rows: Sequence[RatioRow], side: int, *, n_only: int) -> Mean:
         n_better=sum(one.is_significant and one.kind == GOOD for one in found),
         n_failing=sum(one.is_significant and one.kind in {BAD, GOOD} and not one.ratio for one in found),
         n_changed=sum(one.is_significant and one.word in WITHOUT_DIRECTION for one in found),
+        n_unknown=sum(one.word == NOISE_UNKNOWN for one in found),
+        n_undecided=sum(one.word == WORDS[Outcome.UNDECIDED] for one in found),
     )
 
 

@@ -12,6 +12,7 @@ from dashboard.lines import NO_PARAMETERS
 from dashboard.tables.changes import ORDER, word_of
 from dashboard.widgets import command_code, sparkline
 from results.judgement.verdicts import Outcome
+from results.printable import printable_line
 from results.rows import left_out_in_words, parameters_in_words
 from results.units import change_in_words
 
@@ -40,6 +41,7 @@ YES, NO, PERHAPS, UNKNOWN = (
     Tone("Perhaps", "doubt"),
     Tone("Not known", "doubt"),
 )
+TONES = (YES, PERHAPS, NO, UNKNOWN)  # the more one has to look, the earlier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +134,7 @@ def surfaces_of(judgement: Judgement) -> list[ChangedSurface]:
             changed.setdefault((verdict.outcome, *title), []).append(verdict)
     surfaces = [
         ChangedSurface(
-            title=" · ".join(title),
+            title=printable_line(" · ".join(title)),
             word=word_of(verdicts[0]),
             worst=max(verdicts, key=lambda verdict: verdict.size),
             n=len(verdicts),
@@ -208,7 +210,7 @@ def _line(surface: ChangedSurface) -> Component:
 
 def _commit(row: CommitRow) -> list[Component | str]:
     date = "no date" if row.date is None else f"{row.date:%Y-%m-%d}"
-    return [html.Code(row.commit[:10]), f" {date} {row.subject or ''}".rstrip()]
+    return [html.Code(row.commit[:10]), f" {date} {printable_line(row.subject or '')}".rstrip()]
 
 
 def _title(verdict: Verdict) -> tuple[str, ...]:

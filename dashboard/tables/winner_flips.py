@@ -11,6 +11,7 @@ from dash import dcc, html
 from dashboard.sweep_axes import AXES, text_of
 from dashboard.widgets import card, contender_label, labelled_cells
 from results.judgement.leads import lead_of
+from results.printable import printable_line
 from results.units import counted
 from results.units import ratio as ratio_in_words
 
@@ -109,7 +110,7 @@ def flips_in_words(flips: Sequence[WinnerFlip]) -> list[str]:
 def commit_in_words(row: PointRow) -> str:
     """Write a point's commit: short hash, date and subject as far as they are known."""
     date = f" of {row.commit_date:%Y-%m-%d}" if row.commit_date else ""
-    return f"{row.commit[:8]}{date}{f' ({row.commit_subject})' if row.commit_subject else ''}"
+    return f"{row.commit[:8]}{date}{f' ({printable_line(row.commit_subject)})' if row.commit_subject else ''}"
 
 
 def _flip(flip: WinnerFlip) -> Component:

@@ -181,4 +181,5 @@ def _runner_up(ranking: Ranking) -> list[Component | str]:
             return [html.Span("tied: the intervals overlap", className="dimmed")]
         case _:
             cost = f"takes {percent(ranking.margin - 1)} longer"
-            return [contender_label(ranking.runner_up.contender), html.Span(cost, className="dimmed")]
+            # Without a space between them a line ends within a word.
+            return [contender_label(ranking.runner_up.contender), " ", html.Span(cost, className="dimmed")]

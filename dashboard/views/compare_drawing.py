@@ -15,8 +15,9 @@ from dashboard.tables.ratios import (
     shared_parameters,
 )
 from dashboard.views.compare_choice import Along, Show, compare_choice_of
-from dashboard.views.judged_sides import judged_sides, values_of_side
+from dashboard.views.judged_sides import is_judged, judged_sides, values_of_side
 from results.judgement.explanation.conditions import differing_conditions
+from results.printable import printable_line
 from results.queries import run_conditions
 from results.rows import contender_of, parameters_in_words
 
@@ -61,8 +62,9 @@ class CompareDrawing:
 
     @property
     def unit(self) -> str:
-        """Unit of the values; empty without any."""
-        return self.rows[0].base.unit if self.rows else ""
+        """Unit of the values; empty without any, and where they have several, as asv's tracked ones do."""
+        units = {row.base.unit for row in self.rows}
+        return units.pop() if len(units) == 1 else ""
 
 
 def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
@@ -144,7 +146,7 @@ def _rows(
     sides: Sequence[Mapping[Key, SeriesValueRow]],
     unnamed: Collection[str],
 ) -> list[RatioRow]:
-    if choice.along is Along.COMMIT:
+    if choice.along is Along.COMMIT and is_judged(choice.metric):
         base, *heads = choice.commit
         place = {"project": choice.project, "machine": choice.machine[0], "environment": choice.environment[0]}
         judgements = [judged_sides(store, base=base, head=head, metric=choice.metric, **place) for head in heads]
@@ -197,7 +199,7 @@ def _name(choice: CompareChoice, value: str, stored: Sequence[CommitRow]) -> str
     if choice.along is not Along.COMMIT:
         return value
     row = next((one for one in stored if one.commit == value), None)
-    subject = (row and row.subject) or ""
+    subject = printable_line((row and row.subject) or "")
     day = f" {row.date:%Y-%m-%d}" if row and row.date else ""
     return f"{value[:8]}{day} {subject if len(subject) <= 32 else subject[:31] + '…'}".strip()
 

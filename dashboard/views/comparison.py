@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dashboard.tables.surfaces import Comparison, surfaces_of
+from dashboard.tables.surfaces import TONES, Comparison, surfaces_of
 from results.queries import history_of, judged_commits
 from results.rows import beside_among
 
@@ -22,12 +22,16 @@ MOST_VALUES = 60
 
 
 def comparisons_of(store: Store, *, commits: Sequence[CommitRow]) -> tuple[Comparison, ...]:
-    """Compare the newest two commits of each project's main line on each machine; `commits` come oldest first."""
+    """Compare the newest two commits of each project's main line on each machine; `commits` come oldest first.
+
+    First come the machines on which something got worse, then those where that is in doubt.
+    """
     measured: dict[tuple[str, str], list[CommitRow]] = {}
     for row in commits:
         for machine in sorted(row.machines):
             measured.setdefault((row.project, machine), []).append(row)
-    return tuple(_comparison(store, project, machine, rows) for (project, machine), rows in sorted(measured.items()))
+    found = [_comparison(store, project, machine, rows) for (project, machine), rows in sorted(measured.items())]
+    return tuple(sorted(found, key=lambda one: TONES.index(one.tone)))
 
 
 def _comparison(store: Store, project: str, machine: str, rows: Sequence[CommitRow]) -> Comparison:

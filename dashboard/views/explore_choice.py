@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -10,8 +11,8 @@ from urllib.parse import parse_qs, urlencode
 from dashboard.lines import lines_from, parameter_choices, parameter_names_of, words_of
 from dashboard.scales import CommitSpacing, Scale
 from dashboard.sweep_axes import AXES
-from dashboard.views.url import LATEST, member_of, unknown_parameters
-from results.queries import benchmark_names, places, projects, series_places, series_where
+from dashboard.views.url import LATEST, MOST_SHOWN, member_of, unknown_parameters
+from results.queries import benchmark_names, commits, places, projects, series_places, series_where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ OF_POINT = (*(axis.name for axis in AXES if axis.name not in {"operation", *CASC
 KEYS = (*CASCADE, "line", "where", "colour", "group", "relative", "commit", "spacing", "scale", "operation", *OF_POINT)
 MOST_LINES = 50  # of a figure
 LINES_AT_FIRST = 4
+MOST_UNKNOWN = 3  # lines, named
 PREFERRED_METRIC = "latency_s"
 
 
@@ -96,6 +98,8 @@ def explore_view_of(store: Store, *, query: str) -> ExploreView:
     measured = {(row.machine, row.environment) for row in of_benchmark if row.metric == metric}
     newest_first = places(store, project=project)
     used = [place for place in newest_first if (place.machine, place.environment) in measured]
+    without_course = _without_course(store, project)
+    used.sort(key=lambda place: place.machine in without_course)  # of the others the newest stays first
     machine = settle("machine", (place.machine for place in used))
     environment = settle("environment", (place.environment for place in used if place.machine == machine))
     series = series_where(
@@ -131,13 +135,19 @@ def query_from_explore_choice(choice: ExploreChoice) -> str:
     return "?" + urlencode([*pairs, ("commit", choice.commit[:12] if choice.commit else LATEST)])
 
 
+def _without_course(store: Store, project: str) -> frozenset[str]:
+    """Return the machines that measured a single commit, on which nothing goes from one to the next."""
+    n_commits = Counter(machine for row in commits(store, project=project) for machine in row.machines)
+    return frozenset(machine for machine, n in n_commits.items() if n < 2)
+
+
 def _settled(name: str, wanted: Mapping[str, Sequence[str]], values: Sequence[str], problems: list[str]) -> str:
     requested = wanted.get(name, [values[0]])[-1]
     if requested in values:
         return requested
     alike = get_close_matches(requested, values, n=1, cutoff=0.3)
     shown = alike[0] if alike else values[0]
-    problems.append(f"No {name} {requested} is stored with the rest of this choice; showing {shown}.")
+    problems.append(f"No {name} {requested[:MOST_SHOWN]} is stored with the rest of this choice; showing {shown}.")
     return shown
 
 
@@ -159,7 +169,9 @@ def _lines(
     asked = [name for name in dict.fromkeys(requested) if name]
     unknown = [name for name in asked if name not in names]
     if unknown:
-        problems.append(f"Not stored with the rest of this choice: {'; '.join(unknown)}.")
+        named = "; ".join(name[:MOST_SHOWN] for name in unknown[:MOST_UNKNOWN])
+        more = f" and {len(unknown) - MOST_UNKNOWN:,} more" if len(unknown) > MOST_UNKNOWN else ""
+        problems.append(f"Not stored with the rest of this choice: {named}{more}.")
     return _at_most([name for name in asked if name in names] or (names[:1] if unknown else []), problems)
 
 

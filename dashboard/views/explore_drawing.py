@@ -16,6 +16,7 @@ from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
 from results.metrics import Role, metric_of
+from results.printable import printable_line
 from results.queries import commits, history_of, judged_commits
 from results.rows import beside_among, contender_of
 from results.units import counted
@@ -83,7 +84,8 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
         panels = {name: _marked(panel, _lines_of(view, name), found) for name, panel in panels.items()}
     measured = [commit for _, commit in chart.positions]
     view = _with_measured_commit(view, measured)
-    shown = tuple(row for row in stored if row.commit in set(measured))
+    is_measured = frozenset(measured)
+    shown = tuple(row for row in stored if row.commit in is_measured)
     beside = beside_among(shown)
     return ExploreDrawing(
         view=view,
@@ -175,7 +177,7 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
 def answer_of_changes(drawing: ExploreDrawing) -> str:
     """Write in a sentence what the chosen commit changed, or what is shown where nothing is judged."""
     choice = drawing.view.choice
-    name = f"{choice.benchmark}, {metric_of(choice.metric, unit='').label}"
+    name = f"{printable_line(choice.benchmark)}, {metric_of(choice.metric, unit='').label}"
     if drawing.judgement is None:
         return f"{name}: {note_of_changes(drawing) or 'nothing measured for this choice'}"
     return f"{name}: {counts_of(drawing.judgement)} at {drawing.judgement.head_commit[:10]}"
@@ -213,7 +215,7 @@ def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView
     found = [commit for commit in measured if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, commit=found[0]))
-    problem = f"{len(found) or 'No'} commits measured here begin with {requested}; showing the latest."
+    problem = f"{len(found) or 'No'} commits measured here begin with {requested[:40]}; showing the latest."
     return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
 
 

@@ -22,6 +22,7 @@ Kept = TypeVar("Kept")
 
 MOST_KEPT = 10
 MOST_ROWS = 60_000  # of all entries; 0.7 kB each (docs/serving.md)
+COMPARED_AS_STORED = frozenset({"device_time_s"})  # not judged, and asked for all the same: is it the GPU or the host?
 OF_A_COMPARISON = 3  # two sides and a judgement: kept whatever their size, as one question asks for each of them again
 
 
@@ -46,11 +47,11 @@ _kept: WeakKeyDictionary[Store, _OfState] = WeakKeyDictionary()
 def values_of_side(
     store: Store, *, project: str, commit: str, machine: str, environment: str
 ) -> tuple[SeriesValueRow, ...]:
-    """Return the values of every judged metric and run at a commit and place; those of a series come oldest first."""
+    """Return the values of every compared metric and run at a commit and place; those of a series come oldest first."""
 
     def values() -> tuple[SeriesValueRow, ...]:
         rows = all_values_at(store, project=project, commit=commit, machine=machine, environment=environment)
-        return tuple(row for row in rows if metric_of(row.metric, unit=row.unit).role is Role.JUDGED)
+        return tuple(row for row in rows if row.metric in COMPARED_AS_STORED or is_judged(row.metric, row.unit))
 
     return _once(store, (project, commit, machine, environment), values, n_rows=len)
 
@@ -70,6 +71,11 @@ def judged_sides(  # noqa: PLR0913 - two sides at one place, and a metric
 
     key = (project, base, head, machine, environment, metric)
     return _once(store, key, judgement, n_rows=lambda made: len(made.verdicts))
+
+
+def is_judged(metric: str, unit: str = "") -> bool:
+    """Return whether a metric is judged between commits; others are compared by their values."""
+    return metric_of(metric, unit=unit).role is Role.JUDGED
 
 
 def kept_of(store: Store) -> OrderedDict[Hashable, tuple[object, int]]:

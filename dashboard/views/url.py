@@ -26,7 +26,9 @@ Member = TypeVar("Member", bound="StrEnum")
 def unknown_parameters(names: Iterable[str], *, known: Sequence[str]) -> list[str]:
     """Return a problem for each of the URL's parameters that is not among the `known` ones."""
     listed = ", ".join(known)
-    return [f"Unknown URL parameter {name}; this page knows {listed}." for name in names if name not in known]
+    return [
+        f"Unknown URL parameter {name[:MOST_SHOWN]}; this page knows {listed}." for name in names if name not in known
+    ]
 
 
 def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: list[str]) -> Member:
@@ -37,7 +39,9 @@ def member_of(name: str, wanted: Mapping[str, str], default: Member, problems: l
         return kind(requested)
     except ValueError:
         choices = ", ".join(type(default))
-        problems.append(f"The URL parameter {name} is {requested}; it can be {choices}. Showing {default}.")
+        problems.append(
+            f"The URL parameter {name} is {requested[:MOST_SHOWN]}; it can be {choices}. Showing {default}."
+        )
         return default
 
 
@@ -49,7 +53,7 @@ def commit_of(requested: str, commits: Sequence[CommitRow], problems: list[str])
     if len(found) == 1:
         return found[0]
     number = f"{len(found)} measured commits begin" if found else "no measured commit begins"
-    problems.append(f"The URL asks for commit {requested}, but {number} with that; showing the latest.")
+    problems.append(f"The URL asks for commit {requested[:MOST_SHOWN]}, but {number} with that; showing the latest.")
     return None
 
 

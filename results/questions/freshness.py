@@ -49,7 +49,9 @@ def freshness(store: Store, **places: Unpack[PlaceFilter]) -> list[FreshnessRow]
     with store.reading() as connection:
         newest = newest_of_benchmarks(connection, places)
         commits_of_points = _commits_of_points(connection, places)
-        runs = {row.id: row for row in connection.execute(_RUNS_BY_ID, {"run_ids": {one.run_id for one in newest}})}
+        run_ids = {"run_ids": {one.run_id for one in newest}}
+        runs = {row.id: row for row in connection.execute(_RUNS_BY_ID, run_ids)}
+        ended: dict[int, datetime] = {row.run_id: row.ended for row in connection.execute(_LAST_MEASURED, run_ids)}
         timelines = _timelines(connection, {one.project_id for one in newest})
     rows = []
     for one in newest:
@@ -63,7 +65,7 @@ def freshness(store: Store, **places: Unpack[PlaceFilter]) -> list[FreshnessRow]
             commit=run.commit,
             commit_date=run.commit_date,
             commit_subject=run.commit_subject,
-            measured_at=run.started_at,
+            measured_at=ended.get(one.run_id, run.started_at),
             n_commits_behind=timelines[one.project_id].n_after(run.position, run.ordered_at),
             n_points=None if commits is None else commits.total(),
             n_stale_points=None if commits is None else commits.total() - commits[run.commit_id],
@@ -207,6 +209,13 @@ _RUNS_BY_ID = (
     .where(any_of(Run.id, "run_ids"))
 )
 
+# A sweep goes on for hours after its run began, and is gone on with on other days.
+_LAST_MEASURED = (
+    sa.select(Measurement.run_id, sa.func.max(Measurement.measured_at).label("ended"))
+    .where(any_of(Measurement.run_id, "run_ids"))
+    .group_by(Measurement.run_id)
+)
+
 
 @dataclass(frozen=True)
 class _Timeline:
@@ -224,8 +233,10 @@ class _Timeline:
 
 def _timelines(connection: Connection, project_ids: Collection[int]) -> dict[int, _Timeline]:
     found: dict[int, list[tuple[int | None, datetime]]] = {project_id: [] for project_id in project_ids}
+    first_run = sa.select(sa.func.min(Run.ordered_at)).where(Run.commit_id == Commit.id).scalar_subquery()
+    moment = sa.func.coalesce(Commit.ordered_at, first_run, type_=Run.__table__.c.ordered_at.type)
     rows = connection.execute(
-        sa.select(Commit.project_id, Commit.position, Commit.ordered_at).where(Commit.project_id.in_(project_ids))
+        sa.select(Commit.project_id, Commit.position, moment).where(Commit.project_id.in_(project_ids))
     )
     for project_id, position, ordered_at in rows:
         found[project_id].append((position, ordered_at or _BEFORE_ALL))

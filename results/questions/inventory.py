@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from results.database.fetching import datetime_decoder, fetch_rows, gc_paused
 from results.database.schema import (
+    OLDEST_FIRST,
     Benchmark,
     Commit,
     Environment,
@@ -65,7 +66,10 @@ def _point_choices(connection: Connection) -> list[PointChoice]:
 
 
 def commits(store: Store, *, project: str | Collection[str] | None = None) -> list[CommitRow]:
-    """Return every commit with a run (of `project`), oldest first; commits without a date come first."""
+    """Return every commit with a run (of `project`), oldest first: one without a date stands where its first run does.
+
+    That is the order of every history.
+    """
     names = None if project is None else frozenset({project} if isinstance(project, str) else project)
     with store.reading() as connection:
         return list(cached_for_snapshot(connection, (commits, names), partial(_commits, connection, names)))
@@ -89,7 +93,7 @@ def _commits(connection: Connection, project: Collection[str] | None) -> list[Co
         .join(Project, Project.id == Commit.project_id)
         .join(Machine, Machine.id == Run.machine_id)
         .where(*names_in(Project.name, project))
-        .order_by(Commit.ordered_at.asc().nulls_first(), Commit.position.asc().nulls_first(), Commit.id)
+        .order_by(*OLDEST_FIRST)
     ).all()
     machines: dict[int, set[str]] = {}
     sweep_machines: dict[int, set[str]] = {}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class FreshnessRow:
     """Newest run of an asv benchmark or operation on a machine and environment, whatever came of it.
 
+    measured_at: when the run measured last, of asv when it began; None where unknown.
     n_commits_behind: commits of the project's history after it, up to the newest stored one: of all commits where git
     gave positions, else of the stored ones. n_points: sweep points the operation has there, n_stale_points: those
     that were not measured at `commit` but at an older one; None for asv's benchmarks.

@@ -75,7 +75,7 @@ def test_the_card_says_how_much_a_commit_changed_either_way(suite):
 
 def test_a_value_of_which_nobody_said_what_is_better_does_not_claim_a_direction(suite):
     props = shown(suite, "?benchmark=ops.track_size")
-    assert go.Figure(props["figure"]).layout.yaxis.title.text == "Cells"
+    assert go.Figure(props["figure"]).layout.yaxis.title.text == "Value, cells"
     assert "better direction unknown" in props["note"]
     # A single number without noise; in neither direction.
     assert "1 undecided" in props["changes_note"]
@@ -193,7 +193,12 @@ def test_lines_side_by_side_differ_in_colour_and_marker():
 
 @pytest.mark.parametrize(
     ("unit", "text"),
-    [("seconds", "1.50\N{NARROW NO-BREAK SPACE}ms"), ("bytes", "1.50\N{NARROW NO-BREAK SPACE}mB"), ("cells", "0.0015")],
+    [
+        ("seconds", "1.50\N{NARROW NO-BREAK SPACE}ms"),
+        ("bytes", "1.50\N{NARROW NO-BREAK SPACE}mB"),
+        ("cells", "0.0015\N{NARROW NO-BREAK SPACE}cells"),
+        ("unit", "0.0015"),
+    ],
 )
 def test_only_seconds_and_bytes_take_a_prefix(unit, text):
     assert MetricFormat(metric="track", unit=unit).text(1.5e-3) == text

@@ -8,9 +8,15 @@ import pytest
 
 from dashboard.figures.change_points import LEAST_APART, with_change_points
 from dashboard.figures.chart import Across, ChangePoint, Chart
+from dashboard.figures.notes import cut_short, escaped
+from dashboard.finding_words import title_of
 from dashboard.quantities import MetricFormat, Ordinate
 from dashboard.tables.changes import HOW_CHANGES_ARE_MADE, ORDER, changes_table
+from dashboard.views.compare_drawing import compare_drawing_of
+from dashboard.views.explore_drawing import answer_of_changes, explore_drawing_of
+from dashboard.views.judged_histories import judged_histories
 from dashboard.widgets import TONE_COLOURS
+from results.store import open_store
 from tests.made_findings import judgement
 
 go = pytest.importorskip("plotly.graph_objects")
@@ -58,3 +64,19 @@ def test_a_change_unlike_the_values_beside_it_is_explained(ratio, is_explained):
     seconds = MetricFormat(metric="latency_s", unit="s")
     table = changes_table(replace(found, verdicts=(verdict,)), metric_format=seconds, labels={})
     assert (HOW_CHANGES_ARE_MADE in str(table)) is is_explained
+
+
+def test_no_name_turns_the_words_around_it_around(tmp_path, write_asv_run):
+    name, turned = "suite.time_\u202e_a", "suite.time_\\u202e_a"
+    for i in range(12):
+        seconds = 1.0 if i < 6 else 2.0
+        results = {name: {"result": [seconds], "params": [], "version": "v", "stats_ci_99_a": [0.99 * seconds],
+                          "stats_ci_99_b": [1.01 * seconds]}}  # fmt: skip
+        write_asv_run(tmp_path / "results", results, commit=f"{i:x}" * 40, date=1_700_000_000_000 + i * 86_400_000)
+    with open_store(str(tmp_path / "turned.db")) as store:
+        store.ingest([tmp_path / "results"])
+        assert answer_of_changes(explore_drawing_of(store, query="")).startswith(f"{turned}, time: ")
+        assert [row.name for row in compare_drawing_of(store, query="").rows] == [turned]
+        assert [title_of(one.finding) for one in judged_histories(store)] == [f"{turned} · time"]
+    assert cut_short("a\u202eb", longest=20) == "a\\u202eb"
+    assert escaped("<\u202e\n") == "&lt;\\u202e\n"

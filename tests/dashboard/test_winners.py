@@ -33,6 +33,12 @@ def test_the_fastest_wins_at_each_batch(point):
     assert text_of(winners_table(rankings)).count("100\N{NARROW NO-BREAK SPACE}% longer") == 2
 
 
+def test_between_the_next_best_and_its_cost_a_line_may_end(point):
+    table = winners_table(rankings_by_batch([point(provider="eager"), fused(point, 2.0)]))
+    [cell] = [one for one in table._traverse() if getattr(one, "data-label", "").startswith("Next best")]
+    assert cell.children[1] == " "
+
+
 def test_overlapping_intervals_are_a_tie_and_both_are_named(point):
     [(_, ranking)] = rankings_by_batch([point(provider="eager"), fused(point, 1.01)])
     assert ranking.winner is None

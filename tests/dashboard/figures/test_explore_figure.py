@@ -14,7 +14,7 @@ from dashboard.figures.reduction import MOST_POINTS, MOST_TRACES, reduced
 from dashboard.lines import lines_from
 from dashboard.looks import Look
 from dashboard.pages.explore import page_props
-from dashboard.quantities import Ordinate, Reading
+from dashboard.quantities import MetricFormat, Ordinate, Reading
 from dashboard.scales import Scale
 from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
 from dashboard.views.judged_histories import judged_histories
@@ -176,3 +176,8 @@ def test_the_note_says_what_open_marks_are_where_there_are_some(journal_store, j
     for sweeps in ([calm], [calm, disturbed]):
         note = note_of_lines(explore_drawing_of(journal_store(sweeps), query="?benchmark=mlp&metric=latency_s"))
         assert ("open marks: disturbed while measured" in note) == (len(sweeps) == 2)
+
+
+@pytest.mark.parametrize("unit", ["ms", "mW", "rows/s"])
+def test_a_unit_keeps_its_letters_as_a_capital_is_another_one(unit):
+    assert MetricFormat(metric="track", unit=unit).ordinate.title == f"Value, {unit}"

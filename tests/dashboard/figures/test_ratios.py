@@ -1,5 +1,6 @@
 """Figure of ratios on Compare: how many points it has, and what its axes say."""
 
+import json
 import math
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ from dashboard.quantities import MetricFormat
 from dashboard.tables.comparison import answer_of
 from dashboard.tables.ratios import mean_of, rows_from_values
 from dashboard.views.compare_drawing import compare_drawing_of
+from results.store import open_store
 from tests.made_values import row
 
 
@@ -108,3 +110,35 @@ def test_what_changed_without_a_known_direction_is_counted_in_the_answer():
     both = answer_of(["one", "two"], [replace(mean, n_worse=1)])
     assert both.startswith("1 worse, 0 better and 3 changed beyond the noise, better direction unknown, of 3 points")
     assert "(0 worse, 0 better, 3 changed beyond the noise)" in answer_of(["one", "a", "b", "c"], [mean] * 3)
+
+
+@pytest.mark.parametrize(
+    ("other", "title"), [("rows/s", "Value, rows/s at "), ("mW", "Value at "), ("unit", "Value at ")]
+)
+def test_values_of_several_units_stand_on_an_axis_without_one(tmp_path, write_asv_run, other, title):
+    described = {
+        name: {"name": name, "type": "track", "unit": unit, "params": [], "param_names": [], "version": "v", "code": ""}
+        for name, unit in (("one", "rows/s"), ("two", other))
+    }
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "benchmarks.json").write_text(json.dumps({**described, "version": 2}))
+    for i in range(2):
+        results = {name: {"result": [3.0 + i], "params": [], "version": "v"} for name in described}
+        write_asv_run(tmp_path / "results", results, commit="ab"[i] * 40, date=1_700_000_000_000 + i)
+    with open_store(str(tmp_path / "units.db")) as store:
+        store.ingest([tmp_path / "results"])
+        props = page_props(compare_drawing_of(store, query=""), is_from_url=True)
+    assert props["figure"].layout.xaxis.title.text.startswith(title)
+    cells = [str(one.children) for part in props["rows"] for one in part._traverse() if hasattr(one, "children")]
+    assert ("3" in cells) is (other == "unit")  # asv calls it so where there is none
+
+
+def test_what_looks_changed_and_is_not_known_is_counted_in_the_answer(journal_store, journals):
+    sweeps = journals.history(2, operations=("mlp",), batches=(16,), hiddens=(256,))
+    sweeps[1] = journals.replace(sweeps[1], slowdowns={("mlp", "fused"): 1.5}, disturbed="somebody else")
+    drawing = compare_drawing_of(journal_store(sweeps), query="")
+    [mean] = drawing.means
+    assert mean.n_undecided == 1
+    assert answer_of(drawing.names, drawing.means).startswith(
+        "0 worse and 0 better beyond the noise, 1 undecided, of 3 points, geometric mean +14.5 %: "
+    )

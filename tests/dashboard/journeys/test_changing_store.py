@@ -17,7 +17,7 @@ LOOK = "() => window.fusebenchLooksNow()"
 
 
 def is_said(page, words):
-    page.wait_for_function("words => document.querySelector('#stale').innerText.includes(words)", arg=words)
+    page.wait_for_function("words => document.querySelector('#stale')?.innerText.includes(words) ?? false", arg=words)
 
 
 def is_drawn(page, words):
@@ -32,6 +32,17 @@ def test_while_the_server_is_away_the_page_says_that_it_may_be_old(opened):
     is_said(opened, "does not answer; what is shown may be old")
     opened.unroute("**/store-state")
     is_drawn(opened, "5 commits")  # by itself, soon
+
+
+def test_a_page_that_cannot_tell_when_it_is_opened_says_so_and_is_drawn_anew(opened):
+    faults = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.route("**/store-state", lambda route: route.fulfill(status=503, json={"state": None}))
+    opened.reload(wait_until="commit")  # the first look comes before anything is drawn
+    is_said(opened, "The database cannot be read just now")
+    opened.unroute("**/store-state")
+    is_drawn(opened, "5 commits")
+    assert faults == []
 
 
 def test_while_the_database_is_gone_the_page_says_so_and_then_shows_the_one_in_its_place(

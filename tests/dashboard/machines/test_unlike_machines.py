@@ -11,6 +11,7 @@ from dashboard.tables.map_drawing import map_card
 from dashboard.tables.winner_map import winner_maps_of
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import explore_drawing_of, note_of_changes
+from dashboard.views.overview import overview_of
 from dashboard.views.regressions_drawing import regressions_drawing_of
 
 CPU, GPU = "bench-01", "h100"
@@ -60,6 +61,21 @@ def test_the_first_sides_state_stands_in_place_of_a_value(store):
     drawing = compare_drawing_of(store, query=f"?along=provider&machine={GPU}&provider=compiled&provider=eager")
     rows = page_props(drawing, is_from_url=True)["rows"]
     assert "crashed" in str([cell.children for part in rows for cell in part._traverse() if hasattr(cell, "children")])
+
+
+def test_at_first_a_history_is_of_a_machine_that_measured_several_commits(store):
+    assert explore_drawing_of(store, query="?benchmark=mlp").view.choice.machine == CPU
+    assert explore_drawing_of(store, query=f"?benchmark=mlp&machine={GPU}").view.choice.machine == GPU
+
+
+def test_machines_on_which_something_got_worse_come_first(journal_store, journals):
+    sweeps = [
+        replace(one, machine=machine, slowdowns={("mlp", "fused"): 1.5} if (machine, i) == ("z", 1) else {})
+        for machine in ("a", "b", "z")
+        for i, one in enumerate(journals.history(1 if machine == "a" else 2, operations=("mlp",)))
+    ]
+    found = overview_of(journal_store(sweeps)).comparisons
+    assert [(one.machine, one.tone.word) for one in found] == [("z", "Yes"), ("b", "No"), ("a", "Not known")]
 
 
 def test_that_not_all_providers_are_compared_at_first_is_said(journal_store, journals):

@@ -182,3 +182,10 @@ def test_the_activation_with_the_most_points_is_shown_first_as_on_the_maps(point
     rows += [gated(point, activation="silu", hidden=5632, batch=batch) for batch in (1, 64)]
     assert throughput_view_of("", points=rows, commits=commits).choice.activation == "silu"
     assert throughput_view_of("", points=rows[:2], commits=commits).choice.activation == "gelu_tanh"
+
+
+def test_what_a_url_asks_for_is_named_and_cut_where_it_is_long(points, commits):
+    long = "z" * 5000
+    view = throughput_view_of(f"?{long}=1&commit={long}&spacing={long}", points=points, commits=commits)
+    assert len(view.problems) == 3
+    assert all("zzz" in problem and len(problem) < 500 for problem in view.problems)

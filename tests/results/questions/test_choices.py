@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,14 @@ import sqlalchemy as sa
 from results.queries import (
     benchmark_names,
     commits,
+    freshness,
+    history_of,
     latest_points,
     places,
     point_choices,
     projects,
     series_places,
+    series_where,
 )
 from results.store import open_store
 
@@ -109,3 +113,36 @@ def test_a_benchmarks_metrics_come_with_where_they_were_measured(stored):
 
 def test_an_empty_store_offers_nothing(opened):
     assert point_choices(opened) == commits(opened) == projects(opened) == places(opened) == []
+
+
+@pytest.fixture
+def undated(database, tmp_path, journals):
+    """Five commits, of the last four of which nobody knows the date; read in another order than they were measured."""
+    sweeps = journals.history(5, operations=("mlp",), batches=(1,), hiddens=(256,))
+    journals.write_journals(tmp_path / "data", sweeps)
+    for sweep in sweeps[1:]:
+        (path,) = (tmp_path / "data").rglob(f"{sweep.commit[:8]}-*.jsonl")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            line["run"]["commit_date"] = None
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with open_store(database) as store:
+        store.ingest([tmp_path / "data"])
+        yield store, [sweep.commit for sweep in sweeps]
+
+
+def test_commits_without_a_date_stand_in_the_order_of_their_first_runs_as_in_histories(undated):
+    store, in_order = undated
+    assert [row.commit for row in commits(store)] == in_order
+    series = series_where(store, metric="latency_s")
+    for history in history_of(store, series_ids=[row.series_id for row in series]):
+        assert [value.commit for value in history.values] == in_order
+    assert {(row.commit, row.n_commits_behind) for row in freshness(store)} == {(in_order[-1], 0)}
+
+
+def test_a_benchmark_left_behind_by_commits_without_a_date_is_known(undated, tmp_path, journals):
+    store, in_order = undated
+    journals.write_journals(tmp_path / "more", [journals.history(1, operations=("linear",))[0]])
+    store.ingest([tmp_path / "more"])
+    found = {row.benchmark: row.n_commits_behind for row in freshness(store)}
+    assert found == {"linear": len(in_order) - 1, "mlp": 0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -97,6 +98,11 @@ def test_freshness_of_a_sweep_is_by_operation(growing, journals, tmp_path):
     growing.ingest([tmp_path / "more"])
     found = {row.benchmark: (row.commit, row.n_commits_behind) for row in freshness(growing)}
     assert found == {"mlp": (journals.commit_hash(3), 1), "linear": (newer.commit, 0)}
+
+
+def test_a_sweep_was_measured_last_when_its_run_measured_last_not_when_that_began(filled, sweeps):
+    began = sweeps[3].commit_date + timedelta(hours=1)
+    assert {row.measured_at for row in freshness(filled)} == {began + timedelta(minutes=5)}
 
 
 def test_a_failure_says_since_when_and_when_first(suite, timed):
