@@ -196,6 +196,10 @@ class TestSingleProcesses:
         assert verdict.may_be_worse
         known = judged(evidence(1.2, dof=0, n=(1, 1)), **sides, has_spread=True)
         assert known.interval is not None
+        beside = judged(evidence(1.2, dof=0, n=(1, 1)), **sides | {"base": one(1.0, metric="time")})
+        assert beside.interval is None
+        sides |= {"head": side(row(1.2, metric="time", disturbed="x"))}
+        assert judged(evidence(1.2, dof=2, is_disturbed=True), **sides).evidence is not None
 
     def test_with_repeated_processes_no_interval_is_needed(self):
         verdict = judged(evidence(1.2, dof=1), base=one(1.0, half=None), head=one(1.2, half=None, commit=B))
