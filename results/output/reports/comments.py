@@ -22,7 +22,7 @@ MOST_OF_TEXT = 1_000
 """Characters of a cell or a note: longer ones, as an asv parameter may be, would leave no room for the others."""
 MOST_NOTES = 20
 _ENDS_CELL = str.maketrans(
-    {"\\": "\\\\", "&": "&amp;", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\[", "~": "\\~"}
+    {"\\": "\\\\", "&": "&amp;", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "[": "\\[", "~": "\\~", "$": "\\$"}
 )
 _MARKS_UP = re.compile(r"(?<![^\W_])_|_(?![^\W_])")  # but not within a word
 _BREAK = "\u200b"  # nobody sees it, and neither a person nor an issue is mentioned

@@ -109,9 +109,15 @@ def test_a_cause_that_says_what_the_evidence_does_is_told_once(report_format):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("x=_foo_", "x=\\_foo\\_"), ("a._b_.c", "a.\\_b\\_.c"), ("time_it_all", "time_it_all"), ("_é_", "\\_é\\_")],
+    [
+        ("x=_foo_", "x=\\_foo\\_"),
+        ("a._b_.c", "a.\\_b\\_.c"),
+        ("time_it_all", "time_it_all"),
+        ("_é_", "\\_é\\_"),
+        ("$a$", "\\$a\\$"),
+    ],
 )
-def test_a_name_between_underscores_keeps_them(text, expected):
+def test_a_name_keeps_its_underscores_and_is_no_formula(text, expected):
     assert escaped(text) == expected
 
 
