@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from dashboard.figures.axes import MOST_DECADES
 from dashboard.figures.chart import Across, Chart, Curve, Mark
-from dashboard.figures.decades import MOST_DECADES
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.ratios import RatioMark, RatioSide, scatter_of_ratios
 from dashboard.looks import Look
