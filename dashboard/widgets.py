@@ -11,6 +11,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from dashboard.looks import look_of
+from results.units import DIVIDED, TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,14 @@ def alert(problems: Sequence[str]) -> list[Component]:
     """Build one box with a line per problem; nothing if there is none."""
     lines = [html.Div(problem) for problem in problems]
     return [dmc.Alert(lines, color="yellow", variant="light", p="xs")] if lines else []
+
+
+def unbroken(text: str) -> str:
+    """Return large text in which no line ends between a number and its sign: `+2.0 %`, `× 20.5`."""
+    held = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    for sign in (TIMES, DIVIDED):
+        held = held.replace(f"{sign} ", f"{sign}\N{NO-BREAK SPACE}")
+    return held
 
 
 def stroke(look: Look) -> Component:

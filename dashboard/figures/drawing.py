@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dashboard.figures.axes import MOST_RATIO, SMALL_RATIO, above_zero, decade_ticks
 from dashboard.figures.change_points import with_change_points
 from dashboard.figures.chart import Across
-from dashboard.figures.decades import MOST_RATIO, SMALL_RATIO, above_zero, decade_ticks
 from dashboard.figures.notes import escaped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR
 from dashboard.scales import Scale

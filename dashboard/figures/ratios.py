@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.decades import decade_ticks, decades_of_labels
+from dashboard.figures.axes import decade_ticks, decades_of_labels
 from dashboard.figures.drawing import PLAIN, TITLE
 from dashboard.figures.notes import escaped, wrapped
 from dashboard.looks import CHOSEN_COLOUR, RULE_COLOUR, look_of_side

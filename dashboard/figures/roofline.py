@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from dashboard.figures.decades import PREFIXED_LABELS
+from dashboard.figures.axes import PREFIXED_LABELS
 from dashboard.figures.drawing import EMPTY_TEXT, PLAIN, TITLE
 from dashboard.figures.notes import commit_lines, escaped, wrapped
 from dashboard.looks import RULE_COLOUR, look_of

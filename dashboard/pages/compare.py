@@ -20,7 +20,7 @@ from dashboard.tables.export import csv_of_ratios
 from dashboard.views.compare_choice import HASH_LENGTH, MOST_SIDES, SIDES, Along, Show, query_from_compare_choice
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.url import LATEST
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, by_keyboard, card, picture_buttons, unbroken
 from results.queries import projects
 from results.units import change_in_words, counted
 
@@ -152,7 +152,7 @@ def page_props(drawing: CompareDrawing, *, is_from_url: bool) -> dict[str, Any]:
         "contains": choice.contains,
         "show_value": choice.show.value,
         "problems": alert(drawing.problems),
-        "answer": f"{_answer(drawing)}.",
+        "answer": unbroken(f"{_answer(drawing)}."),
         "means": [*means, html.P(CAVEAT, className="detail")] if means else [],
         "found": {} if drawing.n_points and drawing.is_comparable else {"display": "none"},
         "note": _note(drawing, n_left_out),

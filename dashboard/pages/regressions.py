@@ -24,7 +24,7 @@ from dashboard.tables.winner_flips import flips_table
 from dashboard.views.feed import atom_from
 from dashboard.views.regressions_choice import ALL, LABELS, query_from_regressions_choice
 from dashboard.views.regressions_drawing import regressions_drawing_of
-from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, picture_buttons
+from dashboard.widgets import GRAPH_CONFIG, OnEnter, alert, at_end, by_keyboard, card, picture_buttons, unbroken
 from results.queries import projects
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def page_props(drawing: RegressionsDrawing, *, is_from_url: bool, refusal: str |
         },
         "contains": choice.contains,
         "problems": alert(drawing.problems),
-        "answer": f"{drawing.answer}.",
+        "answer": unbroken(f"{drawing.answer}."),
         "lists": [
             dcc.Link(
                 f"{n:,} {label}", href=f"{PAGE.path}{of_list}", className="link here" if of_list == query else "link"

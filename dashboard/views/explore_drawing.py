@@ -11,6 +11,7 @@ from dashboard.figures.reduction import reduced
 from dashboard.figures.relative import RelativeFormat, relative_to
 from dashboard.lines import parameter_choices, words_of
 from dashboard.quantities import MetricFormat
+from dashboard.scales import CommitSpacing
 from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
@@ -71,6 +72,9 @@ def explore_drawing_of(store: Store, *, query: str, waits: bool = False) -> Expl
         drawn_format = RelativeFormat(metric=view.choice.metric, unit=unit, base=base)
         if without:
             left_out.append(f"{len(without)} of {len(view.chosen_lines)} lines have no value at {base[:8]}")
+    undated = {value.commit for one in histories.values() for value in one.values if value.commit_date is None}
+    if undated and view.choice.spacing is CommitSpacing.DATE:
+        left_out.append(f"{counted(len(undated), 'commit')} without a date left out")
     chart, reductions = reduced(
         chart_of_lines(
             view.chosen_lines, drawn, metric_format=drawn_format, order=[row.commit for row in stored],
@@ -151,7 +155,8 @@ def note_of_lines(drawing: ExploreDrawing) -> str:
     """Write what the curves show: number of commits, dates, interval and machine."""
     choice, rows = drawing.view.choice, drawing.commits
     if not rows:
-        return "choose parameters to draw a line" if not choice.lines else "nothing measured for this choice"
+        nothing = "choose parameters to draw a line" if not choice.lines else "nothing measured for this choice"
+        return " · ".join(drawing.left_out) or nothing
     dates = [row.date for row in rows if row.date is not None]
     parts = [f"{len(rows)} commit{'' if len(rows) == 1 else 's'}"]
     if drawing.beside:

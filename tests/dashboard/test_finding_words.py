@@ -15,7 +15,7 @@ from dashboard.tables.changes import HOW_CHANGES_ARE_MADE, ORDER, changes_table
 from dashboard.views.compare_drawing import compare_drawing_of
 from dashboard.views.explore_drawing import answer_of_changes, explore_drawing_of
 from dashboard.views.judged_histories import judged_histories
-from dashboard.widgets import TONE_COLOURS
+from dashboard.widgets import TONE_COLOURS, unbroken
 from results.store import open_store
 from tests.made_findings import judgement
 
@@ -80,3 +80,7 @@ def test_no_name_turns_the_words_around_it_around(tmp_path, write_asv_run):
         assert [title_of(one.finding) for one in judged_histories(store)] == [f"{turned} · time"]
     assert cut_short("a\u202eb", longest=20) == "a\\u202eb"
     assert escaped("<\u202e\n") == "&lt;\\u202e\n"
+
+
+def test_a_number_and_its_sign_stay_in_one_line_of_a_large_answer():
+    assert unbroken("mean +2.0 %, from × 20.5 to ÷ 3") == "mean +2.0\xa0%, from ×\xa020.5 to ÷\xa03"

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
+from dashboard.figures.axes import MOST_DECADES
 from dashboard.figures.chart import Across, Chart, Curve, Mark
-from dashboard.figures.decades import MOST_DECADES
 from dashboard.figures.drawing import figure_from_chart
 from dashboard.figures.ratios import RatioMark, RatioSide, scatter_of_ratios
 from dashboard.looks import Look
 from dashboard.quantities import MetricFormat, Ordinate, Reading
 from dashboard.scales import Scale
-from dashboard.views.explore_drawing import explore_drawing_of
+from dashboard.views.explore_drawing import explore_drawing_of, note_of_lines
 from dashboard.widgets import sparkline
 from results.store import open_store
 
@@ -99,3 +99,17 @@ def test_what_is_infinite_is_marked_and_told_as_what_has_no_place_among_the_valu
 def test_a_small_curve_is_of_what_is_finite():
     assert "nan" not in sparkline([1.0, math.inf, 2.0], kind="").src
     assert sparkline([1.0, math.inf], kind="").to_plotly_json()["type"] == "Span"
+
+
+@pytest.mark.parametrize(("dates", "told"), [([1, None, None], "1 commit · "), ([None] * 3, "3 commits without")])
+def test_by_date_it_is_said_how_many_commits_have_none(tmp_path, write_asv_run, dates, told):
+    for i, date in enumerate(dates):
+        results = {"one": {"result": [3.0 + i], "params": [], "version": "v"}}
+        moment = date and 1_700_000_000_000
+        write_asv_run(tmp_path / "results", results, commit="abc"[i] * 40, date=moment)
+    with open_store(str(tmp_path / "dates.db")) as store:
+        store.ingest([tmp_path / "results"])
+        note = note_of_lines(explore_drawing_of(store, query="?spacing=date"))
+        assert note.startswith(told)
+        assert f"{dates.count(None)} commits without a date left out" in note
+        assert "without a date" not in note_of_lines(explore_drawing_of(store, query=""))

@@ -44,7 +44,7 @@ def test_of_a_metric_without_intervals_nothing_certain_is_claimed(store):
     drawing = compare_drawing_of(store, query="?metric=device_time_s&provider=fused")
     assert {(one.word, one.is_significant) for one in ratios_of(drawing).values()} == {("noise not known", False)}
     answer = page_props(drawing, is_from_url=True)["answer"]
-    assert answer.startswith("Geometric mean +50.0 % of 2 points, whose noise is not known: ")
+    assert answer.startswith("Geometric mean +50.0\N{NO-BREAK SPACE}% of 2 points, whose noise is not known: ")
 
 
 def test_of_many_sides_none_is_counted_worse_or_better_without_a_known_noise(journal_store, journals):

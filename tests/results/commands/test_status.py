@@ -49,7 +49,7 @@ def test_each_machine_tells_its_newest_run_with_how_many_points(fusebench, swept
         "bench-02": swept[1],
     }
     text = " ".join(fusebench("status").stdout.split())
-    assert f"Newest run: commit {swept[3][:8]} (Change number 3), measured 2026-01-08 13:00" in text
+    assert f"Newest run: commit {swept[3][:8]} (Change number 3), measured 2026-01-08 13:05" in text
     assert "6 points" in text
 
 
@@ -64,8 +64,8 @@ def test_what_was_measured_at_older_commits_only_is_stale(fusebench, swept):
         "mlp": (12, 6),
     }
     lines = [line.split() for line in fusebench("status", "--machine", "bench-01").stdout.splitlines()]
-    assert ["linear", swept[1][:8], "2026-01-06", "13:00", "2", "12"] in lines
-    assert ["mlp", swept[3][:8], "2026-01-08", "13:00", "0", "6", "of", "12"] in lines
+    assert ["linear", swept[1][:8], "2026-01-06", "13:05", "2", "12"] in lines
+    assert ["mlp", swept[3][:8], "2026-01-08", "13:05", "0", "6", "of", "12"] in lines
 
 
 def test_what_was_never_run_on_a_machine_is_missing_there(fusebench, swept):
@@ -142,7 +142,7 @@ def test_data_that_stopped_coming_alarms_with_an_exit_code_and_words(fusebench, 
     class Clock(datetime):
         @classmethod
         def now(cls, tz):
-            return datetime(2026, 1, 9, 13, tzinfo=tz)
+            return datetime(2026, 1, 9, 13, 5, tzinfo=tz)
 
     monkeypatch.setattr(module, "datetime", Clock)
     assert fusebench("status").return_value == ExitCode.FINE
