@@ -146,7 +146,9 @@ class HalfLinear(FusedLinear):
 
     def _parameters_in_order(self) -> Parameters:
         weight, bias = weight_and_bias(self._modules["merged"])
-        return weight.chunk(2)[self.rows_half], None if bias is None else bias.chunk(2)[self.rows_half]
+        # Of one number for all rows there are no halves; the operation refuses it.
+        is_whole = bias is None or bias.dim() == 0
+        return weight.chunk(2)[self.rows_half], bias if is_whole else bias.chunk(2, dim=-1)[self.rows_half]
 
     def own_weights(self) -> tuple[Tensor, ...]:
         """Return the layer's weight as it holds it."""

@@ -183,7 +183,8 @@ def _handing_on(kind: type[nn.Module], methods: frozenset[str]) -> type[type]:
     """Return a metaclass for a class derived from `kind` that hands on what is put into it or taken out of it.
 
     So `type(self).calls += 1` counts where the author's code would. Another of the methods is refused: it would be of
-    the fused blocks alone, and as long as they are.
+    the fused blocks alone, and as long as they are. What is made by a call, as a slice of an nn.Sequential is, is of
+    the author's class.
     """
     metaclass: Any = type(kind)
 
@@ -201,13 +202,17 @@ def _handing_on(kind: type[nn.Module], methods: frozenset[str]) -> type[type]:
     def take(cls: type, name: str) -> None:
         metaclass.__delattr__(receiver(cls, name), name)
 
-    return type(metaclass.__name__, (metaclass,), {"__setattr__": put, "__delattr__": take})
+    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
+        return metaclass.__call__(kind if "_fused_class" in cls.__dict__ else cls, *args, **kwargs)
+
+    body = {"__setattr__": put, "__delattr__": take, "__call__": make}
+    return type(metaclass.__name__, (metaclass,), body)
 
 
 def _dispatching(kind: type[nn.Module], name: str, function: FunctionType, code: CodeType) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if "_fused_sites" not in self.__dict__:
-            # Made by a fused block from its own class, as a slice of an nn.Sequential is; or kept from before unfusing.
+            # Kept from before unfusing.
             return function(self, *args, **kwargs)
         own = getattr(kind, name)
         if own is not function or function.__code__ is not code:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,9 @@ class FusedCall:
         """Return the layers' result on x, as `owner` would compute it."""
         module, own_x = self.module, x
         if is_in_checkpoint() and is_tensor(x):
+            if _is_in_unchecked_checkpoint():
+                # Other code, by a hook put on meanwhile for one, would save other tensors, and nothing would tell.
+                return self._eager(owner, x)
             x = self._marked(x)
         if (
             module.is_direct
@@ -137,6 +141,16 @@ def is_in_checkpoint() -> bool:
         return False
     hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)  # noqa: FBT003, SLF001 - torch has no public name
     return hooks is not None and getattr(hooks[0], "__module__", None) == checkpoint.__name__
+
+
+def _is_in_unchecked_checkpoint() -> bool:
+    """Return whether the checkpoint that a call is in compares nothing: `determinism_check="none"`, or is unknown."""
+    hook: Any = inspect.unwrap(torch._C._autograd._top_saved_tensors_default_hooks(False)[0])  # noqa: FBT003, SLF001 - as above
+    held = {name: cell.cell_contents for name, cell in zip(hook.__code__.co_freevars, hook.__closure__, strict=True)}
+    reference = held.get("target_frame_ref")
+    frame = held.get("frame") if reference is None else reference()
+    compares: object = checkpoint._allowed_determinism_checks_to_fns["default"]  # noqa: SLF001 - as above
+    return getattr(frame, "metadata_fn", None) is not compares
 
 
 def is_tensor(value: Any) -> bool:

@@ -202,6 +202,8 @@ def _planned(model: nn.Module, chosen: set[nn.Module], settings: Settings) -> tu
                 done.add(plan)
     kept = []
     for module in paths:
+        if module in chosen and isinstance(module, FusedBlock):
+            kept.append(Kept(path=paths[module][0], reason="it is fused already; unfuse it to fuse it in another way"))
         own = [child for child in module.children() if is_linear(child)]
         found = plans.get(module)
         chained = found is not None and any(len(pattern.layers) > 1 for pattern in found.patterns)

@@ -6,13 +6,14 @@ of a dropout: after any of these the block's own code runs.
 
 from __future__ import annotations
 
+import functools
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 from torch import nn
 from torch.compiler import is_dynamo_compiling
 
-from fused_mlp.models.reading.contents import ATOMS, content_of, is_same
+from fused_mlp.models.reading.contents import ATOMS, CONTAINERS, content_of, is_same, items_of
 from fused_mlp.models.reading.linear_layers import has_global_hooks
 from fused_mlp.models.reading.registers import MISSING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fused_mlp.models.reading.surroundings import Surroundings
 
 _OF_EVERY_MODULE = tuple(vars(nn.Module()))
-_CALLED = frozenset(("forward", "_call_impl", "_compiled_call_impl"))
+_CALLED = frozenset(("forward", "_call_impl", "_compiled_call_impl", "weight", "bias"))
 
 
 class Guard:
@@ -107,11 +108,13 @@ class Guard:
                 or held["_backward_hooks"]
                 or held["_backward_pre_hooks"]
                 or "forward" in held
+                or "weight" in held  # before the parameter of that name
+                or "bias" in held
                 or "_call_impl" in held
                 or "_compiled_call_impl" in held
             ):
                 return False
-            if is_dynamo_compiling() and _has_call_of_its_own(held):
+            if is_dynamo_compiling() and _has_something_of_its_own(held):
                 return False
         for kind, forward, call, call_impl in self._calls:
             if kind.forward is not forward or kind._call_impl is not call_impl:  # noqa: SLF001 - what a call runs
@@ -162,12 +165,15 @@ class _Outer:
         self._read = tuple((read, tuple((value, content_of(value)) for value in read())) for read in readers)
         found = [*(place for around in arounds for place in around.outer), *stood_for]
         self._places = tuple({(id(place.holder), place.name): place for place in found}.values())
+        self._is_seen_compiled = not any(map(_is_unseen_compiled, self._places))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     def holds(self) -> bool:
-        """Return whether all is as it was."""
+        """Return whether all is as it was, and a compiler that is at work would look at it again."""
+        if is_dynamo_compiling() and not self._is_seen_compiled:
+            return False
         for read, before in self._read:
             for now, (value, content) in zip(read(), before, strict=True):
                 if not is_same(now, value, content):
@@ -179,8 +185,8 @@ class _Outer:
         return True
 
 
-def _has_call_of_its_own(held: dict[str, Any]) -> bool:
-    """Return whether a name by which torch calls a module is among its own, as a compiler asks for it later, too.
+def _has_something_of_its_own(held: dict[str, Any]) -> bool:
+    """Return whether a name by which torch calls or computes a module is its own, as a compiler asks for it later, too.
 
     That takes it for given that a name is not there, unless all are gone over.
     """
@@ -188,6 +194,18 @@ def _has_call_of_its_own(held: dict[str, Any]) -> bool:
         if name in _CALLED:
             return True
     return False
+
+
+def _is_unseen_compiled(place: Place) -> bool:
+    """Return whether torch.compile takes a place for constant: a class's property, what a function has by default."""
+    is_container = isinstance(place.holder, FunctionType) and any(
+        isinstance(each, CONTAINERS) for each in _items(place)
+    )
+    return isinstance(place.value, property | functools.cached_property) or is_container
+
+
+def _items(place: Place) -> Iterable[Any]:
+    return () if place.content is None else items_of(place.content)
 
 
 def _class_values(kind: type[nn.Module]) -> dict[str, Any]:

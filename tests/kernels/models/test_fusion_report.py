@@ -41,7 +41,10 @@ def test_a_block_of_which_all_is_computed_is_not_kept_as_well():
 def test_fusing_twice_changes_nothing_more():
     model = Stack(LlamaStyle(), OptStyle())
     fuse(model)
-    assert fuse(model).replaced == ()
+    again = fuse(model)
+    assert again.replaced == ()
+    assert [item.path for item in again.kept] == ["blocks.0", "blocks.1"]
+    assert all("it is fused already" in item.reason for item in again.kept)
     x = torch.randn(3, 12)
     fused = model(x)
     expect_close(fused, unfuse(model)(x))

@@ -119,6 +119,8 @@ class Matcher:
         result = last.args[0]
         with self._steps.mode_of(between):
             if len(sources) == 2:
+                if width != self._steps.sizes(sources[1])[0]:
+                    raise NoPattern(f"{' and '.join(names[:-1])} give different numbers of values")
                 gate = gate_of(self._steps.function(between, sources, result), width=width)
                 if gate is None:
                     return None

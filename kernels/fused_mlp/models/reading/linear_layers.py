@@ -62,6 +62,11 @@ def why_not_parameters(layers: Iterable[tuple[str, nn.Module]]) -> str | None:
     """Return which of the layers' parameters the kernels do not take, in words; None if they take all."""
     dtypes, devices = set(), set()
     for path, layer in layers:
+        if hidden := sorted({"weight", "bias"} & layer.__dict__.keys()):
+            return f"{path}.{hidden[0]} is set on the layer as an attribute, and read before any parameter"
+        bias = layer._parameters.get("bias")  # noqa: SLF001 - nn.Module's register
+        if bias is not None and bias.dim() != 1:
+            return f"{path}.bias has {bias.dim()} dimensions, and the kernels take one"
         for name, parameter in layer.named_parameters(recurse=False):
             if type(parameter) is not nn.Parameter or parameter.layout is not torch.strided or parameter.is_quantized:
                 kind = type(parameter).__name__ if type(parameter) is not nn.Parameter else str(parameter.layout)

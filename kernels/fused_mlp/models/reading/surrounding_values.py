@@ -97,6 +97,18 @@ def of_function(function: FunctionType) -> Iterator[Place]:
             yield Place(function, name, value, content_of(value))
 
 
+def of_overridden(kind: type[nn.Module], names: frozenset[str]) -> Iterator[Place]:
+    """Yield what bases of a class have by one of the names that the class finds elsewhere first: `super()` reads it."""
+    found: set[str] = set()
+    for base in kind.__mro__:
+        if base not in nn.Module.__mro__:
+            own = sorted(names & vars(base).keys())
+            for name in (each for each in own if each in found):
+                value = getattr(base, name, MISSING)
+                yield Place(base, name, value, content_of(value))
+            found.update(own)
+
+
 def of_signature(function: FunctionType) -> Iterator[Place]:
     """Yield what a function may have that `inspect.signature` tells instead of its own arguments."""
     for name in ("__signature__", "__wrapped__"):

@@ -33,6 +33,7 @@ from fused_mlp.models.reading.surrounding_values import (
     is_followed,
     items_in,
     of_function,
+    of_overridden,
     of_signature,
     of_torch,
     places,
@@ -79,6 +80,7 @@ def surroundings_of(block: nn.Module, codes: Iterable[tuple[type[nn.Module], Fun
 
 def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]]) -> Surroundings:
     functions: dict[FunctionType, None] = {}
+    codes = tuple(codes)
     waiting = [each for kind, function in codes for each in functions_of(kind, function)]
     while waiting:
         functions |= dict.fromkeys(waiting)
@@ -105,7 +107,8 @@ def _read(block: nn.Module, codes: Iterable[tuple[type[nn.Module], FunctionType]
     held = tuple(place for place in compared[0] if not isinstance(place.holder, type | ModuleType))
     of_classes = (place for place in compared[0] if isinstance(place.holder, type | ModuleType))
     named = [value for function in functions for value in outer_values(function).values()]
-    outer = (*compared[1], *of_classes, *of_functions, *of_torch(named, names))
+    overridden = (place for kind in dict.fromkeys(kind for kind, _ in codes) for place in of_overridden(kind, names))
+    outer = (*compared[1], *of_classes, *of_functions, *of_torch(named, names), *overridden)
     reached += block.__dict__.values()
     containers = {id(value): value for value in reached if isinstance(value, list | set | dict | deque)}
     return Surroundings(

@@ -200,6 +200,19 @@ def test_a_checkpoint_tells_of_other_code_when_it_is_computed_again(index, needs
         gradients_by_a_checkpoint(model, x, hook)
 
 
+@pytest.mark.parametrize("index", range(4))
+def test_a_checkpoint_that_compares_nothing_may_be_computed_again_with_a_hook(index):
+    model, x = square(), torch.randn(12, 12, requires_grad=True)
+    twin, gradients = copy.deepcopy(model), []
+    fused_mlp.fuse(model)
+    for each in (model, twin):
+        y = checkpoint(each, x, use_reentrant=False, determinism_check="none")
+        layer = next(layer for layer in each.blocks[index].modules() if type(layer) is nn.Linear)
+        layer.register_forward_hook(lambda *_: None)
+        gradients.append(torch.autograd.grad(y.square().sum(), [x, *each.parameters()]))
+    expect_close(*gradients)
+
+
 @pytest.mark.parametrize("is_prepared", [True, False])
 def test_weights_can_be_swapped_for_others(is_prepared):
     model, twin, x = stack().eval(), stack().eval(), torch.randn(3, 12)

@@ -142,3 +142,19 @@ def test_another_forward_for_a_fused_class_is_refused():
         with pytest.raises(InvalidArgument, match=r"type\(block\)\.forward is another forward .* GptStyle itself"):
             change(type(model))
     expect_close(model(X), twin(X))
+
+
+class MakesAnother(GptStyle):
+    def another(self):
+        return type(self)(0.0)
+
+
+def test_what_a_fused_block_makes_of_its_class_is_of_the_author_s_and_can_be_fused():
+    model = torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.ReLU(), torch.nn.Linear(20, 12), torch.nn.Tanh())
+    fused_mlp.fuse(model)
+    part = model[:3]
+    assert type(part) is torch.nn.Sequential
+    assert fused_mlp.fuse(part).replaced
+    expect_close(torch.tanh(part(X)), fused_mlp.unfuse(model)(X))
+    block = fused_mlp.fuse(MakesAnother()).model
+    assert type(block.another()) is MakesAnother

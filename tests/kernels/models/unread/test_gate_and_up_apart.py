@@ -66,3 +66,26 @@ def test_what_is_unflattened_is_named(kind):
     report = fuse(nn.Sequential(kind()))
     assert not report.replaced
     assert "unflatten stands between" in report.kept[0].reason
+
+
+class OneForAll(nn.Module):
+    """A gate or an up of one value, for all of the other's."""
+
+    def __init__(self, n_gate, n_up):
+        super().__init__()
+        self.gate, self.up = nn.Linear(12, n_gate, bias=False), nn.Linear(12, n_up, bias=False)
+        self.down = nn.Linear(20, 12, bias=False)
+
+    def forward(self, x):
+        return self.down(functional.silu(self.gate(x)) * self.up(x))
+
+
+@pytest.mark.parametrize("sizes", [(1, 20), (20, 1)], ids=str)
+def test_a_gate_for_all_values_is_kept_and_named(sizes):
+    twin = OneForAll(*sizes)
+    report = fuse(copy.deepcopy(twin))
+    (kept,) = report.kept
+    assert "give different numbers of values" in kept.reason
+    x = torch.randn(6, 12)
+    expect_twins(report.model, twin, x)
+    torch.testing.assert_close(torch.compile(report.model, backend="eager", fullgraph=True)(x), twin(x))

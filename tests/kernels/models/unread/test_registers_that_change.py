@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from fused_mlp import fuse
-from tests.kernels.models.blocks import Holder, expect_close, expect_twins
+from tests.kernels.models.blocks import Holder, Merged, expect_close, expect_twins
 
 pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
@@ -110,6 +110,11 @@ def put(name, value):
     return lambda model: setattr(model, name, value())
 
 
+def before_its_parameter(layer, name):
+    """As libraries do that compute a weight themselves; torch reads an object's own dictionary first."""
+    layer.__dict__[name] = 3 * getattr(layer, name).detach()
+
+
 def prune(model):
     for layer, name, rows in ((model.fc, "weight", 0), (model.fc, "bias", 0), (model.proj, "weight", 1)):
         setattr(layer, name, nn.Parameter(getattr(layer, name).detach().narrow(rows, 0, 8).clone()))
@@ -127,6 +132,16 @@ CHANGES = {
     "a parameter beside": (CountsParameters, put("gamma", tripled)),
     "another dtype": (ToADtype, lambda model: model.double()),
     "other sizes": (ByASize, prune),
+    "an attribute before a weight": (Scaled, lambda model: before_its_parameter(model.fc, "weight")),
+    "an attribute before a bias": (Scaled, lambda model: before_its_parameter(model.proj, "bias")),
+    "a bias of two dimensions": (
+        lambda: Merged(bias=True),
+        lambda model: setattr(model.gate_up_proj, "bias", nn.Parameter(model.gate_up_proj.bias.detach()[None])),
+    ),
+    "a bias for all": (
+        lambda: Merged(bias=True),
+        lambda model: setattr(model.gate_up_proj, "bias", nn.Parameter(torch.tensor(3.0))),
+    ),
     "another rank": (ByARank, put("gamma", lambda: torch.ones(12))),
 }
 
@@ -168,3 +183,20 @@ def test_one_tensor_given_twice_is_one():
     model = fuse(copy.deepcopy(twin)).model
     expect_close(model(X, X), twin(X, X))
     expect_close(model(X, X.clone()), twin(X, X.clone()))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda model: before_its_parameter(model.fc, "weight"), "fc.weight is set on the layer as an attribute"),
+        (lambda model: setattr(model.fc, "bias", nn.Parameter(torch.ones(1, 20))), "fc.bias has 2 dimensions"),
+    ],
+    ids=["weight", "bias"],
+)
+def test_a_layer_that_reads_something_else_before_fusing_is_kept_and_named(change, reason):
+    twin = Scaled()
+    change(twin)
+    report = fuse(copy.deepcopy(twin))
+    assert not report.replaced
+    assert reason in report.kept[0].reason
+    expect_twins(report.model, twin, X)

@@ -1,0 +1,85 @@
+"""Compiled blocks that read what torch.compile takes for constant where their guard asks for it: the own code runs."""
+
+import copy
+
+import pytest
+import torch
+
+from fused_mlp import fuse
+from tests.kernels.models.blocks import Holder, expect_close
+
+pytestmark = pytest.mark.usefixtures("cpu_kernels")
+
+X = torch.randn(6, 12, generator=torch.Generator().manual_seed(3))
+SCALES = [2.0]
+
+
+class Settings:
+    @property
+    def scale(self):
+        return 2.0
+
+
+class ByAProperty(Holder):
+    @property
+    def scale(self):
+        return 2.0
+
+    def forward(self, x):
+        return self.own(x) * self.scale
+
+
+class ByAPropertyHeld(Holder):
+    held = Settings
+
+    def forward(self, x):
+        return self.own(x) * self.config.scale
+
+
+class ByDefault(Holder):
+    def forward(self, x, scales=SCALES):
+        return self.own(x) * scales[0]
+
+
+class ByName(Holder):
+    def forward(self, x, *, scales=SCALES):
+        return self.own(x) * scales[0]
+
+
+def scaled(y, scales=SCALES):
+    return y * scales[0]
+
+
+class ByAFunction(Holder):
+    def forward(self, x):
+        return scaled(self.own(x))
+
+
+def threefold(holder):
+    return lambda monkeypatch: monkeypatch.setattr(holder, "scale", property(lambda _: 3.0))
+
+
+def written(_):
+    SCALES[0] = 3.0
+
+
+CHANGES = [
+    (ByAProperty, threefold(ByAProperty)),
+    (ByAPropertyHeld, threefold(Settings)),
+    (ByDefault, written),
+    (ByName, written),
+    (ByAFunction, written),
+]
+
+
+@pytest.mark.parametrize(("make", "change"), CHANGES)
+def test_what_changes_after_compiling_is_computed(make, change, monkeypatch):
+    SCALES[0] = 2.0
+    twin = make()
+    report = fuse(copy.deepcopy(twin))
+    assert len(report.replaced) == 1, str(report)
+    compiled = torch.compile(report.model, backend="eager", fullgraph=True)
+    expect_close(compiled(X), twin(X))
+    change(monkeypatch)
+    expect_close(compiled(X), twin(X))
+    expect_close(report.model(X), twin(X))
