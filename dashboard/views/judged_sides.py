@@ -50,7 +50,12 @@ def values_of_side(
 
     def values() -> tuple[SeriesValueRow, ...]:
         rows = all_values_at(store, project=project, commit=commit, machine=machine, environment=environment)
-        return tuple(row for row in rows if metric_of(row.metric, unit=row.unit).role is Role.JUDGED)
+        judged = {
+            (metric, unit)
+            for metric, unit in {(row.metric, row.unit) for row in rows}
+            if metric_of(metric, unit=unit).role is Role.JUDGED
+        }
+        return tuple([row for row in rows if (row.metric, row.unit) in judged])
 
     return _once(store, (project, commit, machine, environment), values, n_rows=len)
 
