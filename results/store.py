@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from results.database.connection import connect
 from results.database.error_translation import BUSY_TIMEOUT_S, translate_db_errors
+from results.database.fetching import gc_paused
 from results.database.fingerprint import StateWatch, file_identity
 from results.database.transactions import check_readable, reading
 from results.database.urls import displayed, url_from_text
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection, Engine
 
-__all__ = ["IngestReport", "OpenMode", "Progress", "Store", "open_store"]
+__all__ = ["IngestReport", "OpenMode", "Progress", "Store", "gc_paused", "open_store"]
 
 # Whoever asked while another waited in vain for a lock is told the same, not made to wait in turn.
 SAME_LOCK_S = 0.5

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from results.rows import ParameterValue, ProcessValue, SeriesValueRow
@@ -28,8 +26,8 @@ def row(value, *, commit=A, provider="fused", batch=16, metric="latency_s", benc
         q25=None, q75=None, sample_count=None, samples=None, run_id=run, measured_at=None,
         processes=tuple(ProcessValue(run, i, float(each), None, None, disturbed) for i, each in enumerate(values)),
     )  # fmt: skip
-    return replace(found, **changes)
+    return found._replace(**changes)
 
 
 def failed(state="crashed", **changes):
-    return replace(row(1.0, **changes), state=state, value=None, reason=f"{state} in this test", processes=())
+    return row(1.0, **changes)._replace(state=state, value=None, reason=f"{state} in this test", processes=())

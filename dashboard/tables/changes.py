@@ -42,7 +42,7 @@ WORDS = {
     Outcome.FIXED: "works again",
     Outcome.UNCHANGED: "without a difference",
 }
-WORDS_OF_TIME = {Outcome.REGRESSION: "slower", Outcome.IMPROVEMENT: "faster"}
+WORDS_OF_TIME = {**WORDS, Outcome.REGRESSION: "slower", Outcome.IMPROVEMENT: "faster"}
 MOST_ROWS = 30
 # Relative; a change that is further from its own before and after looks like a mistake unless it is explained.
 CONTRADICTION = 0.01
@@ -114,4 +114,5 @@ def _value(value: float | None, metric_format: MetricFormat) -> str:
 
 def word_of(verdict: Verdict) -> str:
     """Return the verdict in words; of a duration, slower or faster."""
-    return {**WORDS, **(WORDS_OF_TIME if verdict.head.unit in SECOND_NAMES else {})}[verdict.outcome]
+    words = WORDS_OF_TIME if verdict.head.unit in SECOND_NAMES else WORDS
+    return words[verdict.outcome]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dashboard.tables.changes import CONTRADICTION, WORDS, word_of
 from results.judgement.verdicts import LEAST_RELEVANT_CHANGE, Outcome, differs, metric_of_row
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
     from results.judgement.verdicts import Judgement, Verdict
     from results.rows import ParameterValue, SeriesValueRow
 
-Key = tuple[str, frozenset[tuple[str, object]]]
+Key = tuple[str, frozenset["ParameterValue"]]
 CERTAIN = frozenset(
     {Outcome.FAILED, Outcome.REGRESSION, Outcome.IMPROVEMENT, Outcome.FIXED, Outcome.CHANGED, Outcome.KNOWN}
 )
 BAD, GOOD = "bad", "good"
+KINDS = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
 DIFFERS = "differs"
 NOISE_UNKNOWN = "noise not known"
 WITHOUT_DIRECTION = frozenset({DIFFERS, WORDS[Outcome.CHANGED]})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ratio:
+class Ratio(NamedTuple):
     """One point of one side over the same of the first side. word: what became of it; kind: good, bad, or neither.
 
-    ratio: None where one of the two has no value; low, high: its 95 % interval, None where unknown.
+    ratio: None where one of the two has no value; low, high: its 95 % interval, None where unknown. A tuple, as its row
+    is, because there are thousands.
     """
 
     value: float | None
@@ -45,8 +46,7 @@ class Ratio:
     kind: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RatioRow:
+class RatioRow(NamedTuple):
     """Point with its value at the first side, and its ratio at each other one; None where it was not measured."""
 
     name: str
@@ -56,7 +56,7 @@ class RatioRow:
     @property
     def size(self) -> float:
         """Largest change, a logarithm."""
-        return max((abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio), default=-1.0)
+        return max([abs(math.log(one.ratio)) for one in self.ratios if one and one.ratio], default=-1.0)
 
     @property
     def is_unlike_its_values(self) -> bool:
@@ -106,14 +106,18 @@ def key_of(row: SeriesValueRow, *, without: Collection[str] = ()) -> Key:
 
 
 @lru_cache(maxsize=32768)  # a point has the same ones on each side, and at each of its metrics
-def _own(parameters: tuple[ParameterValue, ...], without: frozenset[str]) -> frozenset[tuple[str, object]]:
-    return frozenset([(one.name, one.value) for one in parameters if one.name not in without])
+def _own(parameters: tuple[ParameterValue, ...], without: frozenset[str]) -> frozenset[ParameterValue]:
+    return frozenset([one for one in parameters if one.name not in without])
 
 
 def shared_parameters(rows: Iterable[SeriesValueRow]) -> tuple[ParameterValue, ...]:
     """Return the parameters with one value in all rows of all their benchmarks, which need no mention at each."""
-    found = [frozenset(row.parameters) for row in rows]
-    shared = frozenset.intersection(*found) if len(found) > 1 else frozenset()
+    first, *others = [row.parameters for row in rows] or [()]
+    shared = frozenset(first if others else ())
+    for parameters in others:
+        shared &= frozenset(parameters)
+        if not shared:
+            break
     return tuple(sorted(shared, key=lambda one: one.name))
 
 
@@ -151,7 +155,7 @@ def rows_from_judgements(
             RatioRow(
                 name=name_of(row, without=unnamed),
                 base=row,
-                ratios=tuple(None if each is None else _from_verdict(each) for each in of_point),
+                ratios=tuple([None if each is None else _from_verdict(each) for each in of_point]),
             )
         )
     return found
@@ -209,7 +213,6 @@ def _from_verdict(verdict: Verdict) -> Ratio:
     ratio = verdict.ratio if verdict.ratio and verdict.ratio > 0 else None
     # Of a disturbed point the quotient of the two values is told, which the evidence's interval is not of.
     low, high = evidence.interval if evidence and evidence.ratio == ratio else (None, None)
-    kind = {Outcome.REGRESSION: BAD, Outcome.FAILED: BAD, Outcome.IMPROVEMENT: GOOD, Outcome.FIXED: GOOD}
     return Ratio(
         value=verdict.head.value,
         ratio=ratio,
@@ -217,5 +220,5 @@ def _from_verdict(verdict: Verdict) -> Ratio:
         high=high,
         is_significant=verdict.outcome in CERTAIN,
         word=word_of(verdict),
-        kind=kind.get(verdict.outcome, ""),
+        kind=KINDS.get(verdict.outcome, ""),
     )

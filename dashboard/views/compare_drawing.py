@@ -20,6 +20,7 @@ from results.judgement.explanation.conditions import differing_conditions
 from results.printable import printable_line
 from results.queries import run_conditions
 from results.rows import contender_of, parameters_in_words
+from results.store import gc_paused
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -67,6 +68,7 @@ class CompareDrawing:
         return units.pop() if len(units) == 1 else ""
 
 
+@gc_paused()
 def compare_drawing_of(store: Store, *, query: str) -> CompareDrawing:
     """Query the store for what the URL's `query` shows."""
     problems: list[str] = []
@@ -177,7 +179,8 @@ def _metric(requested: str, metrics: Sequence[str], problems: list[str]) -> str:
 
 
 def _providers(every: Sequence[Sequence[SeriesValueRow]]) -> tuple[str, ...]:
-    found = {name for rows in every for row in rows if (name := contender_of(row.parameters)) is not None}
+    points = {row.parameters for rows in every for row in rows}
+    found = {name for each in points if (name := contender_of(each)) is not None}
     return tuple(sorted(found, key=lambda name: (name != BASELINE, name)))
 
 
@@ -215,5 +218,5 @@ def _conditions(store: Store, sides: Sequence[Mapping[Key, SeriesValueRow]]) -> 
 
 
 def _newest_run(rows: Collection[SeriesValueRow]) -> str | None:
-    newest = max(rows, key=lambda row: row.measured_at.timestamp() if row.measured_at else 0.0, default=None)
-    return newest.run_id if newest else None
+    at = {row.run_id: row.measured_at for row in rows}
+    return max(at, key=lambda run: moment.timestamp() if (moment := at[run]) else 0.0, default=None)

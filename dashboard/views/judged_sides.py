@@ -51,7 +51,12 @@ def values_of_side(
 
     def values() -> tuple[SeriesValueRow, ...]:
         rows = all_values_at(store, project=project, commit=commit, machine=machine, environment=environment)
-        return tuple(row for row in rows if row.metric in COMPARED_AS_STORED or is_judged(row.metric, row.unit))
+        told = {
+            (metric, unit)
+            for metric, unit in {(row.metric, row.unit) for row in rows}
+            if metric in COMPARED_AS_STORED or is_judged(metric, unit)
+        }
+        return tuple([row for row in rows if (row.metric, row.unit) in told])
 
     return _once(store, (project, commit, machine, environment), values, n_rows=len)
 

@@ -57,7 +57,8 @@ EXPLAINABLE = frozenset({Outcome.REGRESSION, Outcome.FAILED, Outcome.UNDECIDED, 
 class Verdict:
     """Judgement of one series; its value at each commit is the median of all its runs there.
 
-    ratio: head ÷ base, or None. evidence: of a noisy metric that has a value at both, and a noise that is known.
+    ratio: head ÷ base, or None. reason: why it is judged so, in words; None where its evidence alone says it.
+    evidence: of a noisy metric that has a value at both, and a noise that is known.
     floor: the relative change that would be found in four of five cases; None where none would, however large.
     is_doubtful: whether it was not measured well enough to be compared. known: the acknowledged change that explains
     it, where the outcome is `known`. least_change: what was relevant here.
@@ -69,12 +70,17 @@ class Verdict:
     change: Change
     outcome: Outcome
     ratio: float | None
-    why: str
+    reason: str | None
     evidence: Evidence | None = None
     floor: float | None = None
     is_doubtful: bool = False
     known: KnownChange | None = None
     least_change: float = LEAST_RELEVANT_CHANGE
+
+    @property
+    def why(self) -> str:
+        """Why it is judged so, in words; of what did not change nobody asks it, and there are thousands."""
+        return self.evidence.words if self.reason is None and self.evidence is not None else self.reason or ""
 
     @property
     def may_be_worse(self) -> bool:
@@ -185,7 +191,7 @@ class Judgement:
         return replace(
             self,
             verdicts=tuple(
-                replace(verdict, why=reasons[verdict.base.series_id])
+                replace(verdict, reason=reasons[verdict.base.series_id])
                 if verdict.change is Change.GONE and verdict.base.series_id in reasons
                 else verdict
                 for verdict in self.verdicts

@@ -146,7 +146,7 @@ def noise_of(
     raw = _spreads(noisy, sides, {}, spreads or {})
     corrected = _spreads(noisy, sides, _levels(pairs), corrected_spreads or {})
     with_control = _evidence(names, with_controls(pairs, {key: side.row for key, side in whole.items()}), corrected)
-    without = _evidence(names, [replace(pair, control=None, is_control=False) for pair in pairs], raw)
+    without = _evidence(names, [pair._replace(control=None, is_control=False) for pair in pairs], raw)
     found = [
         SeriesNoise(
             row=whole[key].row,
@@ -200,7 +200,7 @@ def _sides_of_runs(rows: Iterable[SeriesValueRow]) -> dict[str, int]:
 def _as_another_run(row: SeriesValueRow) -> SeriesValueRow:
     """Return the row with processes of other names, so that the two sides do not share their machine's level."""
     run = f"{row.run_id}, again"
-    return replace(row, run_id=run, processes=tuple(one._replace(run_id=run) for one in row.processes))
+    return row._replace(run_id=run, processes=tuple(one._replace(run_id=run) for one in row.processes))
 
 
 def _by_time(rows: Iterable[SeriesValueRow]) -> list[SeriesValueRow]:

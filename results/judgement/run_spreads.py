@@ -53,19 +53,14 @@ def _control_logs(one: RunValues, without: str) -> dict[str, float]:
 
 
 def _latest(one: RunValues, without: str, control: Mapping[str, float] | None) -> tuple[list[float], int]:
-    """Return the latest MOST_RUNS logs, oldest first, and how many of all are numbers, counted up to LEAST_RUNS."""
-    found: list[float] = []
-    n_numbers = 0
-    for run_id, commit, value in zip(reversed(one.run_ids), reversed(one.commits), reversed(one.values), strict=True):
-        if not 0 < value < math.inf or (control is not None and run_id not in control):
-            continue
-        if len(found) == MOST_RUNS and n_numbers >= LEAST_RUNS:
-            break
-        level = math.nan if commit == without else math.log(value) - (0.0 if control is None else control[run_id])
-        n_numbers += level == level  # noqa: PLR0124 - NaN is no number
-        if len(found) < MOST_RUNS:
-            found.append(level)
-    return found[::-1], n_numbers
+    """Return the latest MOST_RUNS logs, oldest first, and how many of all are numbers."""
+    runs = zip(one.run_ids, one.commits, one.values, strict=True)
+    known = [each for each in runs if 0 < each[2] < math.inf and (control is None or each[0] in control)]
+    logs = [
+        math.nan if commit == without else math.log(value) - (0.0 if control is None else control[run_id])
+        for run_id, commit, value in known[-MOST_RUNS:]
+    ]
+    return logs, len(known) - [commit for _, commit, _ in known].count(without)
 
 
 def _priors(values: Mapping[int, Sequence[float]]) -> dict[int, Prior]:

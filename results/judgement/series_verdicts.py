@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from results.judgement.noise import doubt_about
@@ -11,7 +10,7 @@ from results.judgement.outcomes import Change, Outcome, Verdict, differs, is_rel
 from results.judgement.sides import BASELINE
 from results.judgement.thresholds import metric_of_row
 from results.metrics import SWEEP_METRICS, Direction, Metric, Precision
-from results.units import change_interval_in_words, percent
+from results.units import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +27,7 @@ _CHANGE_OF = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Context:
+class Context(NamedTuple):
     """What a verdict depends on beside the series. cause: why nothing is said of it, in words, or None.
 
     limits: which change is relevant. is_control: whether no commit of ours can
@@ -47,7 +45,7 @@ class Context:
 class _Finding(NamedTuple):
     change: Change
     outcome: Outcome
-    why: str
+    reason: str | None
     is_doubtful: bool = False
     is_noise_known: bool = True
     is_decided: bool = True
@@ -71,7 +69,7 @@ def verdict_on(base: Side, head: Side, *, evidence: Evidence | None, context: Co
         change=found.change,
         outcome=found.outcome,
         ratio=_ratio(before, after, evidence),
-        why=found.why,
+        reason=found.reason,
         evidence=evidence if found.is_noise_known else None,
         floor=evidence.floor if evidence is not None and found.is_decided else None,
         is_doubtful=found.is_doubtful,
@@ -150,21 +148,11 @@ def _of_times(base: Side, head: Side, evidence: Evidence, *, metric: Metric, con
         )
     if not (evidence.is_significant and is_large):
         is_same = least < low and high < most
-        return _Finding(Change.SAME if is_same else Change.UNCERTAIN, undecided, _in_words(evidence))
+        return _Finding(Change.SAME if is_same else Change.UNCERTAIN, undecided, reason=None)
     if context.is_control:
         return _Finding(Change.UNCERTAIN, undecided, f"{BASELINE} is no code of ours: torch or the machine did this")
     outcome = outcome_of_change(metric, 1.0, evidence.ratio)
-    return _Finding(_CHANGE_OF[outcome], outcome, _in_words(evidence))
-
-
-def _in_words(evidence: Evidence) -> str:
-    low, high = change_interval_in_words(*evidence.interval, ratio=evidence.ratio)
-    if high.endswith(" %"):
-        low = low.removesuffix(" %")
-    n_base, n_head = evidence.difference.n_base, evidence.difference.n_head
-    processes = "one process each" if (n_base, n_head) == (1, 1) else f"{n_base} and {n_head} processes"
-    sure = "" if evidence.is_significant else "not certain: "
-    return f"{sure}{low} to {high}, by {processes}"
+    return _Finding(_CHANGE_OF[outcome], outcome, reason=None)
 
 
 def _doubt(base: Side, head: Side, evidence: Evidence, *, metric: Metric, context: Context) -> str | None:

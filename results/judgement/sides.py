@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
 from statistics import NormalDist, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from results.files.disturbances import is_slowness_alone
 from results.files.records import State
@@ -26,8 +25,7 @@ _INTERVAL_OF_SWEEPS, _INTERVAL_OF_ASV = (NormalDist().inv_cdf((1 + level) / 2) f
 """Standard errors from a value to the end of its interval: the sweep's are of 95 %, asv's of 99 %."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """Series at one commit. row: the newest run's, its value the median over all runs' processes that count.
 
     n_failed: of its `n_runs` those that were not ok. values: what the runs that were ok measured, one for each.
@@ -64,21 +62,25 @@ def sides_of(rows: Iterable[SeriesValueRow]) -> dict[int, Side]:
 
 
 def _side(rows: Sequence[SeriesValueRow]) -> Side:
+    if len(rows) == 1:  # of most series, and told in a third of the time
+        [row] = rows
+        values = () if row.value is None else (row.value,)
+        return Side(row, n_runs=1, n_failed=int(row.state != State.OK), values=values, processes=_processes(row))
     ok = [row for row in rows if row.state == State.OK and row.value is not None]
     failed = [row for row in rows if row.state != State.OK]
-    processes = tuple(process for row in ok for process in _processes(row))
+    processes = tuple([process for row in ok for process in _processes(row)])
     shown = rows[-1]
     if failed and ok:
-        shown = replace(failed[-1], reason=_how_often(failed, len(rows)))
+        shown = failed[-1]._replace(reason=_how_often(failed, len(rows)))
     elif len(ok) > 1:
         calm = [one.value for one in processes if one.disturbed is None] or [one.value for one in processes]
         reasons = Counter(row.reason for row in ok)
-        shown = replace(shown, value=median(calm), reason=None if None in reasons else shown.reason)
+        shown = shown._replace(value=median(calm), reason=None if None in reasons else shown.reason)
     return Side(
         row=shown,
         n_runs=len(rows),
         n_failed=len(failed),
-        values=tuple(row.value for row in ok if row.value is not None),
+        values=tuple([row.value for row in ok if row.value is not None]),
         processes=processes,
     )
 
@@ -97,19 +99,18 @@ def _processes(row: SeriesValueRow) -> tuple[ProcessValue, ...]:
 def pair_of(base: Side, head: Side) -> Pair | None:
     """Return two sides as a pair to compare; None if a value is not positive or endless, and no ratio tells."""
     row = head.row
-    if not all(0 < one.value < math.inf for side in (base, head) for one in side.processes):
+    if not all(0 < one.value < math.inf for one in (*base.processes, *head.processes)):
         return None
-    provider = None
-    if row.metric in SWEEP_METRICS:
-        provider = next((one.value for one in row.parameters if one.name == "provider"), None)
+    is_of_sweep = row.metric in SWEEP_METRICS
+    provider = dict(row.parameters).get("provider") if is_of_sweep else None
     is_baseline = is_control(row)
-    half_width = _INTERVAL_OF_SWEEPS if row.metric in SWEEP_METRICS else _INTERVAL_OF_ASV
+    half_width = _INTERVAL_OF_SWEEPS if is_of_sweep else _INTERVAL_OF_ASV
     return Pair(
         name=row.series_id,
         testbed=(row.project, row.machine, row.environment, row.metric),
         surface=surface_of(row),
-        base=tuple(_process(one, half_width, is_head=False) for one in base.processes),
-        head=tuple(_process(one, half_width, is_head=True) for one in head.processes),
+        base=tuple([_process(one, half_width, is_head=False) for one in base.processes]),
+        head=tuple([_process(one, half_width, is_head=True) for one in head.processes]),
         control=None if provider is None or is_baseline else _shape(row),
         is_control=is_baseline,
     )
@@ -124,7 +125,7 @@ def with_controls(pairs: Sequence[Pair], rows: Mapping[int, SeriesValueRow]) -> 
         (pair.testbed, _shape(rows[_id(pair)])): pair.name for pair in pairs if pair.is_control
     }
     return [
-        pair if pair.control is None else replace(pair, control=names.get((pair.testbed, pair.control)))
+        pair if pair.control is None else pair._replace(control=names.get((pair.testbed, pair.control)))
         for pair in pairs
     ]
 
@@ -133,8 +134,7 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
     """Return the control series of each of these series that has one among `rows`, by its id."""
     wanted, shapes, found = set(series_ids), dict[object, int](), dict[object, list[int]]()
     for row in rows:
-        parameters = {one.name: one.value for one in row.parameters}
-        if "provider" not in parameters:
+        if row.metric not in SWEEP_METRICS or "provider" not in dict(row.parameters):
             continue
         key = (row.project, row.machine, row.environment, row.metric, _shape(row))
         if is_control(row):
@@ -148,7 +148,7 @@ def is_control(row: SeriesValueRow) -> bool:
     """Return whether no commit of ours can change a series: eager's."""
     if row.metric not in SWEEP_METRICS:
         return False
-    parameters = {one.name: one.value for one in row.parameters}
+    parameters = dict(row.parameters)
     is_plain = parameters.get("weights", "plain") == "plain"
     return parameters.get("provider") == BASELINE and is_plain
 
@@ -176,15 +176,10 @@ def _shape(row: SeriesValueRow) -> tuple[object, ...]:
 
 
 def _process(one: ProcessValue, half_width: float, *, is_head: bool) -> Process:
+    run_id, visit, value, low, high, disturbed, speed = one
     within = 0.0
-    if one.ci_low is not None and one.ci_high is not None and math.isfinite(one.ci_high - one.ci_low):
-        within = (one.ci_high - one.ci_low) / 2 / one.value / half_width
-    return Process(
-        run=one.run_id,
-        visit=one.visit,
-        log=math.log(one.value),
-        within_sd=within,
-        is_disturbed=one.disturbed is not None,
-        is_head=is_head,
-        speed=one.speed if one.disturbed is None or is_slowness_alone(one.disturbed) else None,
-    )
+    if low is not None and high is not None and math.isfinite(high - low):
+        within = (high - low) / 2 / value / half_width
+    if disturbed is not None and not is_slowness_alone(disturbed):
+        speed = None
+    return Process(run_id, visit, math.log(value), within, disturbed is not None, is_head, speed)

@@ -28,7 +28,7 @@ from results.judgement.series_verdicts import Context, verdict_on
 from results.judgement.sides import BASELINE, Side, pair_of, sides_of, with_controls
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
 from results.metrics import Precision, Role
-from results.rows import MeasuredAxes
+from results.rows import MeasuredAxes, contender_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -83,8 +83,8 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     both = {key: (side, at_head[key]) for key, side in at_base.items() if key in at_head}
     pairs = _pairs(both, is_paired=is_paired)
     if not has_controls:
-        pairs = [replace(pair, control=None, is_control=False) for pair in pairs]
-    limits = {key: _limits(head.row, thresholds, least_change) for key, (_, head) in both.items()}
+        pairs = [pair._replace(control=None, is_control=False) for pair in pairs]
+    limits = _limits({key: head.row for key, (_, head) in both.items()}, thresholds, least_change)
 
     observed = observe(pairs, is_paired=is_paired)
     known = {} if spreads is None or callable(spreads) else spreads
@@ -109,7 +109,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
             ),
         )
         for key, sides in both.items()
-        if any(side.has_value for side in sides)  # what never worked is no change
+        if sides[0].has_value or sides[1].has_value  # what never worked is no change
     ]
     missing = [side.row for key, side in at_base.items() if key not in at_head and side.is_ok]
     continued = {_version_of(before.row): after.row.version for before, after in both.values()}
@@ -245,6 +245,8 @@ def _missing(
 
     continued: the head's version of each version of a benchmark at the base, where these are one series.
     """
+    if not missing:
+        return [], []
     at_places: dict[tuple[str, str, str], list[SeriesValueRow]] = {}
     for row in head:
         at_places.setdefault((row.project, row.machine, row.environment), []).append(row)
@@ -253,7 +255,7 @@ def _missing(
     excused, gone = [], []
     for row in missing:
         there = axes.get((row.project, row.machine, row.environment))
-        at_head = replace(row, version=continued.get(_version_of(row), row.version))
+        at_head = row._replace(version=continued.get(_version_of(row), row.version))
         if there is None or not there.have(at_head) or _point_of(row) in failed:
             excused.append(row)
             continue
@@ -272,19 +274,32 @@ def _version_of(row: SeriesValueRow) -> tuple[str, ...]:
 def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:
     return Verdict(
         base=row,
-        head=replace(row, commit=head_commit, state=Change.GONE.value, reason=None, value=None, processes=()),
+        head=row._replace(commit=head_commit, state=Change.GONE.value, reason=None, value=None, processes=()),
         metric=metric_of_row(row),
         change=Change.GONE,
         outcome=Outcome.FAILED,
         ratio=None,
-        why="gone: the head did not measure it",
+        reason="gone: the head did not measure it",
     )
 
 
-def _limits(row: SeriesValueRow, thresholds: Sequence[Threshold], least_change: float) -> Limits:
-    return limits_of(
-        thresholds, benchmark=row.benchmark, metric=row.metric, parameters=row.parameters, least_change=least_change
-    )
+def _limits(
+    rows: Mapping[int, SeriesValueRow], thresholds: Sequence[Threshold], least_change: float
+) -> dict[int, Limits]:
+    """Return the limits of each series, asked once for all that the patterns of a threshold do not tell apart."""
+    if not thresholds:
+        return dict.fromkeys(rows, Limits(least_change=least_change))
+    alike: dict[tuple[str, str, str | None], Limits] = {}
+    found = {}
+    for key, row in rows.items():
+        name = row.benchmark, row.metric, contender_of(row.parameters)
+        if name not in alike:
+            benchmark, metric, _ = name
+            alike[name] = limits_of(
+                thresholds, benchmark=benchmark, metric=metric, parameters=row.parameters, least_change=least_change
+            )
+        found[key] = alike[name]
+    return found
 
 
 def _is_judged(row: SeriesValueRow) -> bool:

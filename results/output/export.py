@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from results.output.point_tables import STANDING
 from results.rows import PointRow, SeriesValueRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from results.rows import BenchmarkRow
 
@@ -65,9 +65,7 @@ def table_of_points() -> Table:
 
     Its rows are those of `cells_with_standing`.
     """
-    # A named tuple keeps its types as references to what was written.
-    types = {name: reference.__forward_arg__ for name, reference in PointRow.__annotations__.items()}
-    columns = {EXTERNAL_NAMES.get(name, name): _type_of(kind) for name, kind in types.items()}
+    columns = {EXTERNAL_NAMES.get(name, name): kind for name, kind in _types_of(PointRow).items()}
     return Table({**columns, STANDING: ColumnType.TEXT}, list)
 
 
@@ -78,8 +76,8 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
     another is text.
     """
     left_out = {"samples", "processes", "series_id", "parameters", "unit", *MEASURED}
-    described = [field for field in fields(SeriesValueRow) if field.name not in left_out]
-    names = [field.name for field in described]
+    described = _types_of(SeriesValueRow, left_out=left_out)
+    names = list(described)
     suffixes = suffix_of_units(sorted({row.unit for row in benchmarks}))
     types: dict[str, set[str]] = {}
     for row in benchmarks:
@@ -90,7 +88,7 @@ def table_of_values(benchmarks: Sequence[BenchmarkRow]) -> Table:
                 found.add("other")
     parameters = {name: _type_of_parameter(found) for name, found in sorted(types.items())}
     columns = {
-        **{field.name: _type_of(str(field.type)) for field in described},
+        **described,
         **{f"param_{name}": kind for name, kind in parameters.items()},
         **{f"{part}{suffix}": ColumnType.NUMBER for suffix in suffixes.values() for part in MEASURED},
     }
@@ -196,8 +194,10 @@ def _plain(cells: Sequence[object]) -> list[object]:
     return [cell if cell is None or type(cell) is str else plain_value(cell) for cell in cells]
 
 
-def _type_of(annotation: str) -> ColumnType:
-    return TYPE_OF_ANNOTATION[annotation.removesuffix(" | None")]
+def _types_of(row: type[PointRow | SeriesValueRow], *, left_out: Collection[str] = ()) -> dict[str, ColumnType]:
+    """Return the type of each field of a row, which a named tuple keeps as references to what was written."""
+    annotations = {name: one.__forward_arg__ for name, one in row.__annotations__.items() if name not in left_out}
+    return {name: TYPE_OF_ANNOTATION[text.removesuffix(" | None")] for name, text in annotations.items()}
 
 
 def _type_of_parameter(types: set[str]) -> ColumnType:

@@ -253,5 +253,5 @@ def _fields(status: PlaceStatus) -> dict[str, object]:
 def _named_parameters(fields: dict[str, object]) -> dict[str, object]:
     found = fields.get("parameters")
     if isinstance(found, list | tuple):
-        return {**fields, "parameters": {one["name"]: one["value"] for one in found}}
+        return {**fields, "parameters": dict(found)}
     return fields

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -106,7 +105,7 @@ def _cells(row: SeriesValueRow) -> tuple[Cell, ...]:
 
 
 def _fields(row: SeriesValueRow) -> dict[str, object]:
-    fields = asdict(row)
+    fields = row._asdict()
     fields["parameters"] = {parameter.name: plain_value(parameter.value) for parameter in row.parameters}
     left_out = {"samples", "processes", "series_id"}
     return plain_fields({name: value for name, value in fields.items() if name not in left_out})

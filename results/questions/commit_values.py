@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import fields
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,8 +44,8 @@ _MEASURED = (
     Value.samples,
     Value.calls_per_sample,
 )
-_SET_FIELDS = [getattr(SeriesValueRow, field.name).__set__ for field in fields(SeriesValueRow)]
 _fields_of = attrgetter("project", "machine", "environment", "benchmark", "metric", "unit", "version")
+_place_of = attrgetter("project", "benchmark", "metric", "series_id")  # in a list
 
 
 def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> list[SeriesValueRow]:
@@ -64,7 +63,7 @@ def values_at(store: Store, *, commit: str, **chosen: Unpack[SeriesFilter]) -> l
         joined = joined_series(connection)
         # Ordered, so that the newest run is last.
         newest = {first_of(row.series_id, joined): _series_value(row, parameters, joined) for row in found}
-    return sorted(newest.values(), key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+    return sorted(newest.values(), key=_place_of)
 
 
 def all_values_at(
@@ -76,7 +75,8 @@ def all_values_at(
     """
     with store.reading() as connection, gc_paused():
         runs = cached_for_snapshot(connection, (_runs_at, commit), partial(_runs_at, connection, commit))
-        of_run = {row.id: row for row in runs if run_ids is None or row.uid in run_ids}
+        # As plain tuples: a row of SQLAlchemy's looks each field up by its name.
+        of_run = {row.id: tuple(row) for row in runs if run_ids is None or row.uid in run_ids}
         ids = list(of_run)
         found = fetch_rows(connection, _columns_at(ids).where(*conditions_from(chosen)))
         joined = joined_series(connection)
@@ -87,7 +87,7 @@ def all_values_at(
             for run_id, point_id, of_run in connection.execute(of_point.where(Measurement.run_id.in_(ids)))
         }
         rows = [_value_of_run(row, of_run[row[1]], described[row[0]], joined, visits) for row in found]
-        return sorted(rows, key=lambda row: (row.project, row.benchmark, row.metric, row.series_id))
+        return sorted(rows, key=_place_of)
 
 
 def _runs_at(connection: Connection, commit: str) -> list[DatabaseRow]:
@@ -116,26 +116,22 @@ def _described(connection: Connection, series_ids: set[int]) -> dict[int, _Descr
 
 def _value_of_run(
     columns: tuple[Any, ...],
-    run: DatabaseRow,
+    run: tuple[Any, ...],
     description: _Description,
     joined: dict[int, tuple[int, ...]],
     visits: Mapping[tuple[int, int], list[dict[str, Any]]],
 ) -> SeriesValueRow:
     series_id, run_id, state, reason, median, low, high, q25, q75, sample_count, samples, calls_per_sample = columns
+    _, uid, started_at, commit, commit_date, commit_subject = run
     project, machine, environment, benchmark, metric, unit, version, parameters = description.fields
     made = visits.get((run_id, description.point_id)) if visits and metric == LATENCY.name else None
-    values = (
-        first_of(series_id, joined) if joined else series_id, project, run.commit, run.commit_date, run.commit_subject,
+    return SeriesValueRow(
+        first_of(series_id, joined) if joined else series_id, project, commit, commit_date, commit_subject,
         machine, environment, benchmark, metric, unit, version, parameters, state, reason, median, low, high, q25, q75,
-        sample_count, None if samples is None else tuple(array("d", samples)), run.uid, run.started_at,
+        sample_count, None if samples is None else tuple(array("d", samples)), uid, started_at,
         calls_per_sample,
-        () if median is None else _processes(ProcessValue(run.uid, 0, median, low, high, reason), made),
+        () if median is None else _processes(ProcessValue(uid, 0, median, low, high, reason), made),
     )  # fmt: skip
-    row = object.__new__(SeriesValueRow)
-    # As its own __init__ would, which takes three times as long: a commit has thousands.
-    for set_field, value in zip(_SET_FIELDS, values, strict=True):
-        set_field(row, value)
-    return row
 
 
 def _processes(whole: ProcessValue, visits: list[dict[str, Any]] | None) -> tuple[ProcessValue, ...]:

@@ -48,10 +48,11 @@ _RUNS = (
     )
     .order_by(*OLDEST_FIRST)
 )  # fmt: skip
-_VALUES = sa.select(Value.run_id, Value.series_id, Value.median, Value.reason.is_not(None)).where(
+_VALUES = sa.select(Value.run_id, Value.series_id, Value.median).where(
     any_of(Value.run_id, "run_ids"), Value.state == State.OK.value, Value.median.is_not(None)
 )
 _VALUES_OF_SERIES = _VALUES.where(any_of(Value.series_id, "series_ids"))
+_IS_DISTURBED = Value.reason.is_not(None)
 _PLACES = (
     sa.select(Series.id, Series.machine_id, Series.environment_id, Benchmark.project_id)
     .join(Benchmark, Benchmark.id == Series.benchmark_id)
@@ -121,7 +122,7 @@ def _run_values(
     column = {run_id: i for i, run_id in enumerate(ordered)}
     values, is_known = np.empty((len(line), len(ordered))), np.zeros((len(line), len(ordered)), dtype=np.bool_)
     if rows:
-        run_ids, of_series, medians, _ = zip(*rows, strict=True)
+        run_ids, of_series, medians = zip(*rows, strict=True)
         lines = of_series if not joined else [first_of(one, joined) for one in of_series]
         at = [line[one] for one in lines], [column[one] for one in run_ids]
         values[at] = medians
@@ -180,7 +181,7 @@ def _table(
     disturbed = np.zeros(values.shape, dtype=np.bool_)
     is_few = len(index) <= FEW_SERIES
     statement, keys = (_VALUES_OF_SERIES, {"series_ids": list(index)}) if is_few else (_VALUES, {})
-    run_ids = list(column)
+    statement, run_ids = statement.add_columns(_IS_DISTURBED), list(column)
     for start in range(0, len(run_ids), RUNS_AT_ONCE):
         found = fetch_rows(connection, statement, {"run_ids": run_ids[start : start + RUNS_AT_ONCE], **keys})
         known = [(index[row[1]], column[row[0]], *row[2:]) for row in found if row[1] in index]

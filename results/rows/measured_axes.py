@@ -33,10 +33,10 @@ class MeasuredAxes:
     """Benchmarks, and values of their axes, that a commit measured of one project on one machine and environment."""
 
     def __init__(self, measured: Iterable[OfBenchmark]) -> None:
-        self._values: dict[str, dict[str, set[tuple[str, object]]]] = {}
+        self._values: dict[str, dict[str, set[ParameterValue]]] = {}
         for series in measured:
             of_version = self._values.setdefault(series.benchmark, {}).setdefault(series.version, set())
-            of_version.update((one.name, one.value) for one in series.parameters)
+            of_version.update(series.parameters)
 
     def have(self, missing: OfBenchmark) -> bool:
         """Return whether the commit set out to measure `missing`, which it did not: whether it is gone.
@@ -49,7 +49,5 @@ class MeasuredAxes:
             return bool(self._values) and not is_of_sweep
         measured = self._values[missing.benchmark].get(missing.version)
         return measured is not None and all(
-            (one.name, one.value) in measured
-            for one in missing.parameters
-            if not (is_of_sweep and one.name in OF_CONTENDER)
+            one in measured for one in missing.parameters if not (is_of_sweep and one.name in OF_CONTENDER)
         )

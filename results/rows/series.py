@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParameterValue:
-    """Parameter of a benchmark as it was given."""
+class ParameterValue(NamedTuple):
+    """Parameter of a benchmark as it was given; a tuple, because points are looked up by theirs."""
 
     name: str
     value: float | bool | str | None
@@ -25,13 +24,13 @@ class ParameterValue:
 
 def parameters_in_words(parameters: Iterable[ParameterValue], *, without: Collection[str] = ()) -> str:
     """Write `batch=64, dtype=float32`, leaving out the names in `without`; empty where there are no parameters."""
-    return ", ".join(f"{one.name}={one.value}" for one in parameters if one.name not in without)
+    return ", ".join([f"{name}={value}" for name, value in parameters if name not in without])
 
 
 def contender_of(parameters: Iterable[ParameterValue]) -> str | None:
     """Return the name under which the provider of a sweep point competes; None for other benchmarks."""
-    own = {one.name: str(one.value) for one in parameters}
-    return contender_name(own["provider"], own.get("weights", PLAIN_WEIGHTS)) if "provider" in own else None
+    own = dict(parameters)
+    return contender_name(str(own["provider"]), str(own.get("weights", PLAIN_WEIGHTS))) if "provider" in own else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,9 +134,8 @@ class HistoryTable:
     beside: tuple[int | None, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SeriesValueRow:
-    """Value at one commit, with its series and samples.
+class SeriesValueRow(NamedTuple):
+    """Value at one commit, with its series and samples; a tuple, because there are thousands.
 
     value: None unless `state` is "ok". reason: why it is not, or what disturbed a value that is. The interval is None
     where the file gave none; asv's is 99 %, the sweep's 95 %. `metrics.metric_of` has the better direction. processes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from dash import html
@@ -235,7 +234,7 @@ def test_a_quotient_of_disturbed_values_has_no_interval_of_another_ratio():
     base, head = (row(each, commit=at) for each, at in zip(processes, (A, B), strict=True))
     told = rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], [base])[0].ratios[0]
     assert told.low < told.ratio < told.high
-    head = replace(head, value=0.7, reason="stolen",
+    head = head._replace(value=0.7, reason="stolen",
                    processes=tuple(each._replace(disturbed="stolen") for each in head.processes))  # fmt: skip
     told = rows_from_judgements([judge([base], [head], base_commit=A, head_commit=B)], [base])[0].ratios[0]
     assert told.ratio == pytest.approx(0.7 / 1.01)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 _LEAST_DOF_OF_SLOPE = 10
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """Log ratio of head over base of one series, as its processes show it.
 
     variance: of one observation, a process or a round of two, with `dof` degrees of freedom; factor: the variance of
@@ -61,9 +59,7 @@ def corrected_rounds(pairs: Sequence[Pair]) -> list[dict[int, float]]:
         control, slope = controls[pair.testbed], slopes[pair.testbed, pair.surface]
         rounds = enumerate(zip(pair.base, pair.head, strict=False))
         calm = [(number, each) for number, each in rounds if not any(one.is_disturbed for one in each)]
-        logs = {
-            number: tuple(one.log - _of_machine(one, pair, control, slope) for one in each) for number, each in calm
-        }
+        logs = {number: _logs(each, pair, control, slope) for number, each in calm}
         found.append({number: after - before for number, (before, after) in logs.items()})
     return found
 
@@ -84,7 +80,7 @@ def _machine_parts(
 
 def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool) -> Difference:
     base, head, is_disturbed = _sides(pair, is_paired=is_paired)
-    before, after = ([one.log - _of_machine(one, pair, controls, slope) for one in side] for side in (base, head))
+    before, after = _logs(base, pair, controls, slope), _logs(head, pair, controls, slope)
     n_base, n_head = len(before), len(after)
     if is_paired:
         ratios = [later - earlier for earlier, later in zip(before, after, strict=True)]
@@ -94,11 +90,11 @@ def _difference(pair: Pair, controls: Controls, slope: float, *, is_paired: bool
         sums = (n_base - 1) * _variance(before) + (n_head - 1) * _variance(after)
         variance, factor = sums / dof if dof else 0.0, 1 / n_base + 1 / n_head
     return Difference(
-        log_ratio=fmean(after) - fmean(before),
+        log_ratio=_mean(after) - _mean(before),
         variance=variance,
         dof=dof,
         factor=factor,
-        within=0.0 if dof else sum(side[0].within_sd ** 2 for side in (base, head)),
+        within=0.0 if dof else base[0].within_sd ** 2 + head[0].within_sd ** 2,
         n_base=n_base,
         n_head=n_head,
         is_disturbed=is_disturbed,
@@ -109,17 +105,22 @@ def _sides(pair: Pair, *, is_paired: bool) -> tuple[Sequence[Process], Sequence[
     """Return the processes that count at base and head: of rounds those of which neither half was disturbed."""
     if not is_paired:
         base, head = counted(pair.base), counted(pair.head)
-        return base, head, any(one.is_disturbed for one in (*base, *head))
+        return base, head, base[0].is_disturbed or head[0].is_disturbed  # then all of them are
     rounds = list(zip(pair.base, pair.head, strict=False))
     calm = [each for each in rounds if not any(one.is_disturbed for one in each)]
     chosen = calm or rounds
     return [each[0] for each in chosen], [each[1] for each in chosen], not calm
 
 
+def _logs(side: Sequence[Process], pair: Pair, controls: Controls, slope: float) -> list[float]:
+    """Return the logarithms of the processes of one side, the machine's part taken out."""
+    if not controls.deviations:
+        return [one.log for one in side]
+    return [one.log - _of_machine(one, pair, controls, slope) for one in side]
+
+
 def _of_machine(one: Process, pair: Pair, controls: Controls, slope: float) -> float:
     """Return the part of a log value that the control series explain."""
-    if not controls.deviations:
-        return 0.0
     level = controls.levels.get(one.key, 0.0)
     deviation = controls.deviations.get(pair.control, {}).get(one.key)
     if controls.levels and one.key not in controls.levels and deviation is not None:
@@ -177,6 +178,11 @@ def _repeated(
         return [(after[0] - before[0], after[1] - before[1])]
     known = [[one for one in side if one.key in deviations] for side in (base, head)]
     return [parts(side) for side in known if side]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean; most series have but one value, which is its own."""
+    return values[0] if len(values) == 1 else fmean(values)
 
 
 def _variance(values: Sequence[float]) -> float:

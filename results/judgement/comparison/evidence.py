@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from results.judgement.comparison.moderation import (
     priors_of,
     quantile_of_t,
 )
+from results.units import change_interval_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -38,8 +39,7 @@ _EFFICIENCY = 0.37  # of the median absolute deviation, against the standard dev
 _LEAST_POOLED_SD = 0.003  # quieter than any machine is from run to run
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What is known of one series between two commits; ratios are head over base.
 
     interval: of the ratio, at CONFIDENCE. p: two-sided, of no change. is_significant: selected among all series.
@@ -52,6 +52,17 @@ class Evidence:
     is_significant: bool
     floor: float
     difference: Difference
+
+    @property
+    def words(self) -> str:
+        """Interval of the ratio and by how many processes it is known."""
+        low, high = change_interval_in_words(*self.interval, ratio=self.ratio)
+        if high.endswith(" %"):
+            low = low.removesuffix(" %")
+        n_base, n_head = self.difference.n_base, self.difference.n_head
+        processes = "one process each" if (n_base, n_head) == (1, 1) else f"{n_base} and {n_head} processes"
+        sure = "" if self.is_significant else "not certain: "
+        return f"{sure}{low} to {high}, by {processes}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,8 +201,9 @@ def _with_runs(
     series, so what those differ by beyond their visits is the runs'.
     """
     se, dof = statistics.se.copy(), statistics.dof.copy()
+    own_dof = np.array([one.dof for one in found])
     for places in _testbeds(pairs):
-        repeated = np.array([place for place in places if found[place].dof], dtype=np.intp)
+        repeated = places[own_dof[places] > 0]
         controls = [place for place in repeated if pairs[place].is_control and not found[place].is_disturbed]
         if len(controls) < LEAST_SERIES:
             continue

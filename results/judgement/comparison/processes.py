@@ -6,9 +6,9 @@ A process is a visit, or a run of one; only between processes does a value vary 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping  # noqa: TC003 - fields of dataclasses
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,10 @@ ALIKE = 0.92
 ProcessKey = tuple[str, int, bool]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """Value of a series in one process. run, visit: which process it was, the same for all series that it measured.
+
+    A tuple, as a pair is, because there are thousands.
 
     log: natural logarithm of the value. within_sd: standard error of `log` by the samples alone, 0 if not known.
     is_head: side that it tells of; one run may have measured both. speed: of the machine meanwhile, 1 where it was at
@@ -45,8 +46,7 @@ class Process:
         return self.run, self.visit, self.is_head
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """Series at base and head. testbed: where it was measured; surface: the family that it is judged in.
 
     control: name of the series of the same shape that no commit can change; is_control: whether this is such a one.
@@ -71,13 +71,13 @@ def with_alike_rounds(pair: Pair) -> Pair:
     for i, halves in enumerate(zip(pair.base, pair.head, strict=False)):
         speeds = [one.speed for one in halves if one.speed is not None]
         if len(speeds) == 2 and min(speeds) >= ALIKE * max(speeds):
-            base[i], head[i] = (replace(one, is_disturbed=False) for one in halves)
-    return replace(pair, base=tuple(base), head=tuple(head))
+            base[i], head[i] = (one._replace(is_disturbed=False) for one in halves)
+    return pair._replace(base=tuple(base), head=tuple(head))
 
 
 def counted(processes: Sequence[Process]) -> tuple[Process, ...]:
     """Return the processes that count: the undisturbed ones; all if there is none."""
-    calm = tuple(one for one in processes if not one.is_disturbed)
+    calm = tuple([one for one in processes if not one.is_disturbed])
     return calm or tuple(processes)
 
 

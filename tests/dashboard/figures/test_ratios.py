@@ -98,10 +98,10 @@ def test_changes_that_are_no_ratio_of_two_stored_values_are_told_so(journal_stor
 
 def test_what_changed_without_a_known_direction_is_counted_in_the_answer():
     """Rates of other projects: nobody said whether more is better, and they fell by 30 %."""
-    base = {number: replace(row(100.0 + number, batch=number, metric="track"), unit="rows/s") for number in range(3)}
-    head = {number: replace(one, value=0.7 * one.value, ci_low=0.69 * one.value, ci_high=0.71 * one.value)
+    base = {number: row(100.0 + number, batch=number, metric="track")._replace(unit="rows/s") for number in range(3)}
+    head = {number: one._replace(value=0.7 * one.value, ci_low=0.69 * one.value, ci_high=0.71 * one.value)
             for number, one in base.items()}  # fmt: skip
-    base = {number: replace(one, ci_low=0.99 * one.value, ci_high=1.01 * one.value) for number, one in base.items()}
+    base = {number: one._replace(ci_low=0.99 * one.value, ci_high=1.01 * one.value) for number, one in base.items()}
     mean = mean_of(rows_from_values([base, head]), 0, n_only=0)
     assert (mean.n_worse, mean.n_better, mean.n_changed) == (0, 0, 3)
     assert answer_of(["one", "two"], [mean]) == (

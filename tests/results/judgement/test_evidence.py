@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ def processes(logs, *, run="base", **changes):
 
 def pair(base, head, **changes):
     pair = Pair(name="p", testbed="t", surface="s", base=processes(base), head=processes(head, run="head"))
-    return replace(pair, **changes)
+    return pair._replace(**changes)
 
 
 def test_the_rejections_of_the_paper_that_introduced_the_rate():
@@ -155,7 +154,7 @@ class TestControls:
         """The median of all series would take it for one."""
         pairs = self.measured(own=0.0)
         slower = [
-            replace(each, head=tuple(replace(one, log=one.log + 0.06) for one in each.head))
+            each._replace(head=tuple(one._replace(log=one.log + 0.06) for one in each.head))
             if not each.is_control
             else each
             for each in pairs
@@ -173,7 +172,7 @@ def test_one_round_is_no_evidence_where_more_were_to_be_had():
 def test_a_comparison_the_other_way_round_has_the_inverse_ratio_and_the_same_p():
     pairs = pairs_of(Scene(n_surfaces=2, n_points=6, step=0.1, n_planted=1), np.random.default_rng(5))
     there = compare(pairs, is_paired=True).evidence
-    back = compare([replace(each, base=each.head, head=each.base) for each in pairs], is_paired=True).evidence
+    back = compare([each._replace(base=each.head, head=each.base) for each in pairs], is_paired=True).evidence
     for one, other in zip(there, back, strict=True):
         assert one.ratio * other.ratio == pytest.approx(1)
         assert (one.p, one.is_significant) == (pytest.approx(other.p), other.is_significant)
@@ -182,13 +181,13 @@ def test_a_comparison_the_other_way_round_has_the_inverse_ratio_and_the_same_p()
 def test_a_round_with_a_disturbed_half_is_left_out_and_a_side_without_any_other_is_evidence_of_nothing():
     slow = (0.0, 0.0, 0.9)
     is_disturbed = [False, False, True]
-    head = tuple(replace(o, is_disturbed=d) for o, d in zip(processes(slow, run="head"), is_disturbed, strict=True))
+    head = tuple(o._replace(is_disturbed=d) for o, d in zip(processes(slow, run="head"), is_disturbed, strict=True))
     for is_paired in (True, False):
-        [found] = compare([replace(pair([0.0] * 3, slow), head=head)], is_paired=is_paired).evidence
+        [found] = compare([pair([0.0] * 3, slow)._replace(head=head)], is_paired=is_paired).evidence
         assert found.ratio == pytest.approx(1)
         assert (found.difference.n_head, found.difference.is_disturbed) == (2, False)
     head = processes([0.9] * 3, run="head", is_disturbed=True)
-    [found] = compare([replace(pair([0.0] * 3, slow), head=head)]).evidence
+    [found] = compare([pair([0.0] * 3, slow)._replace(head=head)]).evidence
     assert (found.ratio, found.difference.is_disturbed) == (pytest.approx(math.exp(0.9)), True)
     assert not found.is_significant
     assert found.p == 1
@@ -200,9 +199,9 @@ def test_one_process_a_side_is_judged_by_the_usual_spread_and_its_samples():
     def found(log, within_sd):
         one = pair([0.0], [log])
         sides = {
-            side: tuple(replace(each, within_sd=within_sd) for each in getattr(one, side)) for side in ("base", "head")
+            side: tuple(each._replace(within_sd=within_sd) for each in getattr(one, side)) for side in ("base", "head")
         }
-        return compare([replace(one, **sides)]).evidence[0]
+        return compare([one._replace(**sides)]).evidence[0]
 
     assert not found(0.05, 0.0).is_significant
     assert found(0.4, 0.0).is_significant

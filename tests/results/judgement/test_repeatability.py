@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -47,7 +45,7 @@ def test_the_sd_from_run_to_run_is_the_one_that_was_planted():
 def test_sets_of_points_that_runs_measured_in_alternation_are_all_told():
     turns = zip(runs(8, batches=BATCHES[:3]), runs(8, batches=BATCHES[3:]), strict=True)
     rows = [
-        replace(one, run_id=f"{one.run_id}{part}", processes=())
+        one._replace(run_id=f"{one.run_id}{part}", processes=())
         for pair in turns
         for part, one in zip("ab", pair, strict=True)
     ]
@@ -98,7 +96,7 @@ def test_a_change_of_the_floor_is_found_in_most_comparisons_and_a_third_of_it_in
 def slower(one, factor):
     processes = tuple(process._replace(value=process.value * factor) for process in one.processes)
     is_ours = any(parameter.value == "fused" for parameter in one.parameters)
-    return replace(one, value=one.value * factor, processes=processes) if is_ours else one
+    return one._replace(value=one.value * factor, processes=processes) if is_ours else one
 
 
 def test_equal_runs_are_hardly_ever_told_apart():

@@ -79,7 +79,7 @@ def test_what_was_disturbed_is_uncertain_in_both_directions(factor):
 def test_disturbed_processes_beside_others_count_for_nothing():
     spoilt = row([1.0, 1.001, 3.0], commit=B)
     calm, last = spoilt.processes[:2], spoilt.processes[2]._replace(disturbed="stolen time")
-    assert only([row(CALM)], [replace(spoilt, processes=(*calm, last))])[0] is Change.SAME
+    assert only([row(CALM)], [spoilt._replace(processes=(*calm, last))])[0] is Change.SAME
 
 
 def test_repeating_a_run_until_it_is_green_does_not_help():
@@ -93,11 +93,11 @@ def test_repeating_a_run_until_it_is_green_does_not_help():
 
 def test_states():
     ok, bad = row(CALM), failed()
-    at_head = replace(ok, commit=B), replace(bad, commit=B)
+    at_head = ok._replace(commit=B), bad._replace(commit=B)
     assert only([ok], [at_head[1]]) == (Change.STATE_CHANGED, Outcome.FAILED, ExitCode.FAILED)
     assert only([bad], [at_head[0]]) == (Change.STATE_CHANGED, Outcome.FIXED, ExitCode.FINE)
     assert judged([bad], [at_head[1]]).verdicts == ()
-    flaky = [replace(bad, run_id="one"), replace(ok, run_id="two")]
+    flaky = [bad._replace(run_id="one"), ok._replace(run_id="two")]
     assert only(flaky, [at_head[0]])[1] is Outcome.UNDECIDED
     assert only(flaky, [at_head[1]])[1] is Outcome.FAILED
 

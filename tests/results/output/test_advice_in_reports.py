@@ -18,7 +18,7 @@ from tests.made_values import A, B, row
 
 def slower_and_disturbed(metric="latency_s", **options):
     calm, slow = (row([factor * one for one in (1.0, 1.002, 0.998)], metric=metric) for factor in (1, 2))
-    slow = replace(slow, commit=B, run_id="run-b", processes=tuple(
+    slow = slow._replace(commit=B, run_id="run-b", processes=tuple(
         one._replace(run_id="run-b", disturbed="stolen time") for one in slow.processes
     ))  # fmt: skip
     found = judge([calm], [slow], base_commit=A, head_commit=B, **options)
@@ -42,7 +42,7 @@ def test_what_looks_worse_is_measured_again_by_a_command_that_can(metric, is_pai
 
 def test_a_comparison_side_by_side_whose_control_moved_advises_no_other():
     of_eager = [[row([factor * 1e-3] * 5, provider="eager", batch=b) for b in range(8)] for factor in (1, 2)]
-    heads = [replace(one, commit=B) for one in of_eager[1]]
+    heads = [one._replace(commit=B) for one in of_eager[1]]
     for is_paired in (False, True):
         found = judge(of_eager[0], heads, base_commit=A, head_commit=B, is_paired=is_paired)
         assert found.is_control_moved
@@ -60,7 +60,7 @@ def test_no_interval_stands_beside_a_change_that_was_disturbed():
 
 def test_what_differs_on_two_stacks_at_one_commit_is_classed_as_the_stacks():
     calm = row([1.0, 1.002, 0.998])
-    slow = replace(row([2.0, 2.004, 1.996]), run_id="run-b")
+    slow = row([2.0, 2.004, 1.996])._replace(run_id="run-b")
     for base, head, class_ in ((A, A, FindingClass.STACK), (A, B, FindingClass.CODE)):
         found = judge([calm], [slow], base_commit=base, head_commit=head, is_paired=True, has_controls=base != head)
         assert [one.class_ for one in findings_of(found)] == [class_]

@@ -21,7 +21,7 @@ from tests.results.judgement.test_changes_of_place import series, table, times
 def test_json_has_no_number_that_readers_of_json_refuse():
     """An endless value, as asv's track_ may return, and what is computed of it, are null."""
     endless = [row(value, benchmark="suite.track_size", metric="track", unit="") for value in (3.0, math.inf)]
-    found = judge([endless[0]], [replace(endless[1], commit=B)], base_commit=A, head_commit=B)
+    found = judge([endless[0]], [endless[1]._replace(commit=B)], base_commit=A, head_commit=B)
 
     def refuse(name):
         raise AssertionError(name)
@@ -37,7 +37,7 @@ def test_json_has_no_number_that_readers_of_json_refuse():
 
 def test_thousands_are_told_apart_in_the_first_line():
     rows = [row((1.0,), series_id=i, provider="fused", batch=i) for i in range(1200)]
-    found = judge(rows, [replace(one, commit=B) for one in rows], base_commit=A, head_commit=B)
+    found = judge(rows, [one._replace(commit=B) for one in rows], base_commit=A, head_commit=B)
     assert headline(found).endswith("1,200 compared: 1,200 unchanged")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -31,7 +30,7 @@ def known(batch, factor=1.0, **changes):
 def single(batch, factor=1.0):
     """A number of which its suite told no interval."""
     return tuple(
-        replace(row(value, batch=batch, metric="time", commit=commit), ci_low=None, ci_high=None)
+        row(value, batch=batch, metric="time", commit=commit)._replace(ci_low=None, ci_high=None)
         for value, commit in ((1.0, A), (factor, B))
     )
 
@@ -99,8 +98,8 @@ def test_where_none_is_known_no_number_is_told(pairs, told):
     ],
 )
 def test_what_decides_nothing_has_no_floor_in_any_format(factor, changes, options):
-    head = replace(row(factor, commit=B, disturbed=changes.get("disturbed")), ci_low=factor, ci_high=factor)
-    head = replace(head, **{name: value for name, value in changes.items() if name != "disturbed"})
+    head = row(factor, commit=B, disturbed=changes.get("disturbed"))._replace(ci_low=factor, ci_high=factor)
+    head = head._replace(**{name: value for name, value in changes.items() if name != "disturbed"})
     found = judged((row(1.0), head), **options)
     [verdict] = found.verdicts
     assert (verdict.floor, found.floor, verdict.evidence is None) == (None, None, False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from results.exit_codes import ExitCode
@@ -110,7 +108,7 @@ def test_what_worked_at_neither_commit_is_told_as_that():
 def test_a_machine_that_measured_the_base_alone_is_named():
     base = [row(CALM), row(CALM, machine="n"), row(CALM, machine="n", provider="eager")]
     assert notes(judged(base, [row(CALM, commit=B)]))[-1] == "The head was not measured on n, e."
-    assert "not measured on" not in " ".join(notes(judged(base, [replace(one, commit=B) for one in base])))
+    assert "not measured on" not in " ".join(notes(judged(base, [one._replace(commit=B) for one in base])))
     gone = judged(base, [row(CALM, commit=B), row(CALM, machine="n", commit=B)])
     assert "not measured on" not in " ".join(notes(gone))
     new = row(CALM, machine="n", commit=B, benchmark="linear")

@@ -117,7 +117,7 @@ def test_a_comment_of_ten_thousand_findings_has_room_for_the_worst_and_counts_th
     if command == "gate":
         found = judgement()
         worst = next(verdict for verdict in found.verdicts if verdict.outcome == "regression")
-        rows = [replace(worst.head, benchmark=f"suite_{i}.{'é' * 60}") for i in range(n)]
+        rows = [worst.head._replace(benchmark=f"suite_{i}.{'é' * 60}") for i in range(n)]
         many = tuple(replace(worst, head=each, ratio=1.05 + i / n) for i, each in enumerate(rows))
         text = rendered(replace(found, verdicts=many), report_format=ReportFormat.MARKDOWN)
     else:
@@ -208,7 +208,7 @@ def test_junit_parses_whatever_a_stored_text_holds():
     crashed = failed(commit=B, provider=f"a{forbidden}z")
     gate = judge(
         [row(1.0, provider=f"a{forbidden}z")],
-        [replace(crashed, reason=forbidden)],
+        [crashed._replace(reason=forbidden)],
         base_commit=A,
         head_commit=B,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,7 +97,7 @@ def test_a_range_of_noisy_commits_leads_to_the_one_that_made_it_slower():
 def test_the_target_is_what_got_slower_most_and_its_points_alone():
     machine = Machine(1, noise=0.003)
     base, head = machine.measured(math.log(1.2), rounds=5)
-    other = [replace(one, benchmark="linear", series_id=1000 + one.series_id) for one in base]
+    other = [one._replace(benchmark="linear", series_id=1000 + one.series_id) for one in base]
     target = target_of(judge([*base, *other], [*head, *other], base_commit=A, head_commit=B, is_paired=True))
     assert (target.kind, target.is_worse, target.benchmark, target.provider) == (Kind.TIME, True, "mlp", "fused")
     assert len(target.series) == target.n_compared == len(BATCHES)
@@ -142,7 +141,7 @@ def test_disturbed_rounds_count_for_nothing():
     target = target_between(machine, math.log(1.2))
     base, head = machine.measured(math.log(1.2), rounds=3)
     disturbed = [
-        replace(one, processes=tuple(each._replace(disturbed="time stolen") for each in one.processes)) for one in head
+        one._replace(processes=tuple(each._replace(disturbed="time stolen") for each in one.processes)) for one in head
     ]
     share = share_of(target, base, disturbed)
     assert (share.answer, share.why, share.may_become_certain) == (Answer.SKIPPED, "disturbed", True)

@@ -169,7 +169,7 @@ def test_what_is_gone_and_known_counts_as_compared_nowhere(gate, fusebench, line
 def test_a_part_of_a_judgement_has_its_own_series_alone_of_every_kind():
     whole = made_findings.judgement()
     gone = [one.base for one in whole.verdicts if one.change is Change.GONE]
-    new = replace(gone[0], series_id=10**9)
+    new = gone[0]._replace(series_id=10**9)
     whole = replace(whole.without_later({gone[0].series_id}), only_at_head=(new,))
     rows = [*(one.head for one in whole.verdicts), *whole.only_at_base, *whole.only_at_head]
     assert all((whole.verdicts, whole.only_at_base, whole.not_yet))

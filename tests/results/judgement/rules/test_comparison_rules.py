@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -247,9 +246,9 @@ def scenes():
     for is_paired in (True, False):
         name, pairs, options = of(6, 6, rounds=14, is_paired=is_paired, name=f"rounds of a few shapes, {is_paired}")
         # Only two shapes have all rounds; the control of one lacks the last of its head.
-        few = [replace(one, base=one.base[:8], head=one.head[:8]) if one.name[1] > "1" else one for one in pairs]
-        few[0] = replace(few[0], head=few[0].head[:13])
-        few[1] = replace(few[1], base=few[1].base[:12])
+        few = [one._replace(base=one.base[:8], head=one.head[:8]) if one.name[1] > "1" else one for one in pairs]
+        few[0] = few[0]._replace(head=few[0].head[:13])
+        few[1] = few[1]._replace(base=few[1].base[:12])
         yield name, few, options
 
 

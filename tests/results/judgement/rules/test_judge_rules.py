@@ -28,7 +28,7 @@ def judged(base, head, **options):
 def at_head(one):
     """The same values, by a run of the head."""
     processes = tuple(each._replace(run_id="run-b") for each in one.processes)
-    return replace(one, commit=B, run_id="run-b", processes=processes)
+    return one._replace(commit=B, run_id="run-b", processes=processes)
 
 
 def controls(factor, *, n=8, values=CALM):
@@ -170,7 +170,7 @@ class TestMissing:
         base = [row(CALM), row(3, metric="operator_count")]
         found = judged(base, [failed(commit=B)])
         assert [one.metric for one in found.only_at_base] == ["operator_count"]
-        elsewhere = judged(base, [failed(commit=B, benchmark="linear"), replace(row(CALM, commit=B))])
+        elsewhere = judged(base, [failed(commit=B, benchmark="linear"), row(CALM, commit=B)])
         assert [one.change for one in elsewhere.verdicts][-1] is Change.GONE
 
     def test_a_point_that_fails_elsewhere_excuses_nothing_here(self):
@@ -215,7 +215,7 @@ class TestEvidence:
 
     def test_a_history_counts_for_the_series_it_is_of(self):
         base, head = row(1.0, batch=1), row(1.3, batch=1, commit=B)
-        wide = [replace(one, ci_low=0.5, ci_high=1.5) for one in (base, head)]
+        wide = [one._replace(ci_low=0.5, ci_high=1.5) for one in (base, head)]
         assert judged([wide[0]], [wide[1]]).verdicts[0].outcome is Outcome.UNDECIDED
         spread = {head.series_id: Prior(sd=0.005, dof=20)}
         assert judged([wide[0]], [wide[1]], spreads=spread).verdicts[0].outcome is Outcome.REGRESSION

@@ -26,7 +26,7 @@ def value(number, *, state="ok", half=0.01):
 def side(number, *, state="ok", half=0.01, **changes):
     found = row(number or 1.0, **changes)
     low, high = (None, None) if half is None else (found.value * (1 - half), found.value * (1 + half))
-    return replace(found, state=state, value=number, ci_low=low, ci_high=high)
+    return found._replace(state=state, value=number, ci_low=low, ci_high=high)
 
 
 def explained(
@@ -48,10 +48,10 @@ def explained(
 ):
     """The verdict after what is known was taken into account."""
     missing = dict.fromkeys(without)
-    head_row = replace(side(head, state=head_state, commit=B, half=half), **missing)
+    head_row = side(head, state=head_state, commit=B, half=half)._replace(**missing)
     verdict = Verdict(
         base=side(base, half=half), head=head_row, metric=metric, change=happened, outcome=outcome, ratio=1.5,
-        why="measured", is_doubtful=is_doubtful, least_change=least_change,
+        reason="measured", is_doubtful=is_doubtful, least_change=least_change,
     )  # fmt: skip
     change = KnownChange(
         series_id=head_row.series_id, point_id=None, project="p", machine="m", environment="e", commit="cafe" * 10,
@@ -158,7 +158,7 @@ def test_what_is_measured_again_is_gone_no_more_however_slow_it_is():
 def test_what_nobody_acknowledged_stays_what_it_is():
     verdict = Verdict(
         base=side(1.0), head=side(1.5, commit=B), metric=LATENCY, change=Change.SLOWER, outcome=Outcome.REGRESSION,
-        ratio=1.5, why="measured",
+        ratio=1.5, reason="measured",
     )  # fmt: skip
     judgement = Judgement(
         base_commit=A, head_commit=B, verdicts=(verdict,), only_at_base=(), only_at_head=(), least_change=0.05

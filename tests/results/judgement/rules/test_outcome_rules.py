@@ -25,8 +25,8 @@ UNKNOWN = replace(LATENCY, direction=Direction.UNKNOWN)
 def verdict(outcome=Outcome.UNDECIDED, *, before=1.0, after=2.0, metric=LATENCY, **changes):
     base, head = row(before or 1.0), row(after or 1.0, commit=B)
     found = Verdict(
-        base=replace(base, value=before), head=replace(head, value=after), metric=metric, change=Change.UNCERTAIN,
-        outcome=outcome, ratio=2.0, why="", is_doubtful=True,
+        base=base._replace(value=before), head=head._replace(value=after), metric=metric, change=Change.UNCERTAIN,
+        outcome=outcome, ratio=2.0, reason="", is_doubtful=True,
     )  # fmt: skip
     return replace(found, **changes)
 
@@ -241,7 +241,7 @@ class TestFindings:
             (Outcome.FIXED, {}, Turn.FIXED),
             (Outcome.KNOWN, {}, Turn.SLOWER),
             (Outcome.KNOWN, {"metric": UNKNOWN}, Turn.CHANGED),
-            (Outcome.KNOWN, {"head": replace(row(1.0), state="crashed", value=None)}, Turn.FAILED),
+            (Outcome.KNOWN, {"head": row(1.0)._replace(state="crashed", value=None)}, Turn.FAILED),
             (Outcome.UNDECIDED, {}, None),
             (Outcome.UNCHANGED, {}, None),
         ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -94,7 +93,7 @@ class TestTimes:
     def test_of_several_causes_the_first_is_told(self):
         head = row([2.0, 2.0], commit=B, disturbed="x")
         causes = zip(head.processes, ("first", "second"), strict=True)
-        head = replace(head, processes=tuple(one._replace(disturbed=why) for one, why in causes))
+        head = head._replace(processes=tuple(one._replace(disturbed=why) for one, why in causes))
         assert judged(evidence(1.5, is_disturbed=True), head=side(head)).why == "disturbed: first"
 
     def test_its_own_limit_is_kept_beside_the_verdict(self):
@@ -123,7 +122,7 @@ def one(value, *, half=0.01, metric="latency_s", **changes):
     """A run of one process; half: of its interval, relative."""
     edges = {} if half is None else {"ci_low": value * (1 - half), "ci_high": value * (1 + half)}
     none = {"ci_low": None, "ci_high": None} if half is None else {}
-    return side(replace(row(value, metric=metric, **changes), **edges, **none))
+    return side(row(value, metric=metric, **changes)._replace(**edges, **none))
 
 
 ALONE = "a single number at the {}, of which no noise is known"
@@ -185,7 +184,7 @@ class TestSingleProcesses:
 
     @pytest.mark.parametrize("edges", [(None, 1.3), (1.1, None), (-math.inf, 1.3), (1.1, math.inf)])
     def test_half_an_interval_is_none(self, edges):
-        head = side(replace(row(1.2, metric="time", commit=B), ci_low=edges[0], ci_high=edges[1]))
+        head = side(row(1.2, metric="time", commit=B)._replace(ci_low=edges[0], ci_high=edges[1]))
         verdict = judged(evidence(1.2, dof=0, n=(1, 1)), base=one(1.0, metric="time"), head=head)
         assert verdict.why == "a single number at the head, of which no noise is known"
 
@@ -221,7 +220,7 @@ class TestStates:
             ((OK, BAD), (OK, BAD), Change.UNCERTAIN, Outcome.UNDECIDED, "crashed in 1 of 2 runs at the base already"),
             ((BAD,), (OK,), Change.STATE_CHANGED, Outcome.FIXED, "was crashed"),
             ((BAD,), (OK, BAD), Change.UNCERTAIN, Outcome.UNDECIDED, "crashed in 1 of 1 runs at the base already"),
-            ((OK,), (replace(BAD, reason=None),), Change.STATE_CHANGED, Outcome.FAILED, "crashed: no reason given"),
+            ((OK,), (BAD._replace(reason=None),), Change.STATE_CHANGED, Outcome.FAILED, "crashed: no reason given"),
         ],
     )
     def test_which_side_failed_and_how_often(self, base, head, change, outcome, why):

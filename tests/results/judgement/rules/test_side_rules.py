@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
@@ -27,7 +26,7 @@ def side(*rows):
 
 def plain(value, **changes):
     """A run that tells no processes of its own."""
-    return replace(row(value, **changes), processes=(), ci_low=None, ci_high=None)
+    return row(value, **changes)._replace(processes=(), ci_low=None, ci_high=None)
 
 
 class TestSides:
@@ -57,12 +56,12 @@ class TestSides:
         calm, wild = row([1.0, 2.0], run="a"), row([8.0, 9.0], run="b", disturbed="stolen time")
         found = side(calm, wild)
         assert (found.row.value, found.row.reason) == (1.5, None)
-        both = side(replace(wild, run_id="a"), wild)
+        both = side(wild._replace(run_id="a"), wild)
         assert (both.row.value, both.row.reason) == (8.5, "stolen time")
 
     def test_a_run_that_failed_is_shown_with_how_often(self):
         found = side(
-            failed(run="a"), row(1.0, run="b"), replace(failed("wrong", run="c"), reason=None), row(1.0, run="d")
+            failed(run="a"), row(1.0, run="b"), failed("wrong", run="c")._replace(reason=None), row(1.0, run="d")
         )
         assert (found.row.state, found.row.reason) == ("wrong", "no reason given (in 2 of 4 runs)")
         assert (found.is_ok, found.has_value, found.n_failed, found.values) == (False, True, 2, (1.0, 1.0))
@@ -75,10 +74,10 @@ class TestSides:
         assert (found.is_ok, found.has_value) == (False, False)
 
     def test_a_run_that_is_ok_without_a_value_counts_for_none(self):
-        found = side(replace(row(1.0, run="a"), value=None, processes=()), row(2.0, run="b"))
+        found = side(row(1.0, run="a")._replace(value=None, processes=()), row(2.0, run="b"))
         assert (found.values, len(found.processes), found.row.value) == ((2.0,), 1, 2.0)
         wild = [row(each, run=str(each), disturbed="stolen time") for each in (2.0, 4.0)]
-        found = side(replace(row(1.0, run="a"), value=None, processes=()), *wild)
+        found = side(row(1.0, run="a")._replace(value=None, processes=()), *wild)
         assert (found.row.value, found.row.reason) == (3.0, "stolen time")
 
 
@@ -115,7 +114,7 @@ class TestPairs:
     @pytest.mark.parametrize(("metric", "level"), [("latency_s", 0.95), ("time", 0.99)])
     def test_samples_tell_the_standard_error_within_a_process(self, metric, level):
         process = ProcessValue("r", 2, 4.0, 3.0, 7.0, None)
-        found = pair_of(side(replace(row(4.0, metric=metric), processes=(process,))), side(row(1.0, metric=metric)))
+        found = pair_of(side(row(4.0, metric=metric)._replace(processes=(process,))), side(row(1.0, metric=metric)))
         [one] = found.base
         assert one.log == math.log(4.0)
         assert one.within_sd == pytest.approx(2.0 / 4.0 / NormalDist().inv_cdf((1 + level) / 2))
@@ -124,7 +123,7 @@ class TestPairs:
     @pytest.mark.parametrize("edges", [(None, 7.0), (3.0, None), (None, None), (-math.inf, 7.0), (3.0, math.inf)])
     def test_without_an_interval_nothing_is_known_within(self, edges):
         process = ProcessValue("r", 0, 4.0, *edges, "stolen time")
-        found = pair_of(side(replace(row(4.0), processes=(process,))), side(row(1.0)))
+        found = pair_of(side(row(4.0)._replace(processes=(process,))), side(row(1.0)))
         assert (found.base[0].within_sd, found.base[0].is_disturbed) == (0.0, True)
 
     def test_each_pair_has_the_control_of_its_own_shape(self):
@@ -204,6 +203,6 @@ class TestOtherAxes:
 )
 def test_the_speed_of_a_process_counts_where_nothing_else_disturbed_it(disturbed, speed):
     process = ProcessValue("r", 0, 1.0, None, None, disturbed, 0.7)
-    base, head = (sides_of([replace(row(1.0, commit=at), processes=(process,))]) for at in (A, B))
+    base, head = (sides_of([row(1.0, commit=at)._replace(processes=(process,))]) for at in (A, B))
     pair = pair_of(*base.values(), *head.values())
     assert [(one.speed, one.is_head) for one in (*pair.base, *pair.head)] == [(speed, False), (speed, True)]

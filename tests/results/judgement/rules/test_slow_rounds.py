@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from results.files.disturbances import is_slowness_alone
@@ -20,7 +18,7 @@ STOLEN = "12% of the time was stolen by the hypervisor"
 def measured(factor, commit, *, speeds, disturbed=SLOW, **point):
     found = row([factor * one for one in NOISE], commit=commit, **point)
     processes = zip(found.processes, speeds, strict=True)
-    return replace(found, processes=tuple(one._replace(disturbed=disturbed, speed=speed) for one, speed in processes))
+    return found._replace(processes=tuple(one._replace(disturbed=disturbed, speed=speed) for one, speed in processes))
 
 
 def judged(factor, *, at_base, at_head, disturbed=SLOW, is_paired=True):

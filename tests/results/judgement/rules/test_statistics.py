@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ def pair(base, head, **changes):
         return tuple(Process(run=f"{run}{i}" if changes else run, visit=i, log=log) for i, log in enumerate(logs))
 
     found = Pair(name="p", testbed="t", surface="s", base=side("base", base), head=side("head", head))
-    return replace(found, **{name: each for name, each in changes.items() if name != "own_runs"})
+    return found._replace(**{name: each for name, each in changes.items() if name != "own_runs"})
 
 
 @pytest.mark.parametrize("value", [1e-6, 1.5e-6, 1e-4, 0.01, 0.5, 1.0, 1.6449340668, 30.0, 1e4, 1e6, 1e7])
@@ -52,11 +51,11 @@ def test_a_history_counts_run_by_run():
 
 def test_rounds_are_told_without_the_machines_part_and_without_disturbed_ones():
     controls = [
-        replace(pair([0.0, 0.5, 0.0], [1.0, 0.5, 0.2]), name=i, is_control=True, surface="eager") for i in range(5)
+        pair([0.0, 0.5, 0.0], [1.0, 0.5, 0.2])._replace(name=i, is_control=True, surface="eager") for i in range(5)
     ]
     ours = pair([5.0, 5.5, 5.0], [6.3, 5.8, 5.5])
-    spoilt = tuple(replace(one, is_disturbed=one.visit == 1) for one in ours.head)
-    found = corrected_rounds([*controls, ours, replace(ours, name="q", head=spoilt)])
+    spoilt = tuple(one._replace(is_disturbed=one.visit == 1) for one in ours.head)
+    found = corrected_rounds([*controls, ours, ours._replace(name="q", head=spoilt)])
     assert found[-2] == pytest.approx({0: 0.3, 1: 0.3, 2: 0.3})
     assert found[-1] == pytest.approx({0: 0.3, 2: 0.3})
     assert found[0] == pytest.approx({0: 0.0, 1: 0.0, 2: 0.0})
@@ -70,14 +69,14 @@ def test_rounds_that_only_one_side_has_are_left_out():
 def test_the_share_of_a_control_is_told_by_rounds():
     """Eight rounds have seven degrees of freedom, too few: of one control all is taken out."""
     own = np.random.default_rng(4).normal(0, 1, 8)
-    control = replace(pair([0.0] * 8, list(own)), name="c", is_control=True, surface="eager")
-    ours = replace(pair([0.0] * 8, [1.0 + 0.5 * x for x in own]), control="c")
+    control = pair([0.0] * 8, list(own))._replace(name="c", is_control=True, surface="eager")
+    ours = pair([0.0] * 8, [1.0 + 0.5 * x for x in own])._replace(control="c")
     found = corrected_rounds([control, ours])[1]
     assert list(found.values()) == pytest.approx([1.0 - 0.5 * x for x in own])
 
 
 def test_single_processes_that_all_agree_differ_by_a_third_of_a_percent_still():
-    pairs = [replace(pair([0.0], [0.0]), name=i) for i in range(20)]
+    pairs = [pair([0.0], [0.0])._replace(name=i) for i in range(20)]
     found = compare(pairs).evidence[0]
     half = math.log(found.interval[1] / found.ratio)
     assert half / stdtrit(6, 0.975) == pytest.approx(0.003 * math.sqrt(2))
