@@ -77,6 +77,25 @@ def limits_of(
     )
 
 
+def limits_of_rows(
+    rows: Mapping[int, SeriesValueRow], thresholds: Sequence[Threshold], least_change: float
+) -> dict[int, Limits]:
+    """Return the limits of each series, asked once for all that the patterns of a threshold do not tell apart."""
+    if not thresholds:
+        return dict.fromkeys(rows, Limits(least_change=least_change))
+    alike: dict[tuple[str, str, str | None], Limits] = {}
+    found = {}
+    for key, row in rows.items():
+        name = row.benchmark, row.metric, contender_of(row.parameters)
+        if name not in alike:
+            benchmark, metric, _ = name
+            alike[name] = limits_of(
+                thresholds, benchmark=benchmark, metric=metric, parameters=row.parameters, least_change=least_change
+            )
+        found[key] = alike[name]
+    return found
+
+
 def unmatched(
     thresholds: Iterable[Threshold], series: Iterable[tuple[str, str, Sequence[ParameterValue]]]
 ) -> list[Threshold]:

@@ -26,15 +26,16 @@ from results.judgement.outcomes import (
 )
 from results.judgement.series_verdicts import Context, verdict_on
 from results.judgement.sides import BASELINE, Side, pair_of, sides_of, with_controls
-from results.judgement.thresholds import Limits, limits_of, metric_of_row
+from results.judgement.thresholds import limits_of_rows, metric_of_row
 from results.metrics import Precision, Role
-from results.rows import MeasuredAxes, contender_of
+from results.rows import MeasuredAxes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from results.files.settings import Threshold
     from results.judgement.comparison.processes import Controls, Pair
+    from results.judgement.thresholds import Limits
     from results.rows import SeriesValueRow
 
 __all__ = [
@@ -84,7 +85,7 @@ def judge(  # noqa: PLR0913 - two commits, and how to judge them
     pairs = _pairs(both, is_paired=is_paired)
     if not has_controls:
         pairs = [pair._replace(control=None, is_control=False) for pair in pairs]
-    limits = _limits({key: head.row for key, (_, head) in both.items()}, thresholds, least_change)
+    limits = limits_of_rows({key: head.row for key, (_, head) in both.items()}, thresholds, least_change)
 
     observed = observe(pairs, is_paired=is_paired)
     known = {} if spreads is None or callable(spreads) else spreads
@@ -281,25 +282,6 @@ def _gone(row: SeriesValueRow, head_commit: str) -> Verdict:
         ratio=None,
         reason="gone: the head did not measure it",
     )
-
-
-def _limits(
-    rows: Mapping[int, SeriesValueRow], thresholds: Sequence[Threshold], least_change: float
-) -> dict[int, Limits]:
-    """Return the limits of each series, asked once for all that the patterns of a threshold do not tell apart."""
-    if not thresholds:
-        return dict.fromkeys(rows, Limits(least_change=least_change))
-    alike: dict[tuple[str, str, str | None], Limits] = {}
-    found = {}
-    for key, row in rows.items():
-        name = row.benchmark, row.metric, contender_of(row.parameters)
-        if name not in alike:
-            benchmark, metric, _ = name
-            alike[name] = limits_of(
-                thresholds, benchmark=benchmark, metric=metric, parameters=row.parameters, least_change=least_change
-            )
-        found[key] = alike[name]
-    return found
 
 
 def _is_judged(row: SeriesValueRow) -> bool:
