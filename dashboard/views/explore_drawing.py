@@ -16,6 +16,7 @@ from dashboard.tables.changes import counts_of, summary_of
 from dashboard.views.change_points import LOOKING, change_points_of
 from dashboard.views.explore_choice import explore_view_of
 from dashboard.views.judged_histories import judged_histories, known_histories
+from dashboard.views.url import MOST_SHOWN
 from results.metrics import Role, metric_of
 from results.printable import printable_line
 from results.queries import commits, history_of, judged_commits
@@ -208,7 +209,7 @@ def _with_base(view: ExploreView, stored: list[str]) -> tuple[ExploreView, str |
     found = [commit for commit in stored if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, relative=found[0][:12])), found[0]
-    problem = f"{len(found) or 'No'} commits begin with {requested[:40]}; values are shown as they are."
+    problem = f"{len(found) or 'No'} commits begin with {requested[:MOST_SHOWN]}; values are shown as they are."
     return replace(view, choice=replace(view.choice, relative=None), problems=(*view.problems, problem)), None
 
 
@@ -220,7 +221,7 @@ def _with_measured_commit(view: ExploreView, measured: list[str]) -> ExploreView
     found = [commit for commit in measured if commit.startswith(requested)]
     if len(found) == 1:
         return replace(view, choice=replace(view.choice, commit=found[0]))
-    problem = f"{len(found) or 'No'} commits measured here begin with {requested[:40]}; showing the latest."
+    problem = f"{len(found) or 'No'} commits measured here begin with {requested[:MOST_SHOWN]}; showing the latest."
     return replace(view, choice=replace(view.choice, commit=None), problems=(*view.problems, problem))
 
 

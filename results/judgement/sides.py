@@ -16,7 +16,7 @@ from results.rows import OF_CONTENDER, ProcessValue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from results.rows import ParameterValue, SeriesValueRow
+    from results.rows import ParameterValue, SeriesRow, SeriesValueRow
 
 BASELINE = "eager"
 # What tells surfaces of one operation apart; the rest of a point's parameters are its shape.
@@ -144,7 +144,7 @@ def controls_among(rows: Iterable[SeriesValueRow], series_ids: Iterable[int]) ->
     return {series_id: shapes[key] for key, each in found.items() if key in shapes for series_id in each}
 
 
-def is_control(row: SeriesValueRow) -> bool:
+def is_control(row: SeriesRow | SeriesValueRow) -> bool:
     """Return whether no commit of ours can change a series: eager's."""
     if row.metric not in SWEEP_METRICS:
         return False
@@ -158,7 +158,7 @@ def surface_of(row: SeriesValueRow) -> tuple[object, ...]:
     return (row.benchmark, row.metric, row.version, *surface_parameters(row))
 
 
-def surface_parameters(row: SeriesValueRow) -> tuple[ParameterValue, ...]:
+def surface_parameters(row: SeriesRow | SeriesValueRow) -> tuple[ParameterValue, ...]:
     """Return the parameters that tell surfaces of one benchmark apart; none of asv's."""
     if row.metric not in SWEEP_METRICS:
         return ()

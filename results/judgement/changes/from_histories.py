@@ -19,8 +19,9 @@ from results.judgement.changes.exact import exact_changes
 from results.judgement.changes.judged import JudgedLevels
 from results.judgement.changes.surfaces import Member, findings_from, surface_of, timeline_of
 from results.judgement.outcomes import differs
+from results.judgement.sides import is_control
 from results.judgement.thresholds import Limits, limits_of, metric_of_row
-from results.metrics import SWEEP_METRICS, Direction, Precision, Role
+from results.metrics import Direction, Precision, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from results.metrics import Metric
     from results.rows import HistoryTable, JudgedSeries, KnownChange, SeriesRow
 
-CONTROL_PROVIDER = "eager"
 NOTHING_JUDGED: Mapping[bytes, JudgedSeries] = MappingProxyType({})
 WORSE = {Direction.LOWER: 1, Direction.UNKNOWN: 0, Direction.HIGHER: -1}  # sign of a jump
 LEAST_VALUES = LEAST_BEFORE + 6
@@ -158,10 +158,14 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     """
     rows, smallest = np.array(list(leasts), dtype=np.int64), min([least_change, *leasts.values()])
     x = _logarithms(table)[rows]
-    is_control = np.array([_is_control(table.series[row], patterns) for row in rows], dtype=np.bool_)
-    effect = common_effect(x[is_control]) if len(rows) else None
-    ours = rows if effect is None else rows[~is_control]
-    levels = by_commit(x if effect is None else x[~is_control] - effect, timeline.commit_of_run)
+    controls = [
+        is_control(one) or any(fnmatchcase(one.benchmark, pattern) for pattern in patterns)
+        for one in (table.series[row] for row in rows)
+    ]
+    is_of_control = np.array(controls, dtype=np.bool_)
+    effect = common_effect(x[is_of_control]) if len(rows) else None
+    ours = rows if effect is None else rows[~is_of_control]
+    levels = by_commit(x if effect is None else x[~is_of_control] - effect, timeline.commit_of_run)
     worse = np.array([WORSE[metrics[int(row)].direction] for row in ours], dtype=np.int64)
     judged = JudgedLevels(
         levels,
@@ -185,8 +189,8 @@ def _noisy(  # noqa: PLR0913, PLR0917 - the parts of a place
     if effect is None:
         members = _with_global(members, table, levels, ours)
         return [*(one for one in members if not one.change.is_return), *members_of(withdrawn)], 0, judged
-    n_controls = int(np.count_nonzero(is_control))
-    control = rows[is_control][0]
+    n_controls = int(np.count_nonzero(is_of_control))
+    control = rows[is_of_control][0]
     of_machine = by_commit(effect[None], timeline.commit_of_run)
     why = f"{n_controls} control series moved together: the machine or torch changed, not the code"
     everything = [
@@ -232,14 +236,6 @@ def _logarithms(table: HistoryTable) -> Floats:
         has_clean = np.any(~is_disturbed & ~np.isnan(values), axis=1, keepdims=True)
         found[:, of_commit] = np.where(is_disturbed & has_clean, np.nan, values)
     return found
-
-
-def _is_control(series: SeriesRow, patterns: Collection[str]) -> bool:
-    if any(fnmatchcase(series.benchmark, pattern) for pattern in patterns):
-        return True
-    if series.metric not in SWEEP_METRICS:  # what another suite calls so is its own code
-        return False
-    return any(one.name == "provider" and one.value == CONTROL_PROVIDER for one in series.parameters)
 
 
 def _with_global(members: list[Member], table: HistoryTable, levels: Floats, rows: Integers) -> list[Member]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from results.judgement.findings import EVERYTHING, Finding, FindingClass, FindingState, Surface, Turn
-from results.metrics import SWEEP_METRICS, Direction
+from results.judgement.sides import surface_parameters
+from results.metrics import Direction
 from results.units import counted
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from results.metrics import Metric
     from results.rows import HistoryRun, HistoryTable, KnownChange, SeriesRow
 
-SHARED = ("provider", "weights", "pass", "pass_")  # parameters of the sweep that tell surfaces apart
 
 LEAST_OF_FLOOR = 1 / 2  # of the noise floor: less is not told, however long it has lasted
 OFTEN = 2  # times that a series made the same step before: it goes between two levels, and no commit does that
@@ -83,15 +83,14 @@ def timeline_of(table: HistoryTable, known: Iterable[KnownChange]) -> Timeline:
 
 
 def surface_of(series: SeriesRow) -> Surface:
-    """Return the surface that a series is a point of, as of two commits (`sides.surface_parameters`)."""
-    shared = SHARED if series.metric in SWEEP_METRICS else ()
+    """Return the surface that a series is a point of."""
     return Surface(
         project=series.project,
         machine=series.machine,
         environment=series.environment,
         benchmark=series.benchmark,
         metric=series.metric,
-        shared=tuple(one for one in series.parameters if one.name in shared),
+        shared=surface_parameters(series),
     )
 
 

@@ -104,7 +104,7 @@ class TestTimeline:
         assert (found.commits, found.measured.shape) == ((), (1, 0))
 
     def test_a_surface_shares_the_contender_and_the_pass(self):
-        assert [one.name for one in surface_of(series(0)).shared] == ["provider", "weights", "pass"]
+        assert [one.name for one in surface_of(series(0)).shared] == ["pass", "provider", "weights"]
 
 
 class TestWhatIsOneFinding:
