@@ -213,9 +213,9 @@ def _shifted(pairs: Sequence[Pair], compared: Compared, *, least_change: float) 
 
 
 def _is_of_most(surfaces: Collection[Sequence[float]], middle: float, least: float) -> bool:
-    """Return whether most surfaces moved as all series did, or there is but one."""
+    """Return whether most surfaces moved as all series did; of one surface, these are its own."""
     n_moved = sum(abs(of_surface) > least and of_surface * middle > 0 for of_surface in map(median, surfaces))
-    return len(surfaces) == 1 or 2 * n_moved > len(surfaces)
+    return 2 * n_moved > len(surfaces)
 
 
 def _is_common(moves: Sequence[float], least: float) -> bool:

@@ -22,11 +22,30 @@ def test_a_half_that_is_slower_does_not_pass_though_each_was_measured_once(n):
     assert judged(before, after).count()[Outcome.REGRESSION] == n
 
 
-def of_benchmarks(commit, *, counts, slow):
-    """A benchmark of each count of parameters, of which the first ones are slower."""
+@pytest.mark.parametrize("n", [10, 20, 40])
+def test_so_it_is_of_one_benchmark(n):
+    before, after = (of_benchmarks(at, counts=(2 * n,)) for at in (A, B))
+    before = [one._replace(processes=()) for one in before]
+    after = [one._replace(value=(2.0 if place < n else 1.001), processes=()) for place, one in enumerate(after)]
+    found = judged(before, after)
+    assert not found.shifts
+    assert found.count()[Outcome.REGRESSION] == n
+
+
+@pytest.mark.parametrize("other", [0.7, 1.01])
+def test_what_moved_the_other_way_or_hardly_did_not_move_as_all_did(other):
+    before = of_benchmarks(A, counts=(20, 3, 3, 3))
+    after = of_benchmarks(B, counts=(20, 3, 3, 3), slow=4, factors=(1.3, other, other, other))
+    found = judged(before, after)
+    assert not found.shifts
+    assert found.count()[Outcome.REGRESSION] == 20
+
+
+def of_benchmarks(commit, *, counts, slow=0, factors=(1.3, 1.3, 1.3, 1.3)):
+    """A benchmark of each count of parameters, of which the first ones are slower, by a factor each."""
     return [
-        row([1.3 * one if place < slow else one for one in (1.0, 1.002, 0.998)], commit=commit, metric="time",
-            benchmark=f"s.time_{place}", parameters={"n": n})
+        row([factors[place] * one if place < slow else one for one in (1.0, 1.002, 0.998)], commit=commit,
+            metric="time", benchmark=f"s.time_{place}", parameters={"n": n})
         for place, count in enumerate(counts)
         for n in range(count)
     ]  # fmt: skip
