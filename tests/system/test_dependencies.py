@@ -28,11 +28,12 @@ EXTRAS = {
 NOT_DECLARED = {
     "otava": "it pins another numpy: bench_judgement takes it from a folder of its own, where there is one",
     "kubernetes_validate": "make fleet-test installs it, for a job file of the documentation",
+    "onnx": "onnxscript, of the extra peers, brings it: a test of exports looks for it",
     "sky": "SkyPilot reads a job file of the documentation, where it is installed",
 }
 # What others make that tests and tools work with, and the engines of a fleet: extras that development does not install.
 OF_OTHER_EXTRAS = {
-    "liger_kernel", "onnx", "onnxruntime", "onnxscript", "peft", "ray", "submitit", "timm", "torchao", "torchvision",
+    "liger_kernel", "onnxruntime", "onnxscript", "peft", "ray", "submitit", "timm", "torchao", "torchvision",
     "transformers",
 }  # fmt: skip
 NOT_IMPORTED = {
