@@ -1,4 +1,4 @@
-"""Packed bfloat16 weights at the edges of a matrix tile's rows and depth, where the processor has such tiles."""
+"""Packed weights at the edges of what a thread takes at once: a matrix tile's rows and depth, and rows of a chain."""
 
 import pytest
 import torch
@@ -24,6 +24,18 @@ def test_rows_around_a_tiles_edge_are_within_the_bound(operation, rows):
         with torch.inference_mode():
             actual = module(padded_with_nan(case.arguments[0]))
         assert ((actual.double() - case.expected).abs() <= case.bound).all(), (dim, hidden)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("operation", OPERATIONS[1:], ids=lambda operation: operation.name)
+@pytest.mark.parametrize(("rows", "hidden"), [(511, 1400), (513, 1400), (1030, 2600), (97, 5500)])
+def test_rows_that_are_taken_together_are_within_the_bound(operation, dtype, rows, hidden):
+    case = operation.case(rows=rows, dim=24, hidden=hidden, dtype=dtype, activation="gelu")
+    module = module_with(case, operation, "gelu", dtype)
+    module.prepare(implementation="cpp")
+    with torch.inference_mode():
+        actual = module(padded_with_nan(case.arguments[0]))
+    assert ((actual.double() - case.expected).abs() <= case.bound).all()
 
 
 @pytest.mark.parametrize("rows", [5, 70, 257])
