@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -144,10 +145,21 @@ def test_why_it_does_not_pass_is_told_where_nothing_worked(compared):
 
 
 @pytest.mark.parametrize("code", [64, 130, 143])
-def test_a_measuring_half_that_fails_ends_it_with_its_code(compared, code):
-    answer, _ = compared(code=code)
+def test_a_measuring_half_that_fails_ends_it_with_its_code_and_is_reported(compared, tmp_path, code):
+    answer, _ = compared("--report", f"json={tmp_path / 'ab.json'}", code=code)
     assert answer.return_value == code
     assert answer.stdout == ""
+    told = json.loads((tmp_path / "ab.json").read_text())
+    assert (told["command"], told["exit_code"]) == ("ab", code)
+    assert f"exit code {code}" in told["why"]
+
+
+def test_a_report_is_written_of_a_misused_ab(compared, tmp_path):
+    report = tmp_path / "ab.md"
+    answer, asked = compared("--exact", "--stack", OTHER_STACK, "--report", f"markdown={report}")
+    assert isinstance(answer.exception, click.UsageError)
+    assert answer.exception.message in report.read_text()
+    assert not asked
 
 
 def test_exact_metrics_take_one_look_of_two_rounds_and_no_slowdown_fails_them(compared):
