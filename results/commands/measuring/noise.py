@@ -83,12 +83,11 @@ def _measured(
     """
     codes, selection = [], None
     for number in range(1, rounds + 1):
-        click.echo(f"Round {number} of {rounds}: another run of the same commit.", err=True)
+        heading = f"Round {number} of {rounds}: another run of the same commit."
         # What is measured and stored is told beside the answer, which may be read by a program.
         with redirect_stdout(sys.stderr):
-            measured = tower.measure(
-                checkout, ["--directly", "noise", "--again", *options], place, stdout=_STANDARD_ERROR
-            )
+            asked = ["--directly", "noise", "--again", "--heading", heading, *options]
+            measured = tower.measure(checkout, asked, place, stdout=_STANDARD_ERROR)
         if measured.selection is None:
             return measured.exit_code, None
         codes.append(measured.exit_code)

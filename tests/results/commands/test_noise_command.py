@@ -49,7 +49,11 @@ def measuring(tmp_path, monkeypatch, journals):
 def test_every_round_is_another_run_of_the_same_points(measuring):
     answer = run("--rounds", "4", "--operation", "mlp", "--batch", "16")
     assert answer.return_value == ExitCode.FINE
-    assert measuring == [["--directly", "noise", "--again", "--operation", "mlp", "--batch", "16"]] * 4
+    headings = [f"Round {number} of 4: another run of the same commit." for number in range(1, 5)]
+    assert measuring == [
+        ["--directly", "noise", "--again", "--heading", heading, "--operation", "mlp", "--batch", "16"]
+        for heading in headings
+    ]
     assert "aaaaaaaa: 12 points in 4 runs" in answer.stdout
     assert "mlp latency_s [pass=forward, provider=fused, weights=plain]" in answer.stdout
     assert "are invisible here" in answer.stdout
