@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.commands.selection import series_filter_from
+from results.commands.selection import selection_from_texts, series_filter_from
+from results.errors import UnknownParameter
 from results.queries import all_values_at, parameter_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from results.commands.selection import Selection
     from results.judgement.outcomes import Judgement
     from results.store import Store
 
 NOTHING = "Nothing measured at {base} or {head} matches the selection."
+
+
+def selection_of_series(texts: Iterable[str]) -> Selection:
+    """Parse a selection of series: they have another state at each commit, so none has one to be chosen by.
+
+    Raises: UnknownParameter.
+    """
+    selection = selection_from_texts(texts)
+    if state := selection.texts.get("state"):
+        raise UnknownParameter(
+            f"state={state[0]}: a series has a state at each commit, so this command chooses by none; leave it out. "
+            f"`fusebench show --where state={state[0]}` lists what has it"
+        )
+    return selection
 
 
 def asked_of(store: Store, judgement: Judgement, selection: Selection) -> Judgement | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.asked_series import selection_of_series
 from results.commands.judging.report_files import (
     format_option,
     nothing_judged,
@@ -20,7 +21,7 @@ from results.commands.judging.report_files import (
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
 from results.commands.no_data import EMPTY_STORE
 from results.commands.options import all_option, db_option, where_option
-from results.commands.selection import selection_from_texts, series_filter_from
+from results.commands.selection import series_filter_from
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
 from results.judgement.changes.control import LEAST_CONTROLS
@@ -94,7 +95,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     files, printed = report_paths(reports), ReportFormat(report_format)
     with unjudged_reports(files, printed, command="changes") as tell_unjudged:
-        selection, settings = selection_from_texts(where), chosen_settings(settings_path)
+        selection, settings = selection_of_series(where), chosen_settings(settings_path)
         least = least_change if least_change is not None else settings.least_change
         with open_store(db, mode=OpenMode.READ) as store:
             if not projects(store):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
-from results.commands.judging.asked_series import asked_of, nothing_asked
+from results.commands.judging.asked_series import asked_of, nothing_asked, selection_of_series
 from results.commands.judging.report_files import (
     format_option,
     nothing_judged,
@@ -20,7 +20,6 @@ from results.commands.judging.report_files import (
 from results.commands.judging.settings import chosen_settings, least_change_option, settings_option, tell_unmatched
 from results.commands.no_data import why_not_measured, why_nothing_compares
 from results.commands.options import all_option, db_option, where_option
-from results.commands.selection import selection_from_texts
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.explanations import reasons_of
@@ -87,7 +86,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
     """  # noqa: D301 - click wants the character, which keeps the lines as they are
     files, printed = report_paths(reports), ReportFormat(report_format)
     with unjudged_reports(files, printed, command="gate") as tell_unjudged:
-        settings, selection = chosen_settings(settings_path), selection_from_texts(where)
+        settings, selection = chosen_settings(settings_path), selection_of_series(where)
         least = least_change if least_change is not None else settings.least_change
         with open_store(db, mode=OpenMode.READ) as store:
             try:

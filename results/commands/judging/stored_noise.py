@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
+from results.commands.judging.asked_series import selection_of_series
 from results.commands.no_data import EMPTY_STORE, not_measured, nothing_to_show
-from results.commands.selection import selection_from_texts, series_filter_from
+from results.commands.selection import series_filter_from
 from results.errors import UnknownRevision
 from results.exit_codes import ExitCode
 from results.output.reports.noise_report import noise_as_json, noise_as_text
@@ -24,7 +25,7 @@ NOTHING = (
 
 def print_noise(revision: str | None, where: Sequence[str], db: str | None, noise_format: str) -> int:
     """Print the noise of the points that `where` chooses at a commit, the newest stored one by default."""
-    selection = selection_from_texts(where)
+    selection = selection_of_series(where)
     with open_store(db, mode=OpenMode.READ) as store:
         stored = commits(store)
         if not stored:

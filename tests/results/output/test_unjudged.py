@@ -15,6 +15,7 @@ from results.commands.ingest import ingest
 from results.commands.judging import gate as module
 from results.commands.judging.changes import changes
 from results.commands.judging.gate import gate
+from results.commands.measuring.noise import noise
 from results.exit_codes import ExitCode
 from results.output.report import ReportFormat, unjudged
 
@@ -72,6 +73,7 @@ def test_every_report_says_why_nothing_was_compared(run, command, arguments, why
         (["--base", A, "--head", "no-such-name"], "s.db", 64),
         (["--base", A, "--head", B, "--where", "colour=red"], "s.db", 64),
         (["--base", A, "--head", B, "--where", "colour"], "s.db", 64),
+        (["--base", A, "--head", B, "--where", "state=crashed"], "s.db", 64),
         (["--base", A, "--head", B], "no.db", 3),
     ],
 )
@@ -120,3 +122,12 @@ def test_reports_are_written_though_the_reader_of_the_output_left(run, monkeypat
     answer, reports = run(gate, "--base", A, "--head", B)
     assert isinstance(answer.exception, BrokenPipeError)
     assert json.loads(reports[ReportFormat.JSON])["compared"] == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"), [(gate, ["--base", A, "--head", B]), (changes, []), (noise, ["--from-store"])]
+)
+def test_a_state_chooses_no_series_and_is_refused_instead_of_passed_over(run, command, arguments):
+    options = [*arguments, "--where", "state=crashed", "--db", "s.db"]
+    answer = CliRunner().invoke(command, options, standalone_mode=False)
+    assert "fusebench show --where state=crashed" in answer.exception.message
