@@ -22,6 +22,7 @@ from results.output.reports.judgement_words import (
     notes,
     shared_parameters,
     warnings,
+    why_nothing,
 )
 from results.output.reports.junit import gate_junit, unjudged_junit
 from results.output.terminal import UNLIMITED, Style
@@ -138,6 +139,8 @@ def as_text(
     parts = [terminal.paragraph(headline(judgement))]
     if blocks:
         parts.append(render_blocks(COLUMNS, blocks, terminal))
+    if not judgement.n_compared:
+        parts.append(terminal.paragraph(why_nothing(judgement)))
     parts.extend(_reasons(judgement, terminal, limit=limit, explained=explained))
     parts.extend(map(terminal.paragraph, (*notes(judgement), *_hidden(judgement, limit))))
     return "\n\n".join(parts)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -20,6 +21,7 @@ from results.exit_codes import ExitCode
 A, B = "a" * 40, "b" * 40
 OPERATIONS = ("linear", "mlp", "gated_mlp")
 OTHER_STACK = "torch==2.12.0"
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "findings.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -170,3 +172,23 @@ def test_exact_metrics_take_one_look_of_two_rounds_and_no_slowdown_fails_them(co
     told = json.loads(answer.stdout)
     assert (told["findings"], told["floor"]) == ([], None)
     assert told["compared"] > 0
+
+
+def test_a_comparison_of_stacks_is_as_its_schema_says(compared):
+    answer, _ = compared("--stack", OTHER_STACK, "--format", "json", noise=0.003)
+    told = json.loads(answer.stdout)
+    assert told["stacks"] == ["present", OTHER_STACK]
+    jsonschema.validate(told, {**SCHEMA, "$ref": "#/$defs/gate"})
+
+
+@pytest.mark.parametrize("arguments", [(), ("BASE", "HEAD")])
+def test_a_comparison_of_stacks_leaves_a_summary_and_says_why_it_does_not_pass(
+    compared, tmp_path, monkeypatch, arguments
+):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    broken = {(operation, provider): "crashed" for operation in OPERATIONS for provider in ("eager", "fused")}
+    answer, _ = compared(*arguments, "--stack", OTHER_STACK, "--format", "github", states=broken)
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert "nothing worked at either" in answer.stderr
+    assert OTHER_STACK in summary.read_text(encoding="utf-8")
