@@ -117,3 +117,21 @@ def test_of_another_suite_its_own_runner_is_named_and_not_ours(tmp_path, write_a
     assert "More runs of the suite's own runner" in told
     assert "s.track_sign" not in told
     assert "--rounds" not in told
+
+
+def test_of_many_surfaces_the_noisiest_are_listed_and_all_if_asked_for(tmp_path, write_asv_run, timed):
+    from results.store import open_store
+
+    names = [f"s.time_{i:02}" for i in range(25)]
+    for day in range(12):
+        noisy = {name: timed(1e-3 * (1 + 0.002 * i * (day % 2))) for i, name in enumerate(names)}
+        commit, date = f"{day:08x}{0:032x}", 1_700_000_000_000 + day * 86_400_000
+        write_asv_run(tmp_path / "tree", noisy, commit=commit, date=date)
+    with open_store(str(tmp_path / "asv.db")) as store:
+        store.ingest([tmp_path / "tree"])
+    told = run("--from-store", "--db", str(tmp_path / "asv.db")).stdout
+    assert [name for name in names if f"{name} " in told] == names[5:]
+    assert "5 more surfaces, less noisy; all of them: --all" in told
+    told = run("--from-store", "--all", "--db", str(tmp_path / "asv.db")).stdout
+    assert [name for name in names if f"{name} " in told] == names
+    assert "--all" not in told
