@@ -13,7 +13,7 @@ import click
 from results.commands.extras import require_modules
 from results.commands.measuring import tower
 from results.commands.measuring.judged_rounds import LOOKS, Q, judged, uncertain_shapes
-from results.commands.measuring.rounds import COMMAND, gone_on_with, measured_rounds
+from results.commands.measuring.rounds import COMMAND, Rounds, gone_on_with, measured_rounds
 from results.commands.measuring.tower import AS_THEY_ARE, MEASURING, passes_on
 from results.exit_codes import ExitCode
 
@@ -63,9 +63,10 @@ def ab(
             return compare_stacks(
                 checkout, options, place, settings=settings, report_format=report_format, shows_all=shows_all
             )
-        code, judgement = _measured(checkout, options, place, looks=EXACT_LOOKS if is_exact_only else LOOKS)
+        rounds, judgement = _measured(checkout, options, place, looks=EXACT_LOOKS if is_exact_only else LOOKS)
         if judgement is None:
-            tell_unjudged(NOT_MEASURED.format(code=int(code)), code)
+            code = rounds.exit_code
+            tell_unjudged(rounds.why or NOT_MEASURED.format(code=int(code)), code)
             return code
         tell_unmatched(settings, (verdict.head for verdict in judgement.verdicts))
         if is_exact_only:
@@ -77,17 +78,17 @@ def ab(
 
 def _measured(
     checkout: Path, options: tuple[str, ...], place: tower.Place, *, looks: tuple[int, ...]
-) -> tuple[int, Judgement | None]:
-    """Measure until nothing is uncertain or the last look was taken; return how it ended, and the judgement."""
+) -> tuple[Rounds, Judgement | None]:
+    """Measure until nothing is uncertain or the last look was taken; return the last rounds, and the judgement."""
     only = place.folder / "only.json"
-    asked, judgement = list(options), None
+    asked, judgement, rounds = list(options), None, Rounds(exit_code=ExitCode.OUR_FAULT)
     n_made = 0
     for n_rounds in looks:
         rounds = measured_rounds(
             asked, checkout, place, rounds=(n_made + 1, n_rounds), only=only if judgement else None
         )
         if rounds.sides is None:
-            return rounds.exit_code, None
+            return rounds, None
         judgement = judged(rounds.sides[0], rounds.sides[-1], place, q=Q / len(LOOKS))
         shapes = uncertain_shapes(judgement)
         if not shapes:
@@ -95,7 +96,7 @@ def _measured(
         n_made = n_rounds
         asked = gone_on_with(asked, rounds.sides)
         only.write_text(json.dumps(shapes), encoding="utf-8")
-    return ExitCode.FINE, judgement
+    return rounds, judgement
 
 
 def _told(

@@ -192,3 +192,17 @@ def test_a_comparison_of_stacks_leaves_a_summary_and_says_why_it_does_not_pass(
     assert answer.return_value == ExitCode.NOTHING_COMPARABLE
     assert "nothing worked at either" in answer.stderr
     assert OTHER_STACK in summary.read_text(encoding="utf-8")
+
+
+def test_a_report_says_why_the_measuring_half_refused(tmp_path, monkeypatch):
+    def refuse(command, folder, environ, *, stdout):
+        options = dict(itertools.pairwise(command))
+        Path(options["--selection"]).write_text(json.dumps({"why": "git knows no commit 'nope'"}))
+        return 64
+
+    report = tmp_path / "ab.json"
+    monkeypatch.setattr(module, "require_modules", lambda *_, **__: None)
+    monkeypatch.setattr(module.tower, "run_to_end", refuse)
+    answer = CliRunner().invoke(ab, ["nope", "HEAD", "--report", f"json={report}"], standalone_mode=False)
+    assert answer.return_value == ExitCode.WRONG_USAGE
+    assert json.loads(report.read_text())["why"] == "git knows no commit 'nope'"
