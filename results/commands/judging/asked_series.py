@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.commands.selection import selection_from_texts, series_filter_from
+from results.commands.selection import SERIES_FIELDS, selection_from_texts, series_filter_from
 from results.errors import UnknownParameter
 from results.queries import all_values_at, parameter_names
 
@@ -45,6 +45,14 @@ def asked_of(store: Store, judgement: Judgement, selection: Selection) -> Judgem
     return judgement.only(asked) if asked else None
 
 
-def nothing_asked(judgement: Judgement) -> str:
+def nothing_asked(judgement: Judgement, selection: Selection) -> str:
     """Return what is told where neither commit measured what was asked for."""
-    return NOTHING.format(base=judgement.base_commit[:8], head=judgement.head_commit[:8])
+    told = NOTHING.format(base=judgement.base_commit[:8], head=judgement.head_commit[:8])
+    return told + about_patterns(selection)
+
+
+def about_patterns(selection: Selection) -> str:
+    """Return a hint where a name that is asked for looks like a pattern, of which --where knows none; else nothing."""
+    texts = (text for name, texts in selection.texts.items() if name in SERIES_FIELDS for text in texts)
+    pattern = next((text for text in texts if "*" in text), None)
+    return f" --where takes whole names, no patterns: `{pattern}` was looked for as it is." if pattern else ""

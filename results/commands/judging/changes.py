@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from results.commands.echo import echo, echo_rendered, terminal_of_output
-from results.commands.judging.asked_series import selection_of_series
+from results.commands.judging.asked_series import about_patterns, selection_of_series
 from results.commands.judging.report_files import (
     format_option,
     nothing_judged,
@@ -119,7 +119,7 @@ def changes(  # noqa: PLR0913, PLR0917 - its options
                 for table in tables
             ]
             if not found:
-                return nothing_judged(NOTHING, tell_unjudged)
+                return nothing_judged(NOTHING + about_patterns(selection), tell_unjudged)
             judged = (one for table in tables for one in table.series if metric_of_row(one).role is Role.JUDGED)
             tell_unmatched(settings, judged)
             _tell_unused(controls, tables, found)

@@ -106,7 +106,7 @@ def gate(  # noqa: PLR0913, PLR0917 - its options
                 tell_unmatched(settings, (verdict.head for verdict in whole.verdicts))
             judgement = asked_of(store, whole, selection)
             if judgement is None:
-                return nothing_judged(nothing_asked(whole), tell_unjudged)
+                return nothing_judged(nothing_asked(whole, selection), tell_unjudged)
             if is_exact_only:
                 judgement = exact_only(judgement)
             why = reasons_of(store, judgement)

@@ -131,3 +131,11 @@ def test_a_state_chooses_no_series_and_is_refused_instead_of_passed_over(run, co
     options = [*arguments, "--where", "state=crashed", "--db", "s.db"]
     answer = CliRunner().invoke(command, options, standalone_mode=False)
     assert "fusebench show --where state=crashed" in answer.exception.message
+
+
+@pytest.mark.parametrize(("command", "arguments"), [(gate, ["--base", A, "--head", B]), (changes, [])])
+@pytest.mark.parametrize(("name", "is_told"), [("s.time_*", True), ("s.nope", False)])
+def test_that_patterns_choose_nothing_is_told(run, command, arguments, name, is_told):
+    answer, _ = run(command, *arguments, "--where", f"benchmark={name}")
+    assert answer.return_value == ExitCode.NOTHING_COMPARABLE
+    assert ("--where takes whole names" in answer.stderr) is is_told
